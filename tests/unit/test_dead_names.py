@@ -45,7 +45,7 @@ def _files() -> Iterator[Path]:
 
 def _names(module: ast.Module) -> Iterator[tuple[str, bool]]:
     """Yields each name that a module defines, and whether it is the name of a constant. Leaves out
-    functions and classes that have a decorator, or whose names begin as FOUND_BY_PREFIX says."""
+    functions and classes that have a decorator, and those whose names match FOUND_BY_PREFIX."""
     for node in module.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             if not node.decorator_list and not re.match(FOUND_BY_PREFIX, node.name):

@@ -1,4 +1,5 @@
-"""Tests that share a group run in the same process of a test run (support.dealing)."""
+"""If several tests are in one group, they run in the same process of a test run
+(support.dealing)."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ def test_all_stories_of_the_site_are_one_process() -> None:
 
 
 def test_what_is_named_is_there() -> None:
-    """Every test file that a group (tests that run in the same process) lists exists. A file that
-    no group lists is a group of its own."""
+    """A group is a list of test files whose tests run in the same process. Every file in such a
+    list exists. A file that is in no list is a group of its own."""
     for group, files in TOGETHER.items():
         for file in files:
             assert (ROOT / file).is_file()

@@ -1,4 +1,4 @@
-"""If a document or a package's docstring names a test, a file or a command, it exists."""
+"""Documents and the docstrings of packages name only tests, files and commands that exist."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ LISTED = re.compile(r"^(?:    )?([a-z_]+/?(?:, [a-z_]+/?)*)  +\S")
 words."""
 
 COMING = {"audit sample"}
-"""Commands that documents may name although they do not exist yet: docs/open.md announces them."""
+"""The test of commands in documents skips commands that begin like this, so that a document can
+name a command that does not exist yet."""
 
 NO_PROGRAM = {"build", "demo", "deploy", "dev"}
 """The extras in pyproject.toml whose packages no production host needs."""
@@ -89,8 +90,8 @@ def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
 
 def is_quick(file: str, name: str) -> bool:
     """Returns whether `make test` runs the test `name`. (Some tests run a list of stories, which
-    are end-to-end tests of faults, see support.trials. For such a test, one quick story is
-    enough.)"""
+    are end-to-end tests of faults, see support.trials. `make test` runs such a test if at least one
+    of its stories is quick.)"""
     tree = ast.parse((ROOT / file).read_text())
     marks = [
         ast.unparse(mark)
@@ -209,7 +210,7 @@ def test_a_package_names_its_modules(package: Path) -> None:
     known = SELF_EXPLAINING.get(str(package.relative_to(ROOT)), set())
     assert not modules - known - set(re.findall(r"\b[a-z][a-z0-9_]*", page))
     for listed in lists_in(page):
-        if 2 * len(listed & modules) > len(listed):  # most names are modules, so all must be
+        if 2 * len(listed & modules) > len(listed):  # then it is a list of modules
             assert not listed - modules
 
 

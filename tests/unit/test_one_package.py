@@ -16,9 +16,9 @@ NAMES = "print(*(name for name in sys.modules if name.partition('.')[0] == '{par
 
 @pytest.mark.parametrize("part", ["agent", "audit", "broker", "loader", "schemas"])
 def test_there_is_one_copy(part: str) -> None:
-    """A program that is started in the repository's root imports each part only once: under the
-    name of the package, for example `skidway.agent`, from the part's folder. (In the root, the part
-    could also be imported as `agent`.)"""
+    """In the repository's root, each part could be imported under two names, for example `agent`
+    and `skidway.agent`. A program that is started there imports the part only under the longer
+    name, and so only once, from the part's folder."""
     code = f"import sys, skidway.{part}.cli as cli; print(cli.__file__); " + NAMES.format(part=part)
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

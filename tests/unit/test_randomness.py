@@ -84,8 +84,8 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tried(project: Path) -> Callable[..., list[str]]:
-    """Returns a function. It runs the tests of `project` with the given options, and returns the
-    seeds and examples that these tests tried, in order."""
+    """Returns a function that runs the tests of `project` with the given options. The function
+    returns the seeds and examples that these tests tried, in order."""
 
     def run(*options: str) -> list[str]:
         (project / "tried").unlink(missing_ok=True)
@@ -117,7 +117,7 @@ def test_a_share_is_a_part_of_the_same(tried: Callable[..., list[str]]) -> None:
 
 def test_a_number_tries_others_and_the_same_again(tried: Callable[..., list[str]]) -> None:
     """A run with --hypothesis-seed=NUMBER tries other seeds and examples than a run without it. A
-    second run with the same number tries the same ones again."""
+    second run with the same number tries the same seeds and examples as the first."""
     options = ("--hypothesis-seed=3", "-m", "random")
     found = tried(*options)
     assert found == tried(*options)

@@ -207,8 +207,8 @@ def test_waiting_for_a_host_that_is_proven_ends_at_once(
     assert "tier hdfs never reported this topic" in capsys.readouterr().out
     assert main([*arguments, *more, *exempt, "--tiers", "agent,broker,mirror"]) == 1
     assert "tier mirror never reported this topic" in capsys.readouterr().out
-    # Without --tiers, `wait` usually requires no counts of hdfs. Here it does, because hdfs is the
-    # only tier after the agent, and there must be a second count to compare.
+    # Without --tiers, `wait` usually requires no counts of hdfs. But if the settings have only the
+    # tiers agent and hdfs, it requires them, because only hdfs can confirm the agent's counts.
     assert main([*arguments, *more, "--set", "tiers=agent,hdfs"]) == 1
     assert "tier hdfs never reported this topic" in capsys.readouterr().out
 

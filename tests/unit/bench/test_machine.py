@@ -13,7 +13,7 @@ CHILD = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while Tr
 
 def test_all_processes_of_a_program_count() -> None:
     """The CPU time of a program includes the CPU time of the processes that it started, even if
-    they have ended. The memory is only that of processes that still run."""
+    they have ended. The memory of a program includes only processes that still run."""
     with subprocess.Popen([sys.executable, "-c", CHILD], start_new_session=True) as process:
         try:
             family = Family(process)

@@ -87,8 +87,8 @@ def test_every_benchmark_has_a_place_in_the_page(name: str) -> None:
 
 def test_the_rate_of_a_run_is_its_messages_over_its_time() -> None:
     """The rate of a measured run is the number of its messages divided by its time. The rate at
-    each point of the run is that of the time since the previous point, however long this time
-    is."""
+    each point of the run is the number of messages since the previous point, divided by the time
+    since then."""
     series = Series([Point(1.0, 100), Point(3.0, 200)])
     assert (series.messages, series.rate) == (200, pytest.approx(200 / 3))
     assert list(series.rates()) == [(100, 100.0), (200, 50.0)]

@@ -33,14 +33,14 @@ def ordered(*seen: Any) -> str:
 @pytest.mark.parametrize(
     ("seen", "steps"),
     [
-        ([NEVER], "rest"),  # a single server waits for no other one
+        ([NEVER], "rest"),  # the only server of its ensemble
         ([NEVER] * 3, "second second new"),  # two servers form a quorum, then the third follows
         ([member(3), NEVER, NEVER], "rest second new"),  # an interrupted run is continued
-        ([ALONE, NEVER, NEVER], "first second new"),  # to grow, the server with data restarts first
+        ([ALONE, NEVER, NEVER], "first second new"),  # the server with data first, then new ones
         ([NEVER, NEVER, ALONE], "second new first"),  # the last server has the data
         ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # new servers join a quorum
         ([member(3)] * 2 + [NEVER], "rest rest new"),  # one server has lost its disk
-        ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # after a power cut none runs
+        ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # no server runs (a power cut)
         ([member(3)] * 3, "rest rest rest"),
         ([member(3), UNSEEN, UNSEEN], "rest"),  # the run is limited to a healthy server
         ([member(3, runs=False), UNSEEN, UNSEEN], "first"),

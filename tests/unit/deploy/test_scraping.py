@@ -31,7 +31,7 @@ def hosts(**of_all: Any) -> dict[str, dict[str, Any]]:
 
 
 def opened() -> dict[str, dict[str, Any]]:
-    """Returns the variables of all hosts. In these, each program's settings say that it serves
+    """Returns the variables of all hosts. The settings of each program say that the program serves
     metrics on every address."""
     ports = {"agent": 9101, "broker": 9102, "audit": 9104, "loader": 9105}
     settings = {f"{x}_settings": {"metrics": {"listener": f"{OPEN}:{y}"}} for x, y in ports.items()}

@@ -1,4 +1,5 @@
-"""Tests that settings from the inventory override settings that a role derives."""
+"""Tests that settings in the inventory override the settings that a role computes for its
+program."""
 
 from __future__ import annotations
 

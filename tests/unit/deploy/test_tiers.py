@@ -177,7 +177,7 @@ def test_a_tier_is_not_lost_without_a_word() -> None:
 def test_tiers_may_come_and_those_that_are_named_may_go() -> None:
     """Tiers may be added. To drop a tier that the audit has compared until now, an operator names
     the tier with Ansible's option -e (several tiers are separated by commas). If no audit was
-    installed before, no tier can be lost."""
+    installed before, there is no tier that could be dropped."""
     two = ["agent", "broker"]
     assert tiers.lost_tiers_problem({"tiers": two}, [*two, "hdfs"], []) == ""
     assert tiers.lost_tiers_problem({"tiers": [*two, "hdfs"]}, two, "hdfs") == ""

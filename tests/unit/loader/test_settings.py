@@ -1,4 +1,4 @@
-"""Tests the loader's configuration: the smallest file that is enough, and values that are
+"""Tests the loader's configuration: the smallest file that the loader accepts, and values that are
 refused."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def settings(tmp_path: Path, text: str = SMALLEST, *overrides: str) -> LoaderSet
 
 
 def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
-    """Five keys are enough for a loader; everything else has a default."""
+    """The loader accepts a configuration file with only five keys. All other keys have defaults."""
     loaded = settings(tmp_path)
     assert loaded.topics == ["hdfs-logs", "dc1.*"]
     assert (loaded.spark_master, loaded.compression) == ("local[*]", "zstd")

@@ -83,8 +83,8 @@ def test_a_move_killed_between_its_steps_leaves_both_names(
 def test_the_target_is_durable_before_the_source_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The target's directory is synced before the source is unlinked, so that a power cut cannot
-    remove both names."""
+    """When the store moves a file, it syncs the directory of the new name before it removes the old
+    name, so that a power cut cannot remove both names."""
     store = LocalStore(str(tmp_path))
     put(store, "source", b"rows")
     (tmp_path / "d").mkdir()

@@ -38,6 +38,6 @@ def test_without_a_version_it_is_that_of_the_project() -> None:
 
 
 def test_every_program_is_an_extra() -> None:
-    """For each program there is an extra of the same name in pyproject.toml, from which the
-    program's list of requirements is made."""
+    """pyproject.toml has an extra with the name of each program. The program's list of requirements
+    is made from this extra."""
     assert set(PROGRAMS) <= set(own_wheel.project()["project"]["optional-dependencies"])

@@ -34,8 +34,8 @@ def test_the_prefix_is_five_bytes() -> None:
 
 @given(values, st.integers(0, 2**31 - 1))
 def test_what_was_prefixed_splits_again(datums: list[bytes | None], schema_id: int) -> None:
-    """If a prefix is added to datums and the result is split again, the ids and datums are the
-    same. Nulls stay null and get the id -1."""
+    """If a prefix with a schema id is added to datums, and the result is split again, the id and
+    the datums are the same as before. Nulls stay null and get the id -1."""
     array = pa.array(datums, pa.binary())
     ids, back = wire.split(wire.add_prefix(schema_id, array))
     assert back.equals(array)

@@ -131,9 +131,9 @@ def test_script_goes_to_an_own_temporary_directory_without_a_home(
 def test_a_temporary_directory_that_cannot_be_used_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, with_home: bool
 ) -> None:
-    """If the start script can be written neither to the cache nor to the temporary directory, the
-    error is one sentence with both directories. This holds even if a file or a link is in the place
-    of the temporary directory."""
+    """Skidway writes a script that starts Java. If the script can be written neither to the cache
+    nor to the temporary directory, the error is one sentence with both directories. In this test, a
+    file or a link has the name that the temporary directory should have."""
     monkeypatch.setattr(java.tempfile, "gettempdir", lambda: str(tmp_path))
     own = tmp_path / f"skidway-{java.os.getuid()}"
     (tmp_path / "file").write_text("")

@@ -41,8 +41,8 @@ def test_a_command_imports_arrow_without_pandas(noun: str) -> None:
 
 
 def test_spark_may_import_pandas_later() -> None:
-    """After `allow_pandas`, a process that made arrays without pandas can import pandas, because
-    Spark needs it."""
+    """A process that has made arrays without pandas can still import pandas after a call of
+    `allow_pandas`. The loader needs this, because Spark imports pandas."""
     modules = imported(
         "from skidway import lean_arrow; lean_arrow.leave_out(); import pyarrow; "
         "pyarrow.array([1]); lean_arrow.allow_pandas(); lean_arrow.allow_pandas(); import pandas"

@@ -12,9 +12,9 @@ FAULTS = schedule(7, 600.0)
 
 
 def test_what_must_come_together_is_left() -> None:
-    """If a torture run (a test of all programs under several faults) fails exactly when three
-    certain faults are in its schedule, the shortened schedule has just these three of many faults,
-    however far apart they are."""
+    """In this test, a torture run (a test of all programs under several faults) fails whenever its
+    schedule contains three chosen faults. A schedule of many faults is then shortened to these
+    three, however far apart they are."""
     needed = {FAULTS[3], FAULTS[30], FAULTS[-1]}
     tried: list[Sequence[Fault]] = []
 

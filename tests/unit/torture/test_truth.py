@@ -84,8 +84,8 @@ def test_nothing_is_good_where_nothing_was_judged() -> None:
 
 
 def test_a_row_that_no_line_is() -> None:
-    """These are reported: a row that has only a part of its line, a row of a line that nobody
-    wrote, a row in the output of another topic, and a valid line among the rejects."""
+    """Four kinds of mistakes are reported: a row that has only a part of its line, a row of a line
+    that nobody wrote, a row in the output of another topic, and a valid line among the rejects."""
     verdicts = [_bucket("complete")]
     assert _found([1, 2, 3, 9], *verdicts).invented == [9]
     torn = {APP: [*_rows(1, 2), Row(3, is_whole=False, is_copy=False)]}
@@ -108,9 +108,9 @@ def test_what_is_declared_is_counted_apart() -> None:
 
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
     """The audit's report does not list a bucket that lost all its lines. It shows this loss in the
-    later bucket in which the agent declared it. So if the report does not list a line's bucket, the
-    next listed bucket decides. If it is less than ten minutes later, and its verdict is "lost" or
-    "unknown", this verdict applies to the line."""
+    later bucket in which the agent declared it. So a line whose bucket is not in the report gets
+    the verdict of the next bucket that is in the report. But it gets this verdict only if the next
+    bucket is less than ten minutes later, and only if the verdict is "lost" or "unknown"."""
     for word, bucket, lost in (
         ("lost", 90_000, []),
         ("complete", 90_000, [3]),
@@ -155,10 +155,10 @@ def test_a_line_of_another_datacenter_is_another() -> None:
 
 
 def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
-    """If lines are missing because a Parquet file was deleted, they count as declared only in
-    buckets that a recount reports: buckets with differences, and all buckets of an hour with a
-    damaged or missing file. In a bucket that is called complete, a doubled line never counts as
-    declared."""
+    """If lines are missing because a Parquet file was deleted, they count as declared only in two
+    kinds of buckets: those in which a recount found a difference, and all buckets of an hour of
+    which the recount calls a file damaged or missing. In a bucket that is called complete, a
+    doubled line never counts as declared."""
     hour = 1_769_853_600_000
     document = {
         "topics": [
@@ -202,10 +202,11 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
     """If all lines of a bucket have arrived although the audit does not call the bucket complete,
-    the result lists the bucket with the first reason of its verdict. A bucket that is "open" or
-    "incomplete", or whose rejects are, is in the list `unhealed`. A bucket that is "lost" or
-    "unknown" is in the list `false_alarms`. But if the audit gives the same reason for a bucket in
-    which lines are really missing or doubled, the bucket is in the list `beside` instead."""
+    the result lists the bucket with the first reason of its verdict. The bucket is in the list
+    `unhealed` if the verdict on its records or on its rejects is "open" or "incomplete". It is in
+    the list `false_alarms` if the verdict is "lost" or "unknown". But the bucket is in a third
+    list, `beside`, if the audit gives the same reason for another bucket, in which lines are really
+    missing or doubled."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

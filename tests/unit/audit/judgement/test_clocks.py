@@ -144,8 +144,9 @@ def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahe
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
     """If the clocks of most senders differ from the audit's own clock in the same direction, the
-    audit reports its own clock as wrong. It also reports a sender whose clock differs from those of
-    the other senders, with the difference from the time that the audit's own clock should show."""
+    audit reports its own clock as wrong. If one sender's clock differs from those of the other
+    senders, the audit reports this clock as well. It says by how much this clock differs from the
+    right time, and not from the audit's own wrong clock."""
     site = Site()
     site.clock.set_time_ms(NOW + ahead_ms)
     found = site.live(GOOD | {agent(3): 2 * HOUR})
@@ -364,7 +365,8 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     [found] = verdicts(evidence, POLICY, site.now_ms)
     assert f"app2: the agent is {words}: unknown from its beginning on" in found.reasons
     [part] = [x for x in found.agents if x.agent == 2]
-    named = {x.name: x.status for x in part.findings}  # the name leaves out the seconds
+    # The name of a finding stays the same while the seconds in its sentence change.
+    named = {x.name: x.status for x in part.findings}
     assert named["the agent is silent: unknown from its beginning on"] is Status.UNKNOWN
     site.live({agent(1): 0, BROKER: 0})
     states = {x.host: x.status for x in survey(site.ledger.evidence(), POLICY, site.now_ms)}

@@ -242,8 +242,9 @@ def test_nobody_waits_for_hosts_that_are_retired() -> None:
 
 
 def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
-    """If the topic's cluster is retired, the audit expects no message of the cluster's counter. It
-    is enough that a message of any sender has arrived after the end of the requested span."""
+    """If the topic's cluster is retired, the audit does not wait for a message of the cluster's
+    counter. It only waits until a message of any sender has arrived after the end of the requested
+    span."""
     later = DUE + 100_001
     policy = replace(POLICY, retired_places=("cluster dc1",))
     messages = [*day(), Heartbeat(HDFS, 1, later)]
@@ -277,7 +278,7 @@ def test_too_many_rejects_keep_a_topic_from_being_complete() -> None:
 
 @promise("clocks due")
 def test_by_a_wrong_clock_nothing_is_complete() -> None:
-    """If the clock of the host on which the question is asked is wrong, the audit calls no topic
+    """If `skidway audit complete` runs on a host whose clock is wrong, it calls no topic
     complete."""
     evidence = Fold(day()).evidence()
     evidence.taken_ms = NOW + POLICY.clock_difference_ms + 1
@@ -335,8 +336,9 @@ def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
 @promise("6 acceptance")
 def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones() -> None:
     """A finding is a reason in a verdict. A finding other than a loss, such as a silent agent, may
-    concern an empty bucket. The finding counts as accepted in the empty bucket only if a person
-    accepted it both in a bucket before the empty bucket and in a bucket after it."""
+    concern an empty bucket. Reports do not list the empty bucket, so a person cannot accept the
+    finding there. It counts as accepted in the empty bucket if a person has accepted it both in a
+    bucket before the empty bucket and in a bucket after it."""
     parts = (count(), count(bucket=BEFORE))
     tiers = [delta(x, 1, *parts) for x in (AGENT, BROKER, MIRROR, HDFS)]
     silent = [*tiers, seal(AGENT, 2, BEFORE - SIZE, 1), Heartbeat(BROKER, 1, NOW + 200_000)]

@@ -212,7 +212,7 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
     assert _judged(said, policy).status is Status.COMPLETE
     uncounted = [x for x in said if not isinstance(x, Delta) or x.losses]
     assert [x.status for x in judge(uncounted, POLICY, NOW)] == [Status.LOST]
-    assert judge(uncounted, policy, NOW) == []  # nothing could ever make it complete
+    assert judge(uncounted, policy, NOW) == []  # the broker has counted no record of a bucket
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:

@@ -101,8 +101,8 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
     """A host is proven healthy since a given time if two things hold. Its agent has sent a seal for
     a time after the end of the bucket that contains the given time. All tiers have counted the same
-    records of the host in this bucket. A seal for a few seconds after the bucket's end is enough,
-    because the proof does not wait for late lines."""
+    records of the host in this bucket. The sealed time may be only a few seconds after the bucket's
+    end, because the proof does not wait for late lines."""
     assert reasons(good()) == ""
 
 
@@ -339,8 +339,8 @@ def test_a_host_is_never_proven_wrongly(
 ) -> None:
     """If a host is proven healthy since a given time, two things are true, whatever the messages
     are. First, its newest agent has sealed each topic for a time after the end of the bucket that
-    contains the given time. Second, in each later bucket that is due (old enough to be judged), the
-    host lacks no records. Only a seal for a time after the bucket's end may still be missing."""
+    contains the given time. Second, in each later bucket that is due (old enough to be judged), no
+    tier lacks records of the host. These later buckets need not be sealed yet."""
     entries = (
         []
         if topics is None

@@ -68,9 +68,9 @@ def test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same() -> None:
 
 
 def test_a_topic_that_was_made_again_keeps_its_last_seal() -> None:
-    """If a topic was deleted and created again, and the agent could not seal the new topic yet, the
-    host's state shows for the topic's name the time of the old topic's last seal. A message that
-    only says that the agent has the new topic does not replace this seal."""
+    """A topic was deleted and created again, and the agent has not sealed the new topic yet. The
+    host's state then shows the time of the old topic's last seal. It still shows this time after
+    the agent has sent a message that it has the new topic, because this message seals nothing."""
     again = replace(NGINX, topic_id="n9")
     said = [seal(APP1, 1, NGINX, until=NOW - 7), seal(APP1, 2, again, until=NEVER_SEALED)]
     [found] = states([*said])
@@ -100,9 +100,9 @@ def test_a_host_that_was_never_heard_is_missed() -> None:
 
 
 def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
-    """If the roster file names a host as retired, or if the settings name the host or its agent's
-    id as retired, the host counts as retired, and not as missed (a host that does not report as it
-    should)."""
+    """A host counts as retired if the roster file or the settings name it as retired, or if the
+    settings name its agent's id as retired. It then does not count as missed (a host that does not
+    report as it should)."""
     old = [seal(APP1, 1, NGINX, time=1)]
     for given in (
         states([*old], RosterEntry("app1", "dc1", retired=True)),
@@ -129,8 +129,8 @@ def test_without_a_roster_every_host_ever_heard_of_is_expected() -> None:
 
 
 def test_the_newest_agent_of_a_host_counts() -> None:
-    """After a host was installed again, its state is that of its new agent. The old agent's seals
-    no longer count."""
+    """After a host was installed again, the audit takes the host's state only from the host's new
+    agent. The old agent's seals no longer count."""
     anew = replace(APP1, producer="9")
     found = states([seal(APP1, 7, NGINX, time=NOW - 50), Heartbeat(anew, 0, NOW)], expected("app1"))
     assert [(agents(x), x.sealed_until) for x in found] == [([9], None)]

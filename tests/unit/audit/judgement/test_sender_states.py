@@ -52,8 +52,8 @@ def test_an_output_is_late_by_the_schedule_that_the_audit_is_told(hours: int, la
 
 
 def test_what_is_retired_is_called_so_and_is_neither_silent_nor_late() -> None:
-    """If the settings name a counter or an output as retired, by the name that reports print, the
-    audit calls it retired, and never silent or late."""
+    """The settings list retired counters and outputs by the names that reports print, for example
+    `broker dc1`. The audit calls them retired, and never silent or late."""
     policy = replace(POLICY, loads_every_ms=HOUR, retired_places=("hdfs /lake", "broker dc1"))
     assert {(x.words, x.status) for x in states(policy, 99 * HOUR).values()} == {
         ("retired", "none")

@@ -110,7 +110,8 @@ def test_records_that_are_all_rejects_are_complete_with_a_warning() -> None:
 
 
 def test_the_share_of_rejects_that_needs_no_warning_is_a_setting() -> None:
-    """A setting says which share of rejects needs no warning. The default is one percent."""
+    """A setting says which share of a bucket's records may be rejected without a warning. The
+    default is one percent."""
     sent = [_count(LOGS, 0, 100)]
     assert _judged(sent, sent, [_count(LOGS, 0, 100, rejects=1)], LOADED).warned == 0
     assert _judged(sent, sent, [_count(LOGS, 0, 100, rejects=2)], LOADED).warned == 1

@@ -250,8 +250,8 @@ def test_a_seal_covers_an_agent_that_sent_nothing() -> None:
 
 def test_an_announced_agent_is_expected_before_it_seals() -> None:
     """The audit waits for seals of an agent as soon as the agent has announced a file (has sent the
-    message that it found the file), even before its first seal, because the agent may still have
-    lines of any bucket."""
+    message that it found the file). It does not matter that the agent has sent no seal yet, because
+    the agent may still have lines of any bucket."""
     announcement = Announcement(START, 8, 1, "web2", "/x", 1, 1, b"f", 4, LOGS)
     found = verdict([*good(), announcement])
     assert found.status is Status.OPEN
@@ -310,7 +310,7 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     ranges = (Range(AGAIN, 0, 0, 10),)
     again += [Delta(x, 1, START, ranges=ranges, counts=(count(source=AGAIN),)) for x in COUNTERS]
     [found] = judge([messages[0], *again], policy, NOW + POLICY.silence_ms)
-    assert (found.source, found.status) == (AGAIN, expected)  # the old agent knew only LOGS
+    assert (found.source, found.status) == (AGAIN, expected)  # the old agent sealed only LOGS
 
 
 def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:

@@ -1,6 +1,6 @@
 """Tests the recount, which counts the rows in an output's files again, and compares them with what
 the tiers counted. It reports *differences*, which are buckets whose rows do not agree with the
-counts, and *faults*, which are files or manifests that are not as a load has committed them. Each
+counts, and *faults*, for example missing, surplus and damaged files, or damaged manifests. Each
 test makes its output without a loader."""
 
 from __future__ import annotations
@@ -248,11 +248,11 @@ def test_a_row_too_few_or_too_many_is_found(
 @promise("6 two ways")
 def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
     """It is no difference if agents have counted lines that are not loaded yet. It is a difference
-    if the tier hdfs has counted more records in a bucket than there are rows, even if the agents
-    have counted as many records as the tier hdfs."""
+    if a bucket has fewer rows than the tier hdfs has counted, even if the counts of the agents and
+    of the tier hdfs are equal."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
-    for times, origins in later:  # the first bucket has rows, the second has none
+    for times, origins in later:  # the output has rows in the first bucket, but none in the second
         output.agent.add(LOGS, times, origins)
     assert recount_report.is_good(output.compared())
     output.hdfs.add(LOGS, *later[1])
@@ -472,8 +472,8 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
     """If a topic has no manifests, the recount learns from the audit's counts that the topic was
-    loaded, and into which output. It sends its result under the name of this output. It finds the
-    name even if the topic's only counts are for earlier hours than the recounted ones."""
+    loaded, and the name of the output. Its result names this output, even if all counts of the
+    topic are for earlier hours than the recounted ones."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -690,9 +690,9 @@ def test_a_removed_file_that_is_still_there_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_removal_that_is_not_finished_is_no_fault(output: Output) -> None:
-    """If a file that a load's manifest removes is still in the directory, and this load still has
-    files in the staging directory, the recount reports no fault, because the next load will finish
-    the removal. If only other loads have files in the staging directory, it reports a fault."""
+    """While a load still has files in the staging directory, the files that its manifest removes
+    may still exist. The recount reports no fault then, because the next load will finish the
+    removal. If only other loads have files in the staging directory, it reports a fault."""
     path = output.load(0, 10)
     output.rewrite(path, moved=False, deleted=False)
     found = output.recount()
@@ -715,10 +715,11 @@ def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> N
 
 
 def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
-    """If a file that a manifest removes is still there, this is no fault while the manifest's load
-    has files in the staging directory. The recount lists the staging directory before it looks for
-    removed files. So it reports no fault if the loader moves the last staged files and deletes the
-    removed file between these two steps."""
+    """A load that replaces a file deletes the old file before it moves its last new file out of the
+    staging directory. So while a new file is in the staging directory, it is no fault that the old
+    file still exists. The recount looks into the staging directory first. If the load deletes the
+    old file and moves its last new file right after this, the recount finds no old file, and
+    reports no fault."""
     path = output.load(0, 10)
     new = output.root / output.rewrite(path, moved=False, deleted=False)
     staged = output.root / f"_skidway/{TOPIC}/staging/2-x/rows.parquet"
@@ -876,7 +877,7 @@ def test_rewritten_rows_without_any_manifest_are_named(output: Output) -> None:
     shutil.rmtree(output.root / "_skidway")
     found = output.recount()
     assert [fault.path for fault in found.faults.kept] == [f"_skidway/{TOPIC}", path]
-    assert found.faults.kept[1].place == PLACE  # the recount has read the offsets from the rows
+    assert found.faults.kept[1].place == PLACE  # the place is read from the file's rows
 
 
 def test_the_name_of_a_file_of_rewritten_rows_shows_only_the_hour(output: Output) -> None:
@@ -923,7 +924,8 @@ def test_rows_without_any_manifest_are_named(output: Output) -> None:
 
 
 def test_other_folders_beside_the_topics_are_left_alone(output: Output) -> None:
-    """The recount ignores other folders beside those of the topics, whatever they contain."""
+    """The recount ignores folders in the output that are not folders of topics, whatever they
+    contain."""
     output.load(0, 10)
     output.put("reports/dt=2026-01-01/summary.csv", b"x")
     assert recount_report.is_good(output.compared())
@@ -1039,8 +1041,8 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
 
 def test_a_file_of_a_reload_shows_no_offsets() -> None:
     """A load that only replaced files has read no records of the topic. If its manifest has counts,
-    these only correct earlier counts. So this manifest does not tell the recount which offsets and
-    agents the rows of the load's files have.
+    these only correct earlier counts. So the recount cannot find out from this manifest from which
+    offsets and agents the rows in the load's files came.
     """
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-3-1-20.parquet"
     manifest = {"removed": ["x"], "audit": {}, "partitions": [{"partition": 1, "end": 90}]}

@@ -21,9 +21,9 @@ def latencies(**arrivals: Arrival) -> dict[str, int | None]:
 
 
 def test_a_latency_counts_from_the_end_of_the_bucket() -> None:
-    """The latency of a place is the time between the end of the bucket and the moment since which
-    the place has had all records. It is negative if this moment is before the end. It is None if
-    the place has no arrival, that is, if the collector has not noted this moment."""
+    """The latency of a place is the time from the end of the bucket until the place had all records
+    of the bucket. It is negative if the place had all records before the end of the bucket. It is
+    None if the collector has not noted this time (the place then has no arrival)."""
     found = latencies(broker=Arrival(5, END - 7), hdfs=Arrival(5, END + 90))
     assert found == {"agent": None, "broker": -7, "mirror": None, "hdfs": 90}
 

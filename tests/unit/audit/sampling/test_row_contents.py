@@ -72,9 +72,9 @@ def sums_of(batch: pa.RecordBatch, codec: Codec) -> list[bytes]:
 @given(batches(flat=False))
 @PROPERTY
 def test_a_row_has_the_sum_of_its_record(made: tuple[dict[str, Any], pa.RecordBatch]) -> None:
-    """A row has the same content sum (a hash of event time, length and datum) as its record,
-    whatever the schema and the values are, although the values were converted to the types of
-    columns, written to Parquet, read again and converted back."""
+    """The values of a row were converted to the types of columns, written to Parquet, read again
+    and converted back. The row still has the same content sum (a hash of event time, length and
+    datum) as its record, whatever the schema and the values are."""
     schema, batch = made
     codec = Codec(json.dumps(schema))
     found = found_in(output_file(batch), codec)

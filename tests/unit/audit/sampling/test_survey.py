@@ -197,8 +197,9 @@ def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> N
 def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> None:
     """If a run of `skidway audit sample` finds a row for which there is no line, the row counts as
     a difference. A later run removes the difference only if it has read the same sampled bytes and
-    all files, and has found no such row. If a run finds a record for which there is no line, later
-    runs always keep this difference, because not every run looks for records."""
+    all Parquet files of the output, and has not found the row again. If a run finds a record for
+    which there is no line, later runs always keep this difference, because not every run looks for
+    records."""
     world.append(batch(VALUES))
     path = world.root / world.load(*placeholders(), (FIRSTS[1] + 1, b"x"), offset=0)
     pq.write_table(_with_messages(path, [*TEXTS, "extra"]), path)
@@ -252,9 +253,9 @@ def test_unlisted_differences_stay_until_their_lines_were_compared(world: LineWo
     """A result of `skidway audit sample` does not say which lines were compared. So if an earlier
     result counted differences that it did not list, nobody knows whether a later run has compared
     their lines. These differences stay if the later run has compared fewer lines, or if samples of
-    the day may be missing, damaged, left out or expired. As long as these differences stay, the
-    result's number of compared lines does not become smaller. The number of unlisted differences
-    does not grow, because they may be about the same lines in each run."""
+    the day may be missing, damaged, left out or expired. While these differences stay, each new
+    result has at least the number of compared lines of the earlier result. The number of unlisted
+    differences does not grow from run to run, because each run may have counted the same lines."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)
@@ -289,8 +290,8 @@ def test_unlisted_differences_stay_until_their_lines_were_compared(world: LineWo
 
 def test_messages_of_a_day_may_have_expired_unless_an_older_one_is_there() -> None:
     """A partition's log certainly has all messages of a day if it begins at offset 0, or with a
-    message from before the day. Otherwise, messages of the day may have expired. If one copy of the
-    partition, for example in a mirror, has all of them, this is enough."""
+    message from before the day. Otherwise, messages of the day may have expired. If the partition
+    has several copies, for example in a mirror, only one copy needs to have all messages."""
     for first, begin, has_all in ((0, 0, True), (5, 6, True), (5, 5, False)):
         told = Told()
         told.found_copy(("dc1", 0), first, begin)
@@ -363,8 +364,8 @@ def test_a_result_says_between_which_times_a_changed_line_may_be(world: LineWorl
 
 @pytest.mark.parametrize("change", [{"day": 1 << 62}, {"day": -1}])
 def test_a_result_of_no_day_is_refused(change: dict[str, int]) -> None:
-    """If the day in a message with a comparison's result is no valid day, the collector refuses the
-    message and continues."""
+    """A message with the result of a comparison names a day. If there is no such day, the collector
+    refuses the message and continues."""
     damaged = replace(SampleResult(1, "h", "out", LOGS, 0, 1, 0, 1), **change)  # type: ignore[arg-type]
     ledger = Ledger()
     ledger.take([messages.encode(damaged)])

@@ -194,7 +194,7 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     assert "accepted by ada" in words
     counted = [delta(BROKER, 9, 3), delta(OLD, 9, 3)]
     [words] = [x for x in bucket([*early, acceptance, *counted]).reasons if doubted in x]
-    assert "accepted by ada" in words  # the agents have counted nothing new
+    assert "accepted by ada" in words  # no agent has counted more lines
     for more in ([delta(new, 9, 2)], [delta(new, 9, 2), *counted]):
         [words] = [x for x in bucket([*early, acceptance, *more]).reasons if doubted in x]
         assert "accepted" not in words

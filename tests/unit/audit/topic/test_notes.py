@@ -174,9 +174,9 @@ def _load(number: int) -> Note:
 
 
 def test_the_newest_loads_are_kept_in_any_order() -> None:
-    """For each output and topic, the ledger keeps only the notes of the newest loads (KEPT of
-    them), in whatever order they arrive. It keeps each load once, even if the loader reports the
-    load again."""
+    """For each output and topic, the ledger keeps only the notes of the KEPT newest loads, in
+    whatever order the notes arrive. It keeps each load once, even if the loader reports the load
+    again."""
     values = [encode(_load(number)) for number in range(1, 2 * KEPT + 3)]
     for order in (values, values[::-1], [*values, *values]):
         ledger = Ledger()

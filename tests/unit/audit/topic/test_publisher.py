@@ -194,8 +194,8 @@ def test_a_topic_that_never_gets_a_leader_is_unreachable() -> None:
 
 
 def test_reading_skips_what_has_expired() -> None:
-    """If the first messages of a range have expired, a program that reads the range gets the
-    rest."""
+    """If a program reads a range of offsets of the audit topic, and the first messages of this
+    range have expired, it gets the later messages of the range."""
     cluster, clock = _cluster(), ManualClock()
     for value in (b"a", b"b", b"c"):
         assert _publisher(cluster, ListOutbox([value])).flush(10)

@@ -95,9 +95,9 @@ def test_a_line_of_the_host_that_no_tier_has(world: LineWorld, tmp_path: Path) -
 
 
 def test_a_text_that_a_parser_has_cut_apart(world: LineWorld, tmp_path: Path) -> None:
-    """If a line of the host's file contains the text, `skidway audit find` finds the line's record
-    by the line's position in the file, even if the record's value does not have the text in the
-    same form as the file."""
+    """A parser may divide a line into fields, so that the record does not contain the searched text
+    as it is in the host's file. `skidway audit find` then finds the line in the file, and finds its
+    record by the line's position."""
     world.append(batch([b"0", b"1"], first=0))
     on_host(world, tmp_path / "app.log", b"a\nb\n", position=4)
     found = find.find(world.site(clusters=("dc1",)), question("b"))
@@ -166,7 +166,7 @@ def test_only_files_of_the_hours_asked_for_are_opened(
 
 
 def note_calls(monkeypatch: pytest.MonkeyPatch, method: str, noted: list[str]) -> None:
-    """Replaces a method of the output. The new method appends the path that it is given to `noted`,
+    """Replaces a method of the output. The new method takes a path, adds it to the list `noted`,
     and then calls the old method."""
     original = getattr(LocalOutput, method)
 

@@ -90,9 +90,10 @@ def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> No
 
 
 def test_a_line_before_the_announcement_is_found_too(world: LineWorld) -> None:
-    """A record whose event time is long before the announcement of its file (the message that the
-    agent has found the file) is found, although `skidway audit trace` first reads the newer part of
-    the log."""
+    """`skidway audit trace` first reads the part of the log that begins an hour before the
+    announcement of the line's file (the message that the agent has found the file). If the record
+    is not in this part, because its event time is earlier, the command reads the older part too,
+    and finds the record."""
     world.append(batch(LINES, time_ms=5))
     world.append(batch([b"new"], agent=OTHER_AGENT, file=9))
     world.load((11, LINES[1]), offset=1, time_ms=5)

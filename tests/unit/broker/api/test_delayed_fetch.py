@@ -67,8 +67,8 @@ class Broker:
         return delayed
 
     def grow(self, replica: Replica) -> None:
-        """Appends and flushes a batch. The flush moves the high watermark, and the broker then
-        checks whether it can answer its parked (delayed) fetches."""
+        """Appends and flushes a batch. Flushing moves the partition's high watermark. Then the
+        broker checks whether it can answer its parked (delayed) fetches."""
         put(replica.log, batch())
         self.partitions.touch(replica)
         self.partitions.write()

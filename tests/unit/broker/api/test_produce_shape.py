@@ -122,9 +122,9 @@ def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
 
 
 def test_each_partition_of_a_connection_has_its_shape(replica: Replica) -> None:
-    """For each partition to which a connection's producer writes, the broker stores the shape of a
-    request (everything but correlation id and records), but at most SHAPES_MAX shapes for one
-    connection."""
+    """The shape of a request is everything but its correlation id and records. For each connection,
+    the broker stores one shape for each partition to which the producer writes, but at most
+    SHAPES_MAX shapes."""
     shapes = Shapes()
     for number in range(SHAPES_MAX):
         shape = learned(frame(b"x", 7, partition=number), 7, replica)

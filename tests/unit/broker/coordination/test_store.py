@@ -36,7 +36,7 @@ def test_two_brokers_that_create_a_topic_leave_one_with_its_settings(
         create(nodes, {"retention.ms": "3"})
     except store.TopicExists:
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "2"}
-    else:  # `looked_at` was never read, so the other creation did not run
+    else:  # nobody read the node `looked_at`, so only one broker created the topic
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "3"}
     assert TOPIC in nodes.content
 
@@ -97,7 +97,7 @@ def test_a_late_end_of_a_deletion_leaves_a_new_topic_alone(looked_at: str) -> No
     commit_offset(nodes)
     before = set(nodes.content)
 
-    def finished() -> None:  # another broker finished; the nodes are those of a new topic
+    def finished() -> None:  # another broker ended the deletion; a new topic has the nodes
         del nodes.content[MARK]
 
     nodes.after[looked_at] = finished

@@ -380,9 +380,10 @@ def test_a_restored_group_goes_on() -> None:
 
 
 def test_a_member_replaced_before_a_crash_is_not_taken_for_a_zombie() -> None:
-    """After a crash, the restored group may have the old id of a static member that had just got a
-    new id. So a request with the new id is not fenced at first: the member is told to join again.
-    After a request with the restored old id has arrived, requests with the new id are fenced."""
+    """A static member had just got a new id when the broker crashed, and the restored group knows
+    only the old id. If a request with the new id comes first, it is not fenced: the member is told
+    to join again. Only after a request with the old id has arrived, requests with the new id are
+    fenced."""
     world = World()
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i")

@@ -101,7 +101,7 @@ def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | No
     else:
         path.write_bytes(content)
     if clean and content == b"0\n1\n0 0\n":
-        return  # after a clean stop, the file cannot be old
+        return  # after a clean stop, the epoch file is never old
     assert open_in(tmp_path, clean=clean).epochs.entries == EXPECTED
 
 

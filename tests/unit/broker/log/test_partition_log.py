@@ -36,7 +36,7 @@ def test_a_turn_is_written_at_once(tmp_path: Path) -> None:
     """Batches that are appended in one turn of the broker's loop are written to the file together,
     at the end of the turn."""
     log = open_in(tmp_path)
-    for _ in range(2000):  # more batches than one call of pwritev accepts
+    for _ in range(2000):  # one call of pwritev does not accept so many batches
         put(log, batch(b"x"))
     assert stored(tmp_path) == []
     log.write()
@@ -85,8 +85,9 @@ def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Pa
 
 
 def test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next(tmp_path: Path) -> None:
-    """If the log begins a new segment (a roll) while a flush runs, this flush may not include the
-    end of the old segment. So the next flush makes the old segment durable as well."""
+    """If the log begins a new segment (a roll) while a flush runs, the old segment may have records
+    at its end that this flush does not make durable. So the next flush makes both segments
+    durable."""
     log = open_in(tmp_path, LogConfig(segment_bytes=400))
     append(log, sized(150))
     running = log.begin_flush()

@@ -67,8 +67,9 @@ def test_every_name_has_its_reason() -> None:
 
 
 def test_a_partition_that_the_broker_does_not_serve_is_no_good_mirror() -> None:
-    """If the broker has lost a disk, `skidway mirror status` shows the mirror's partitions that the
-    broker does not serve. It does not show partitions of the broker's own topics."""
+    """If the broker has lost a disk, `skidway mirror status` shows which partitions of mirror
+    topics the broker no longer serves. It does not show lost partitions of topics that are not
+    mirrors."""
     document = {
         "mirrors": [source(), source(cluster="dc2")],
         "stopped_partitions": {"dc1.logs-0": "lost", "own-0": "lost", "dc12.logs-0": "lost"},

@@ -203,9 +203,9 @@ def test_another_batch_where_the_source_begins_stops_the_partition() -> None:
 
 
 def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> None:
-    """The source may answer OFFSET_OUT_OF_RANGE, and a moment later its log has grown and has the
-    requested offset. Even then, the mirror compares its last batch with the source's batch, because
-    the source may have another log."""
+    """The source answers a fetch with OFFSET_OUT_OF_RANGE. When the mirror then asks which offsets
+    the source has, the requested offset is among them. The mirror nevertheless compares its last
+    batch with the source's batch, because the source may have another log."""
     follower = Follower(10, Below.of(header(5, 5, crc=9)))
     assert follower.out_of_range(0, 30) == LookAgain()
     assert follower.position() == 9

@@ -574,10 +574,10 @@ def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld
     may be at another position by then."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
-    until_asked(logs)  # the mirror asks for the source's first offset
+    until_asked(logs)  # the mirror asks for the first offset in the source's log
     logs.client.serve()
     logs.client.deliver()
-    until_asked(logs)  # the mirror asks for the last offset; the answer comes late
+    until_asked(logs)  # then for the end of the source's log; this answer will come late
     logs.client.serve()
     late = list(logs.client.answers)
     logs.client.answers.clear()

@@ -141,8 +141,9 @@ def test_what_was_overdrawn_is_paid_back() -> None:
 
 
 def test_what_is_sent_counts_while_it_waits() -> None:
-    """While a connection waits to be served, the cost of sending an earlier answer may be charged
-    to it. The connection is then served later, after connections with lower costs."""
+    """While a connection waits until its requests are handled, the broker may send it an earlier
+    answer. The cost of sending counts as a cost of this connection. So connections with lower costs
+    are served before it."""
     shares = joined("ab")
     shares.charge("a", 100)
     shares.begin_turn()

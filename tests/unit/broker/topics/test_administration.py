@@ -281,9 +281,9 @@ def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) ->
 
 
 def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
-    """The catalog is what the broker has read from ZooKeeper. Partitions that this broker adds to a
-    topic are served, even if the broker then applies a catalog that was read before, without these
-    partitions."""
+    """The catalog is what the broker has read from ZooKeeper. If this broker adds partitions to a
+    topic, it serves them at once. It also serves them after it has applied an older catalog, which
+    was read before the partitions were added."""
     one = topic(uuid.uuid4(), LED)
     made(tmp_path, one.topic_id)
     world = World(tmp_path, catalog(one))

@@ -1,5 +1,5 @@
 """Tests the positions of a query (an offset for each partition): how they are written as JSON, and
-which offsets of a topic they stand for."""
+which offsets the words `earliest` and `latest` mean."""
 
 from __future__ import annotations
 

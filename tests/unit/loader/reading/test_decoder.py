@@ -25,8 +25,8 @@ def decode(values: list[bytes | None], **schemas: str):
 
 
 def test_one_schema_is_decoded_at_once() -> None:
-    """Values of the same schema become columns of this schema. The number of values is counted
-    under the schema's id."""
+    """Values of the same schema become columns of this schema. The result says how many values had
+    each schema id."""
     decoded = decode([datum("a"), datum("b")])
     assert decoded.columns[0].to_pylist() == ["a", "b"]
     assert decoded.good.all()
@@ -34,7 +34,7 @@ def test_one_schema_is_decoded_at_once() -> None:
 
 
 def test_no_values() -> None:
-    """If there are no values, the columns have no rows."""
+    """If the decoder gets no values, the columns that it returns have no rows."""
     decoded = decode([])
     assert [len(column) for column in decoded.columns] == [0]
 

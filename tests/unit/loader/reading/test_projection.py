@@ -174,7 +174,8 @@ def test_a_value_that_a_cast_would_change_is_set_apart(
 
 
 def test_not_a_number_stays_one() -> None:
-    """NaN is accepted, although NaN does not compare as equal to itself."""
+    """A value is rejected if a cast changes it. NaN is not rejected, although NaN is not equal to
+    itself."""
     writer, reader = record(field("x", "double")), record(field("x", "float"))
     assert project(writer, reader, x=[float("nan")])[1] == [True]
 
@@ -302,7 +303,8 @@ def test_types_that_have_a_cast_for_no_rows_only_make_schemas_irreconcilable() -
 
 
 def test_a_number_that_is_no_time_of_day_is_set_apart() -> None:
-    """If the reader's field is a time of day, a long that stands for a day or more is rejected."""
+    """If the writer's field is a plain long and the reader's field is a time of day, a negative
+    number, or one that stands for a day or more, is rejected."""
     reader = record(field("x", {"type": "long", "logicalType": "time-micros"}))
     assert project(record(field("x", "long")), reader, x=[1, -5, 10**12])[1] == [True, False, False]
 

@@ -120,10 +120,10 @@ def test_a_late_repeat_before_the_fence_is_a_repeat(loading: MemoryLoading) -> N
 
 @promise("5 closed files")
 def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
-    """If a line of a log file comes after the loader dropped the file's marks and name, the line is
-    not dropped silently. The load waits for an announcement of the file (a message with its host
-    and path). If none comes within the waiting time, the line becomes a reject. The loader counts
-    the reject, so the audit reports one record too many."""
+    """Some time after a log file was closed, the loader forgets the file. If a line of the file
+    comes even later, the line is not dropped silently. The load waits for an announcement of the
+    file (a message with its host and path). If none comes within the waiting time, the line becomes
+    a reject. The loader counts the reject, so the audit reports one record too many."""
     drop(loading)
     write(loading, 1, 9)
     outcome = loading.run()

@@ -482,9 +482,9 @@ def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
 
 
 def test_many_records_take_several_loads(loading: MemoryLoading) -> None:
-    """A reload of many records is divided into several loads. The hours of one load have together
-    at most `max.offsets.per.load` records, but a single hour may have more. A load reads the log in
-    slices of at most this number of offsets."""
+    """A reload of many records is divided into several loads. All hours of one load together have
+    at most `max.offsets.per.load` records. If a single hour has more records, it gets a load of its
+    own. Each slice of a load has at most `max.offsets.per.load` offsets."""
     done = loading.reload(wish(0, 2), max_offsets_per_load=1)
     assert (done.problems, done.loads) == ([], [4, 5])
     assert (lines(loading), faults(loading)) == (all_lines(60), [])

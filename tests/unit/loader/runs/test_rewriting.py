@@ -160,8 +160,8 @@ def test_files_get_the_columns_of_a_new_schema_before_its_first_row(loading: Mem
 def test_a_dropped_field_comes_back(loading: MemoryLoading, kind: str, default: object) -> None:
     """Rewritten files keep the values of a field that the new schema lacks. The values are in a
     column whose name contains the old schema's id. If a third version has a field of the same name
-    again, the older rows have null in the new column, and not their old values, because the second
-    version had no such field."""
+    again, this is another field with a column of its own. In this column the older rows have null,
+    and not their old values."""
     loading.versions.append(GROWN)
     loading.write(1)
     loading.run()

@@ -315,7 +315,7 @@ def test_announcements_are_waited_for_as_long_as_is_set(
 def test_the_columns_beside_the_rows_are_always_those_of_the_newest_load() -> None:
     """Each topic has a Parquet file without rows that has the columns of the newest load. If this
     file is gone, or has other bytes than the next load would write, the next load writes the file
-    again. Otherwise the next load does not touch it."""
+    again. If the file already has the right bytes, the next load does not write it."""
     loading = MemoryLoading()
     path, store = layout.columns(TOPIC), loading.store
 

@@ -114,8 +114,8 @@ def test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition() -
 
 
 def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
-    """If nothing of a partition can be read, the partition's result contains no last batch. The
-    other partitions are loaded."""
+    """If nothing of a partition can be read, the partition's result does not name a last batch
+    (which the next load would compare with the log). The other partitions are loaded."""
     run = Runner(MemoryStore(), {0: [], 1: log(lines(2))})
     unread, read = run_all([Slice(0, 0, 2), Slice(1, 0, 2)], {}, run)
     assert (unread.end, unread.below, read.end) == (0, None, 2)

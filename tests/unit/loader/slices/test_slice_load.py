@@ -422,8 +422,8 @@ def test_a_slice_of_control_batches_is_covered() -> None:
 
 @pytest.fixture
 def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
-    """Returns a list, to which each call of the decoder adds the values that it is given: those of
-    one chunk (batches that are decoded together)."""
+    """Returns a list. Whenever the decoder decodes the values of a chunk (batches that are decoded
+    together), these values are added to the list."""
     found: list[pa.BinaryArray] = []
     decode = Decoder.decode
 

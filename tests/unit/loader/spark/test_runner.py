@@ -46,8 +46,8 @@ def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
 
 
 def test_the_last_progress_is_the_whole() -> None:
-    """When all tasks on Spark have ended, the loader shows the progress as complete, even if it
-    last asked Spark before the end."""
+    """When all tasks on Spark have ended, the loader shows that all of them are finished, even if
+    some were still running when it last asked Spark for the progress."""
     runner, told = SparkRunner(settings(), lambda: False), list[tuple[int, int]]()
     tracker = SimpleNamespace(getActiveStageIds=list)
     runner._session = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))

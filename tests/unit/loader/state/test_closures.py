@@ -83,9 +83,9 @@ def test_a_seal_counts_only_behind_the_closure() -> None:
 @promise("5 closed files")
 def test_the_loaders_clock_counts_too() -> None:
     """A fence consists of the offsets that loads must reach before the loader forgets a closed
-    file. A closed file gets a fence at the earliest ten minutes after the loader has read that the
-    file was closed, measured by the loader's clock. This also holds if a seal already allows the
-    fence. So it does no harm if the agent's clock was set forward by an hour."""
+    file. A closed file gets a fence only after a later seal of its agent. In addition, ten minutes
+    must have passed by the loader's own clock since the loader read that the file was closed. So it
+    does no harm if the agent's clock was set forward by an hour."""
     assert sealed().settled(LATER_MS - 1) == []
     assert sealed().settled(LATER_MS) == [FILE]
 

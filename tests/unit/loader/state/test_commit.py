@@ -75,8 +75,9 @@ def performed(steps: operations.Steps[Any], store: MemoryStore) -> list[operatio
     ],
 )
 def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
-    """A file whose length differs from the length in the manifest is never moved or deleted. Even
-    at the final path of a committed file, such a file does not count as the committed file."""
+    """The manifest contains the length of each committed file. A file of another length is never
+    moved or deleted. If it is at the final path of a committed file, it does not count as the
+    committed file."""
     assert settle(Move("s", "t", 5), source, target) is expected
 
 

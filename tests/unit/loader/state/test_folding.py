@@ -82,7 +82,7 @@ def test_a_late_loader_does_not_take_a_folded_number() -> None:
         store.put(file.staged, b"x")
     assert operations.run(commit.commit(late), store) is False
     assert operations.run(chain.newest_manifest(TOPIC), store) == load(11)
-    assert store.length(late.files[0].path) is not None  # the file of the load that won
+    assert store.length(late.files[0].path) is not None  # the file of the other load is still there
     loaded(store, load(12))
     assert 2 not in manifests(store)
 
@@ -139,7 +139,7 @@ def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
     store = MemoryStore()
     loads(store, 11)
     before = store.snapshot
-    store.delete(f"{TOPIC}/rows-2")  # stands for a later load that removes this file
+    store.delete(f"{TOPIC}/rows-2")  # as if a later load had removed this file
     operations.run(commit.finish(load(2)), store)
     assert store.snapshot == before - {(f"{TOPIC}/rows-2", b"x")}
 

@@ -43,8 +43,8 @@ def test_an_output_has_what_loads_add_and_no_later_load_removes() -> None:
 
 
 def test_a_file_may_follow_another_schema_than_its_load() -> None:
-    """A file that a compaction (a load that combines small files) wrote has the schema of the files
-    that it replaces, even if the topic now has a newer schema. The manifest contains this schema
+    """A compaction (a load that combines small files) writes files with the schema of the files
+    that they replace, even if the topic now has a newer schema. The manifest contains this schema
     for the file."""
     merged = load(2, "b", removed=("a",))
     (file,) = merged.files

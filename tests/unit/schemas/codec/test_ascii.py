@@ -19,8 +19,8 @@ VALUES = st.lists(
 def test_a_slice_is_ascii_if_its_own_bytes_are(
     values: list[bytes | None], first: int, count: int
 ) -> None:
-    """If a column is a slice of a longer array, the check depends only on the bytes of the slice's
-    own values. If all of these bytes are ASCII, the UTF-8 check finds no invalid row either."""
+    """If a column is a slice of a longer array, `is_ascii` looks only at the bytes of the slice's
+    own values. If all of them are ASCII, `utf8_faults` finds no row that is not UTF-8."""
     array = pa.array(values, pa.binary())[first : first + count]
     wanted = all(value is None or value.isascii() for value in array.to_pylist())
     assert is_ascii(array) == wanted

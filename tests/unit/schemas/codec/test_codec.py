@@ -380,7 +380,8 @@ def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
 
 def test_items_out_of_range_refuse_their_rows_only() -> None:
     """If items in lists and maps are out of range, only their rows are refused. This also holds for
-    a slice of an Arrow array, for which a cast also converts items outside the slice."""
+    a slice of an Arrow array. (Arrow's cast of a slice also converts items outside the slice, and
+    these may be out of range, too.)"""
     codec = Codec(
         record(("l", {"type": "array", "items": "int"}), ("m", {"type": "map", "values": "int"}))
     )
@@ -440,7 +441,7 @@ def test_slices_of_batches_and_of_datums_are_their_own() -> None:
 
 
 def test_a_missing_column_takes_its_default() -> None:
-    """If a field has no column, its default is encoded."""
+    """If the given columns lack a field of the schema, the field's default is encoded."""
     schema = record(("a", "string"))
     schema["fields"] += [
         {"name": "b", "type": ["null", "string"], "default": None},
@@ -633,6 +634,6 @@ def test_a_schema_has_a_codec_or_a_refusal(begin: int) -> None:
             continue
         datums = [random.randbytes(random.randint(0, 12)) for _ in range(4)]
         decoded = codec.decode(pa.array(datums, pa.binary()))
-        with suppress(SchemaUnsupported):  # values of a recursive schema are only decoded
+        with suppress(SchemaUnsupported):  # recursive values cannot be encoded
             again = codec.decode(codec.encode(decoded.batch))
             assert again.batch.num_rows == decoded.batch.num_rows

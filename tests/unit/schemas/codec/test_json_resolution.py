@@ -222,8 +222,8 @@ def test_a_deep_text_is_resolved_or_refused() -> None:
 
 
 def test_a_moment_that_is_no_text_stays_a_column() -> None:
-    """Recursive fields become JSON texts. The other fields of a recursive record stay columns, and
-    are resolved as columns."""
+    """In a recursive record, only the fields through which the record contains itself become JSON
+    texts. All other fields, for example a timestamp, stay columns, and are resolved as columns."""
     writer, reader = link(field("at", MILLIS)), link(field("at", MICROS))
     moment = dt.datetime(2011, 6, 12, 1, 2, 3, tzinfo=dt.UTC)
     row = resolved(writer, reader, {"at": moment, "next": {"at": moment, "next": None}})

@@ -23,8 +23,8 @@ VALUES = st.one_of(st.none(), st.binary(max_size=4), st.sampled_from([b"x" * 70,
 @pytest.mark.parametrize("schema", [TEXT, *OTHERS])
 @given(values=st.lists(VALUES, max_size=20))
 def test_joined_pieces_are_the_datums(schema: str, values: list[bytes | None]) -> None:
-    """Joined row by row, the columns (pieces) that the codec returns are the datums of the rows
-    that are not refused."""
+    """The codec returns several columns of bytes (pieces). If the bytes of all columns are joined
+    row by row, the results are the datums of all rows that are not refused."""
     codec = Codec(schema)
     column = pa.array(values, pa.binary())
     if codec.arrow_schema.field("a").type == pa.string():
@@ -38,8 +38,8 @@ def test_joined_pieces_are_the_datums(schema: str, values: list[bytes | None]) -
 
 
 def test_a_text_is_not_copied() -> None:
-    """If the only field of a schema is a string, the codec does not copy the strings: the last
-    column (piece) that it returns shares the memory of the column of strings."""
+    """If the only field of a schema is a string, the codec does not copy the texts. It returns the
+    datums in several columns (pieces), and the last of them uses the memory of the given column."""
     column = pa.array(["some text", "another"])
     pieces, _ = Codec(TEXT).encode_pieces_checked(pa.record_batch({"a": column}))
     assert pieces[-1].buffers()[2].address == column.buffers()[2].address

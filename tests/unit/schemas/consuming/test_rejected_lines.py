@@ -75,7 +75,8 @@ def test_a_topic_under_another_name_is_not_to_be_created() -> None:
 )
 def test_lines_are_chosen(wanted: Wanted, takes: bool) -> None:
     """A rejected line is exported only if its time of rejection, its reason and its file fit the
-    options. Lines with exactly the time `until` are left out."""
+    options. The option `--until` is the end of the exported time span: a line that was rejected at
+    exactly this time is left out."""
     assert wanted.takes(document(), 100) is takes
 
 
@@ -105,9 +106,9 @@ def test_a_line_that_was_cut_is_marked(line: bytes, length: int, expected: bool)
 
 
 def test_a_line_that_was_rejected_again_is_not_taken_for_cut() -> None:
-    """If a repaired line was rejected again, the length in its origin is the length of the JSON
-    document in which the line was replayed. This document is longer than the line, but the line
-    does not count as cut."""
+    """A line counts as cut if it is shorter than the length in its origin. There is one exception.
+    If a repaired line was rejected again, the length in its origin is that of the JSON document in
+    which the line was replayed. This document is longer than the line, but the line is whole."""
     assert not is_cut(document(b"abc", 400, original_agent=1, original_file=2, original_first=3))
 
 
@@ -120,8 +121,9 @@ def test_a_withheld_line_is_not_whole() -> None:
 
 
 def test_a_run_of_nul_bytes_is_not_whole() -> None:
-    """A rejected record about consecutive NUL bytes in a log file, however few, counts as cut,
-    because the record has no line that could be replayed."""
+    """If a log file has NUL bytes, the agent sends a rejected record about them, without a line.
+    This record counts as cut, even if there is only one NUL byte, because it has no line that could
+    be replayed."""
     assert is_cut(document(b"", 4096, reason="nul-bytes"))
     assert is_cut(document(b"", 1, reason="nul-bytes"))
     assert not is_cut(document(b"", 1))

@@ -18,7 +18,8 @@ PAGE = 3
 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
-    """Returns a registry with ten subjects. A dump reads its lists in pages of three."""
+    """Returns a registry with ten subjects. A dump reads the list of subjects in pages of three
+    subjects."""
     monkeypatch.setattr(administration, "PAGE_SCHEMAS", PAGE)
     made = Registry()
     for each in "abcdefghij":

@@ -198,8 +198,8 @@ def test_logs_of_prose_are_told_apart(log: str) -> None:
 
 
 def test_a_real_table() -> None:
-    """For CSV of real log lines, the inferred schema has the columns' names, and number and string
-    types."""
+    """A schema is inferred from a CSV file of real log lines. Its fields have the names of the CSV
+    columns. Columns of numbers become long, and other columns become string."""
     with (LOGS / "openssh.truth.csv").open("rb") as file:
         found = infer(read_lines(file), name="openssh")
     assert (found.format, found.unfit) == (Format.CSV, {})

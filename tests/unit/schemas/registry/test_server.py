@@ -111,7 +111,7 @@ def test_who_reads_slowly_is_waited_for_as_long_as_he_reads() -> None:
 
 def test_behind_an_answer_a_new_time_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     """After an answer, the head of the next request must arrive within the keep-alive time plus the
-    time that is allowed for a request's head. Only one timer runs for this."""
+    time that is allowed for a request's head. One timer measures both times together."""
     monkeypatch.setattr(server.H11Protocol, "on_response_complete", lambda _self: None)
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=True)  # type: ignore[assignment]

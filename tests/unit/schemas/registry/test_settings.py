@@ -61,8 +61,8 @@ def test_good_files_are_taken(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_cannot_be_used(tmp_path: Path, given: dict[str, Any], words: str) -> None:
-    """Files that are missing or do not belong together are refused at the start, and the error
-    names the setting's key."""
+    """The registry refuses to start if the file of a certificate or of users is missing, or if the
+    certificate does not belong to the key. The error names the setting's key."""
     authority = Authority(tmp_path)
     key = authority.sign("registry").key
     authority.sign("other")
@@ -75,8 +75,8 @@ def test_files_that_cannot_be_used(tmp_path: Path, given: dict[str, Any], words:
 
 
 def test_an_encrypted_key_is_refused_and_not_asked_for(tmp_path: Path) -> None:
-    """An encrypted key is refused, and its passphrase is not asked for, because a service has no
-    terminal."""
+    """If the file with the certificate's key is encrypted, the registry refuses it. The registry
+    does not ask for the passphrase, because a service has no terminal."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 

@@ -223,9 +223,9 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
 
 
 def test_the_follower_ends_whenever_it_is_told() -> None:
-    """The thread that follows the log ends as soon as the store is closed. This holds even if the
-    store is closed just before the thread clears the event that wakes it; otherwise the thread
-    would wait 30 seconds."""
+    """The thread that follows the log ends as soon as the store is closed. It does not matter when
+    the store is closed. For example, if it is closed just before the thread clears the event that
+    wakes the thread, the thread still ends at once, and not after 30 seconds."""
     _, store = store_on(SharedLog())
 
     class Wake(threading.Event):
@@ -267,7 +267,8 @@ def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
     del shared.contents[2:]
     _, other = store_on(shared)
     assert register(other, "b", 7) == 3
-    assert register(other, "a", 8) == 4  # also the next id of `store`: the id shows no difference
+    # The next id of `store` would be 4, too, so the ids do not show that entries were lost.
+    assert register(other, "a", 8) == 4
     with pytest.raises(Refusal, match="was set back"):
         register(store, "a", 7)
 
@@ -299,7 +300,7 @@ steps = st.lists(
     st.tuples(
         st.integers(0, 2),  # registry
         st.sampled_from(["register", "delete", "purge", "restart"]),
-        st.integers(0, 4),  # numbers of a schema and a subject
+        st.integers(0, 4),  # chooses the schema and the subject
         st.sampled_from(["", "", "", "before", "after", "twice"]),
     ),
     max_size=40,

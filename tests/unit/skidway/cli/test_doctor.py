@@ -49,8 +49,8 @@ def test_status_is_1_only_if_something_needed_is_missing(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """If `skidway doctor` finds something needed that is missing, its exit status is 1, even with
-    --json. If it only gives advice, the status is 0."""
+    """If something is missing that the programs need, the exit status of `skidway doctor` is 1,
+    even with --json. If the command only gives advice, the status is 0."""
     monkeypatch.setattr(machine, "examine", lambda _: iter(findings))
     assert main(["doctor"]) == status
     capsys.readouterr()

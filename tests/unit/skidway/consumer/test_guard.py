@@ -9,8 +9,9 @@ from skidway.consumer.guard import Guard
 
 def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
     """If the registration node contains the token of an unanswered write, the write was done, and
-    `was_done` returns True for it once. Another unanswered write that expected the same version of
-    the node was not done, and never will be."""
+    `was_done` returns True for it once. If another unanswered write expected the same version of
+    the node, ZooKeeper has not done it and cannot do it any more, because the version has
+    changed."""
     guard = Guard("me", {"t": 1}, 0)
     first, second = guard.next_token(), guard.next_token()
     guard.unanswered(first, "release")
@@ -35,9 +36,9 @@ def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
 
 
 def test_nothing_may_be_done_twice_without_a_name() -> None:
-    """An unanswered write has a name, for example "release", by which `was_done` asks for it. A
-    write that can be repeated without harm has no name (None). Such a write is never reported as
-    done, even if its token is in the node."""
+    """An unanswered write has a name, for example "release". With this name the caller asks
+    `was_done` whether the write was done. A write that can be repeated without harm has no name
+    (None). Such a write is never reported as done, even if its token is in the node."""
     guard = Guard("me", {"t": 1}, 0)
     token = guard.next_token()
     guard.unanswered(token, None)

@@ -84,8 +84,8 @@ def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
 
 
 def test_what_comes_after_the_cut_off_spoils_nothing() -> None:
-    """Programs go on writing after the cut-off. Neither their newer bytes nor the newer buckets
-    change the verdict, and the table has no record of these buckets."""
+    """Programs go on writing after the cut-off. Neither these newer bytes nor the buckets after the
+    cut-off change the verdict, and the demo's table does not count records of these buckets."""
     grown = FILE | {"acknowledged": 120}
     found = outcome(buckets=[BUCKET, NEWER], ledger=[grown])
     assert found.is_complete
@@ -138,8 +138,8 @@ def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
 
 def test_a_file_that_is_rotated_or_deleted_keeps_its_size(tmp_path: Path) -> None:
     """If a file is renamed after the cut-off and a new file gets its name, the demo does not take
-    the new file's size for the size of the renamed file. A file that was deleted meanwhile is found
-    by its path."""
+    the new file's size for the size of the renamed file. A file that was deleted after the cut-off
+    is found in the agent's list by its path."""
     log, old = tmp_path / "a.log", tmp_path / "a.log.1"
     log.write_bytes(b"x" * 100)
     files = sources.measured([log, tmp_path / "away.log"])

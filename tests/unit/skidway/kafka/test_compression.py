@@ -53,7 +53,7 @@ def test_cut_data_is_corrupt(codec: Codec) -> None:
     how many blocks there are."""
     packed = compress(codec, TEXT)
     whole_blocks = set()
-    if codec is Codec.SNAPPY:  # cuts between two blocks are left out
+    if codec is Codec.SNAPPY:  # a cut between two Snappy blocks is not noticed
         at = 16
         while at < len(packed):
             whole_blocks.add(at)

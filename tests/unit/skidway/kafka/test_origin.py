@@ -39,7 +39,8 @@ def test_layout_is_big_endian() -> None:
     ],
 )
 def test_numbers_that_do_not_fit_are_refused(numbers: tuple[int, int, int, int]) -> None:
-    """A number that does not fit into its field is refused, and not truncated."""
+    """If a number does not fit into its field of the origin, packing the origin raises an error,
+    and the number is not truncated."""
     with pytest.raises(ValueError, match="must lie in"):
         origin.pack(*numbers)
 

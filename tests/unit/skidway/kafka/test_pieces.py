@@ -24,8 +24,9 @@ def test_pieces_become_the_records_of_the_joined_values(
     has_origins: bool,
     skipped: int,
 ) -> None:
-    """Values that are given as `Pieces` (the bytes with which all values begin, and several columns
-    with the rest) are encoded to the same bytes as values that were joined before."""
+    """Values may be given as `Pieces`: the bytes with which all values begin, and several columns
+    with the rest of each value. They are encoded to the same bytes as the same values in one
+    column."""
     skipped = min(skipped, len(rows) - 1)
     keys, left, right = (
         pa.array(column, pa.binary())[skipped:] for column in zip(*rows, strict=True)

@@ -149,8 +149,8 @@ def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead:
 
 
 def test_a_large_set_is_gone_through_once() -> None:
-    """If a set (the messages of one send) fills many small batches, the size of each message is
-    still read only a few times."""
+    """If a set (the messages of one send) fills many small batches, the accumulator reads the size
+    of each message only a few times, and does not read all sizes again for each batch."""
 
     class Counting(list[int]):
         seen = 0

@@ -314,7 +314,8 @@ def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
 
 
 def test_documented_lists_every_key_with_nested_ones() -> None:
-    """`documented` returns each key once, written as in a file. Nested keys are included."""
+    """`documented` returns each key of a settings class once, in the form `a.b`. Keys of nested
+    sections and lists are included."""
     docs = {doc.key: doc for doc in documented(Agent)}
     assert docs["state.dir"].default is REQUIRED
     assert docs["state.dir"].required

@@ -1,5 +1,5 @@
-"""The waits before a client tries something again, such as a connection, grow after each
-failure."""
+"""After a failure, for example of a connection, a client waits before it tries again. The wait
+grows with each further failure."""
 
 from __future__ import annotations
 

@@ -130,9 +130,9 @@ def test_an_interruption_of_all_breaks_every_partition() -> None:
 
 
 def test_many_partitions_are_not_asked_for_at_every_batch() -> None:
-    """If a client reads thousands of partitions, each of its requests lists all of them. So after a
-    small answer the client waits a little before its next fetch. After a large answer it does not
-    wait."""
+    """If a client reads thousands of partitions, each of its fetch requests lists all of them and
+    is large. So that it does not send such a request for every few records, the client waits a
+    little after a small answer. After a large answer it does not wait."""
     fetching = Fetching(max_bytes=1_000, max_wait_ms=500, min_bytes=1, random=lambda: 0.5)
     tps = [TopicPartition("t", number) for number in range(2_000)]
     for tp in tps:

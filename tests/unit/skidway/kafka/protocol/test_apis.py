@@ -1,5 +1,5 @@
-"""API versions: the versions that Skidway's broker offers, the versions that Skidway's client uses,
-and the version that a client chooses."""
+"""Tests which API versions Skidway's broker offers, which versions Skidway's client uses, and which
+version a client chooses."""
 
 from __future__ import annotations
 

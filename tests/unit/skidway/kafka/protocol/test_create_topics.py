@@ -1,4 +1,5 @@
-"""CreateTopics: the broker's defaults, and an answer that Java's admin client can read."""
+"""Tests CreateTopics requests that ask for the broker's defaults, and an answer that Java's admin
+client can read."""
 
 from __future__ import annotations
 

@@ -227,8 +227,9 @@ def test_write_response(version: int, results: list[FetchResult]) -> None:
 
 @pytest.mark.parametrize("version", [4, 11, 12])
 def test_file_slices_pass_through(version: int) -> None:
-    """A response that is written consists of pieces. A range of a file's bytes is one of these
-    pieces, at its position between the others, and the bytes of the range are not read."""
+    """A response is written as a list of pieces. Most pieces are bytes. A range of a file's bytes
+    is a piece of its own, which names the file and the range; the bytes of the range are not
+    read."""
     part = FileSlice(File(), 4096, 1000)
     sent = fetch_response.write_response(7, version, [FetchResult("a", 0, 0, 9, 9, 0, (part,))])
     assert sent[1] is part

@@ -53,7 +53,7 @@ def test_any_cut(payloads: list[bytes], most: int) -> None:
 
 
 def test_own_frames_stay_valid() -> None:
-    """A frame stays valid while later frames arrive."""
+    """A frame that the reader has returned keeps its bytes while later frames arrive."""
     reader = FrameReader()
     kept = []
     for payload in (b"a" * 10, b"b" * 100_000, b"c" * 10):
@@ -79,8 +79,8 @@ def test_large_frames_are_received_in_place() -> None:
 
 
 def test_a_claim_allocates_nothing() -> None:
-    """A frame's buffer grows only as bytes arrive. The length in front of the frame is not enough
-    to allocate memory."""
+    """A frame's buffer grows only as bytes arrive. A large length in front of the frame does not
+    make the buffer larger."""
     reader = FrameReader(100_000_000)
     stream = struct.pack(">i", 99_000_000) + bytes(300 * KIB)
     arrived = 0

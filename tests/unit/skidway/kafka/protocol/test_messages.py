@@ -86,7 +86,7 @@ def test_noise(cls: type[Message], version: int, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("cls", ALL, ids=name_of)
 def test_unknown_version(cls: type[Message]) -> None:
-    """A version outside a message's range is refused."""
+    """Decoding a message in a version that its class does not support raises UnsupportedVersion."""
     for version in (cls.VERSIONS.lowest - 1, cls.VERSIONS.highest + 1):
         with pytest.raises(UnsupportedVersion):
             decode(cls, b"", version)
@@ -211,7 +211,7 @@ def test_absent_fields() -> None:
 
 
 def test_optional_tag() -> None:
-    """A tagged field that is missing is None."""
+    """If a message does not have an optional tagged field, the field is read as None."""
     given_id = _Sample(identity=uuid.UUID(int=5))
     assert decode(_Sample, encode(given_id, 9), 9) == given_id
     assert decode(_Sample, encode(_Sample(), 9), 9).identity is None

@@ -210,8 +210,9 @@ def test_tags_are_skipped() -> None:
 
 
 def test_known_tag() -> None:
-    """The function `known` must read all bytes of the tagged field that it is called for, and a tag
-    may come only once. Fields for which `known` returns False are skipped."""
+    """The reader calls the function `known` for each tagged field. If `known` returns True, it must
+    have read all bytes of the field, otherwise the reader raises an error. If it returns False, the
+    reader skips the field. A tag that comes twice is refused."""
     seen: list[int] = []
 
     def known(tag: int, part: MessageReader) -> bool:
