@@ -310,7 +310,8 @@ class RunningAgent:
         status: Status,
         found: Found,
     ) -> None:
-        """clients: the two clients that `connected` yields."""
+        """clients: the client that asks for metadata and offsets, and the client that sends records
+        (see `connected`)."""
         # There are seven arguments, because the caller makes these objects before the brokers
         # answer, and still uses them when it no longer uses this object.
         self._settings = settings

@@ -116,7 +116,7 @@ class Accounts:
         """
         declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
         if declared in self._declared:
-            return  # the range was declared already, perhaps by an earlier process
+            return  # it is already declared lost or uncertain, perhaps by an earlier process
         self._declared.add(declared)
         events.set_apart(range_, lines)
         loss = Loss(

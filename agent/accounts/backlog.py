@@ -165,8 +165,9 @@ class Backlogs:
         return min(said) if said else self._lives.shortest(_directory(path))
 
     def _is_nameless(self, tracked: TrackedFile) -> bool:
-        """Whether the file has no name any more. Checks this only for files that are no longer at
-        the path where they were found; for other files the result is False.
+        """Whether the file was deleted, as far as the agent knows. If the agent has the file open,
+        and the file is no longer at the path where it was found, asks the kernel whether the file
+        still has a name.
         """
         handle = self._handles.held(tracked.file) if tracked.rotated else None
         try:

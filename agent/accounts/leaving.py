@@ -62,7 +62,8 @@ class Leaving:
 
     @property
     def kept(self) -> set[str]:
-        """The topics of `done` (see `Leaving`) whose last word is durable."""
+        """The topics whose last word was sent after the agent started and is durable, and whose
+        files have had no new bytes since then."""
         return self._kept & self.done
 
     def committed(self) -> None:

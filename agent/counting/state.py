@@ -71,8 +71,8 @@ class CountState(StateDatabase):
         return {file for (file,) in self._rows("SELECT file FROM noted_files WHERE is_divided")}
 
     def looked_ms(self) -> int:
-        """Returns the time (ms) of the last look that found all files; 0 if there was no such
-        look."""
+        """Returns the time (ms) of the last look at which the agent could read all files that it
+        found; 0 if there was no such look."""
         topic = self.topics().get(SOURCE)
         return 0 if topic is None or topic.sealed_until is None else topic.sealed_until
 

@@ -161,8 +161,8 @@ class Outbound:
     def add(
         self, pressed: Pressed, flights: Sequence[Flight], sources: tuple[Source, Source]
     ) -> None:
-        """Takes over the batches that were made from the intents of these flights. `pressed` has
-        one outcome for each flight.
+        """Takes over the batches in `pressed`, which were made from the intents of these flights.
+        (A flight is an intent that is being sent.) `pressed` also has one outcome for each flight.
 
         sources: the data topic and its rejected topic.
         """

@@ -53,8 +53,8 @@ class Presses:
     ) -> None:
         """kept: the fingerprints of those recipes that the state already contains, because intents
         name them."""
-        # There are seven arguments: each press gets some of them, and two (recipes, kept) say what
-        # the state already contains.
+        # There are seven arguments: `recipes` and `kept` say what the state already contains, and
+        # each press needs some of the other five.
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms

@@ -1,6 +1,7 @@
 """Decides about the files that have been at a path since the last look: the agent reads each of
-these files, leaves it unread, or declares it lost. A look is one search through all patterns for
-the host's files, and a generation is a rotated file.
+these files, leaves it unread, or declares it lost. In a look, the agent goes once through the
+directories of all sources, to find new, renamed and deleted log files. A generation is a rotated
+file.
 
 The module `rotations` describes the rules, and calls `History` for each path of a directory that a
 look goes through.
@@ -50,8 +51,8 @@ class Known(Protocol):
         ...
 
     def is_copy(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy of a file that was read, or that the agent reads at the
-        path `base`.
+        """Whether a found file is a copy of a file that the agent has read, or of the file that it
+        reads at the path `base`.
         """
         ...
 
@@ -369,8 +370,8 @@ class History:
         return found
 
     def _is_stray(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether the name of a file made since the last look shows that it may be a generation of
-        the path."""
+        """Whether the file `found`, judged by its name and its age, may be a generation of the path
+        `base` that rotation has made since the last look."""
         if not is_stray(found.path, base, look.moment.sources[index]):
             return False
         is_left = self._is_left_alone(look, base, index, found)

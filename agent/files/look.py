@@ -1,5 +1,6 @@
-"""The values of one look, which is one search through all patterns for the host's files: the look's
-time, each directory as it is now, and all that the look found. A generation is a rotated file.
+"""The values of one look, in which the agent goes once through the directories of all sources: the
+look's time, each directory as it is now, and all that the look found. A generation is a rotated
+file.
 """
 
 from __future__ import annotations

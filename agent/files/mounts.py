@@ -36,7 +36,8 @@ class Mounts:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._away: dict[str, list[TrackedFile]] = {}  # by directory: the files that it waits for
+        # by directory: the known files whose file system is not mounted there
+        self._away: dict[str, list[TrackedFile]] = {}
         self._until: float | None = None
         # by directory: when another device was first found mounted there
         self._elsewhere: dict[str, float] = {}

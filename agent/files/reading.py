@@ -1,5 +1,5 @@
 """Makes readings of tracked files, and treats all files fairly. A reading is an intent with its
-bytes. A turn is one pass of the agent's loop, and a look is one search for the host's files.
+bytes. A turn is one pass of the agent's loop.
 
 Each turn first reads at most READ_BYTES of every file that may have new bytes, so that a busy file
 does not delay the other files. If there is room for more bytes in the turn, it reads again from the

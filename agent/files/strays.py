@@ -29,7 +29,7 @@ def is_stray(path: str, base: str, source: TailedSource) -> bool:
 
 
 def shares_name(name: str, path: str, known: Iterable[str]) -> bool:
-    """Whether a name contains the name of a path, or differs from a known generation's name only in
-    digits.
+    """Whether a file name contains the file name of `path` (as `old-app.log` contains `app.log`),
+    or differs only in digits from one of the names in `known`.
     """
     return os.path.basename(path) in name or shape(name) in map(shape, known)

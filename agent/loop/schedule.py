@@ -42,7 +42,7 @@ class Schedule:
         self._at = min(self._at, max(now + ASKED_AFTER_S, self._not_before))
 
     def take_longest(self, longest_s: float) -> None:
-        """Replaces the longest interval between two looks, and makes the next look due at once."""
+        """Sets the longest time between two looks, and makes the next look due at once."""
         self._longest_s = longest_s
         self._at = 0.0
 

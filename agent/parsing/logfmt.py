@@ -189,8 +189,8 @@ class _Index:
                 self._is_free[self._codes == self._code[key]] = False
 
     def give_back(self, name: str, lines: Booleans) -> None:
-        """Notes that in the given lines the field does not take its pair, because the pair's value
-        does not fit the field."""
+        """Notes that in the given lines the field does not use the pair that has its name, because
+        the pair's value does not fit the field's type."""
         self._is_free[self._places(name)[lines]] = True
 
     def others(self, kind: pa.DataType) -> pa.Array:

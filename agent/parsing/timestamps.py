@@ -477,7 +477,7 @@ def _days(scan: _Scan, year: Int64s) -> tuple[Int64s, Bools]:
 
 def _days_of(year: Int64s, month: int | Int64s, day: int | Int64s) -> Int64s:
     """Returns days since 1970-01-01 in the proleptic Gregorian calendar. The formula counts years
-    that begin in March.
+    that begin in March, so that a leap day is the last day of its year.
     """
     shifted = np.asarray(month) <= 2
     y = year - shifted

@@ -91,21 +91,21 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The condition that another condition is false."""
+    """A condition that is true if another condition is false."""
 
     part: Condition
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """The condition that all parts are true. There are at least two parts."""
+    """A condition that is true if all of its parts (at least two) are true."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """The condition that at least one part is true. There are at least two parts."""
+    """A condition that is true if at least one of its parts (at least two) is true."""
 
     parts: tuple[Condition, ...]
 
@@ -160,7 +160,8 @@ class MaskMatching:
 
 @dataclass(frozen=True, slots=True)
 class Hash:
-    """Replaces the text of fields by its keyed hash."""
+    """Replaces the text of each of these fields by a hash, which is computed from the text and a
+    secret key."""
 
     fields: tuple[Field, ...]
 

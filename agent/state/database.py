@@ -43,8 +43,8 @@ from skidway.kafka.types import TopicPartition
 
 DATABASE = "agent.db"
 CACHE_KIB = 512
-"""How many KiB of the database SQLite keeps in memory. SQLite's default is 2 MB. Less is enough
-here, because one turn reads few rows.
+"""How many KiB of the database SQLite keeps in memory. SQLite's default is 2 MB. The agent needs
+less than that, because one turn of its loop reads few rows.
 """
 _TRANSIENT = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ENVIRONMENT = (

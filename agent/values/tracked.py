@@ -226,7 +226,7 @@ class TrackedFile:
     verified: bool = False
     source: int | None = None  # index of its source; None if no source matches its path
     long_line: LongLine | None = None
-    # what the byte order mark says; None until the first two bytes are read
+    # whether the byte order mark says big-endian; None until the first two bytes are read
     is_big_endian: bool | None = None
     written: Written | None = None
     # whether the first look found that the file had changed while no agent ran
@@ -250,7 +250,8 @@ class TrackedFile:
 
     @property
     def bytes_known(self) -> int:
-        """How many bytes belong to this file id, as far as the agent has seen."""
+        """How many bytes of the file belong to this file id: as many as the agent has seen so far,
+        or all of them once the file id has ended."""
         if self.length is not None:
             return self.length + self.lost_unread - self.birth.begin
         return max(self.size, self.read_position) - self.birth.begin
@@ -258,8 +259,8 @@ class TrackedFile:
     @property
     def lost_unread(self) -> int:
         """How many of the lost bytes the agent has never read, because the file vanished or was
-        truncated. They are not before the file's position; all other bytes that are accounted for
-        are before it.
+        truncated. The file's position has not moved past these bytes; it has moved past all other
+        bytes that are accounted for.
         """
         return self.tally.total - (self.position - self.birth.begin)
 

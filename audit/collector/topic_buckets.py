@@ -169,8 +169,9 @@ class TopicBuckets:
     def put(
         self, place: int, verdict: BucketVerdict, dependence: Dependence, *, is_noted: bool
     ) -> None:
-        """Stores the verdict on the bucket of the row `place`, and the state of the evidence as the
-        last call of `look` saw it. is_noted: whether the verdict was also passed to the history."""
+        """Stores the verdict on a bucket, and the state of the evidence as the last call of `look`
+        saw it. place: the index of the bucket's row. is_noted: whether the verdict was also passed
+        to the history."""
         row, key = self.rows[place], (verdict.bucket, verdict.bucket_ms)
         late = dependence.late(key)
         self._forget(key)
@@ -227,8 +228,8 @@ class TopicBuckets:
 
     def total(self, size_ms: int) -> TopicStanding:
         """Returns the verdicts on all judged buckets, summed up; the field `newest` is empty. To
-        save time, computes again only the sums from the first block on in which a verdict has
-        changed. size_ms: the length of a block."""
+        save time, keeps the sum after each block, and computes the sums again only from the first
+        block that has a changed verdict. size_ms: the length of a block."""
         changed = {start - start % size_ms for start in self._changed}
         self._changed = set()
         for block in changed:
@@ -286,8 +287,9 @@ class TopicBuckets:
         return found
 
     def newest(self, starts: Iterable[int]) -> dict[int, BucketVerdict]:
-        """Returns, by start, the short verdicts on the buckets with these starts. If several
-        buckets have the same start, returns the gravest of their verdicts."""
+        """Returns, by start, the verdicts on the buckets with these starts, each with only its
+        gravest agents. If several buckets have the same start, returns the gravest of their
+        verdicts."""
         wanted, found = set(starts), dict[int, BucketVerdict]()
         for key in sorted(self.shorts):
             if key[0] not in wanted:

@@ -91,8 +91,8 @@ def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[F
 
 @dataclass(frozen=True, slots=True)
 class SliceEnds:
-    """The values that `join` needs from a slice after `walk` was called for the slice without
-    marks: Walked.lowest and Walked.highest."""
+    """What `join` needs to know about a slice: the values Walked.lowest and Walked.highest that
+    `walk` returned when it was called without marks."""
 
     lowest: Mapping[FileKey, int]
     highest: Mapping[FileKey, int]
