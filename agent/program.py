@@ -253,8 +253,8 @@ def newest_of(state: StateDatabase, client: Client, clock: Clock) -> Newest | No
 def _insist(
     attempt: Callable[[], T], shutdown: Shutdown, status: Status, reloader: Reloader | None
 ) -> T | None:
-    """Repeats the attempt until it succeeds, because a server that is unreachable now may be
-    reachable later.
+    """Calls `attempt` until it succeeds, and returns its result: a server that is unreachable now
+    may be reachable later. Returns None if the shutdown comes first.
     """
     for pause_s in _pauses():
         if shutdown.requested:

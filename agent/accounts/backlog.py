@@ -215,7 +215,7 @@ def then(
     found = [each for each in before if each[0] > tracked.position]
     if not found or end > found[-1][0]:
         found.append((end, now_ms))
-    if len(found) > REACHES_MAX:  # merges neighbours in pairs: larger size, earlier time
+    if len(found) > REACHES_MAX:  # two sizes become one: larger size, earlier time
         pairs = zip(found[:-1:2], found[1::2], strict=False)
         found = [(later[0], earlier[1]) for earlier, later in pairs] + found[len(found) // 2 * 2 :]
     return found

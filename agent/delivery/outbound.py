@@ -96,8 +96,8 @@ class Refusal:
         return self.first + self.length
 
     def land(self) -> None:
-        """Notes that the brokers have the record, so the flight no longer waits for it. The record
-        stays in its flight's outcome."""
+        """Notes that the brokers have the record, so the flight (the record's intent) no longer
+        waits for it. The flight's outcome already counts the record."""
         self.flight.waiting -= 1
 
     def set_apart(self, certainty: Certainty) -> None:

@@ -39,7 +39,7 @@ much memory for each line that it rejects.
 
 
 class Presses:
-    """Owns the recipes, and the set of recipes that are durable."""
+    """Owns the recipes, and the set of those recipes that are stored in the state."""
 
     def __init__(
         self,

@@ -33,7 +33,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Progress:
-    """Owns the last acknowledged offset of each partition, and the floors."""
+    """Owns the last acknowledged offset of each partition, and the partition's floor (see the
+    module's docstring)."""
 
     def __init__(
         self,

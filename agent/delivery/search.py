@@ -95,7 +95,7 @@ class Wanted(Protocol):
         ...
 
     def has_all(self) -> bool:
-        """Whether all wanted records were found."""
+        """Whether all records that the search looks for were found."""
         ...
 
 

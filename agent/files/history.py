@@ -109,8 +109,9 @@ class History:
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
         """Decides, for each path whose file has changed, which generations (rotated files) of the
         path the agent reads. Adds to `anchors`, for each path without a file, the newest of the
-        files that the agent did not know before and now reads. Returns the names of new generations
-        of the paths about which this look need not decide (see `Look.is_judged`).
+        files that the agent did not know before and now reads. This look does not decide about
+        every path (see `Look.is_judged`). Returns the names of the new generations of the other
+        paths.
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
@@ -249,7 +250,7 @@ class History:
                 if int(found["number"]) < int(said["number"]):
                     there = self._host.look(os.path.join(look.directory, other))
                     if there is None or not self._is_born_after(there, before):
-                        return False  # the numbers do not begin at the newest generation
+                        return False  # the numbers do not begin with the newest generation
         younger = range(1, int(said["number"]))
         return bool(numbers.intersection(younger)) and not numbers.issuperset(younger)
 

@@ -70,8 +70,8 @@ class TailedSource:
         return self.manner(is_big_endian=bool(tracked.is_big_endian))
 
     def manner(self, *, is_big_endian: bool) -> Manner:
-        """Returns how a file is read. is_big_endian: whether a big-endian byte order mark begins
-        the file's bytes.
+        """Returns how a file is read. is_big_endian: whether the file begins with a big-endian byte
+        order mark.
         """
         usual = Manner(self.recipe, self.framer)
         return self.big_endian if self.big_endian is not None and is_big_endian else usual

@@ -1,5 +1,5 @@
-"""Decides when the agent next searches the paths of all patterns for files; such a search is a
-look. The agent looks often if there are few files, and seldom if there are many. The agent also
+"""Decides when the agent makes its next look, in which it goes once through the directories of all
+sources. The agent looks often if there are few files, and seldom if there are many. The agent also
 looks soon after an event has shown that files may have changed.
 """
 

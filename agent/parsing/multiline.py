@@ -100,7 +100,7 @@ class JoiningFramer:
         self._encoding, self.lines = encoding, LineFramer(encoding)
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
-        """Returns the records of one or several ranges."""
+        """Returns the records of one or several byte ranges, which follow one another in `data`."""
         lines = self.lines.frame(data, range_ends)
         if not len(lines):
             return lines

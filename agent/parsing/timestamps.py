@@ -499,7 +499,7 @@ def _zone_offsets(zone: tzinfo, local_ms: Int64s) -> Int64s:
 def _zone_offset(zone: tzinfo, slot: int) -> int:
     try:
         local = datetime(1970, 1, 1, tzinfo=zone) + timedelta(milliseconds=slot * _SLOT_MS)
-    except OverflowError:  # only if the row has no valid date
+    except OverflowError:  # only in rows whose text is not a date
         return 0
     offset = local.utcoffset()
     return 0 if offset is None else offset // timedelta(milliseconds=1)

@@ -33,7 +33,8 @@ _CHANGED = "the file does not have the bytes any more that were sent"
 
 
 class Sampler:
-    """Owns the rows of the table `drawn`, which has the chosen ranges."""
+    """Owns the rows of the table `drawn`, which has the byte ranges of files that were chosen for
+    samples."""
 
     def __init__(
         self,

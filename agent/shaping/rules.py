@@ -64,8 +64,8 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The condition that compares a field with a given value; false if the field is null. how: the
-    comparison, one of ORDERS (such as `<`) or SEARCHES (such as `contains`)."""
+    """A condition that compares a field with a given value; it is false if the field is null. how:
+    the comparison, one of ORDERS (such as `<`) or SEARCHES (such as `contains`)."""
 
     field: Field
     how: str
@@ -75,7 +75,8 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The condition that a field has one of these values; false if the field is null."""
+    """A condition that is true if a field has one of these values; it is false if the field is
+    null."""
 
     field: Field
     values: tuple[Literal, ...]
@@ -84,7 +85,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """The condition that a field is null."""
+    """A condition that is true if a field is null."""
 
     field: Field
 
@@ -143,7 +144,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Puts a fixed text in place of everything that these kinds recognize in a text field."""
+    """Replaces secrets of these kinds (such as `card`) in a text field by a fixed text."""
 
     field: Field
     kinds: tuple[str, ...]

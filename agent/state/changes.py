@@ -193,15 +193,16 @@ class Changes:
         self._do(statement, *[drawn_row(each) for each in ranges])
 
     def forget_drawn(self, ranges: Iterable[Drawn]) -> None:
-        """Deletes the given ranges. Each of these ranges was reported to the audit, or another
-        chosen range replaces it."""
+        """Deletes these ranges, which were chosen for samples. Each of them was reported to the
+        audit, or another range was chosen in its place."""
         self._do(
             "DELETE FROM drawn WHERE (period, period_ms, lot, file, first) = (?, ?, ?, ?, ?)",
             *[drawn_row(each)[:5] for each in ranges],
         )
 
     def forget_all_drawn(self) -> None:
-        """Deletes all chosen ranges, because the agent no longer chooses ranges."""
+        """Deletes all byte ranges that were chosen for samples, because the settings no longer ask
+        for samples."""
         self._do("DELETE FROM drawn", ())
 
     def put_intents(self, intents: Iterable[Intent]) -> None:

@@ -36,8 +36,8 @@ Kept = Mapping[tuple[Tier, str, Source], int]
 
 @dataclass(frozen=True, slots=True)
 class HostRisk:
-    """Bytes of one topic's lines, which only one host has. told_ms: when the agent reported these
-    bytes, by the agent's clock.
+    """Bytes that only one host has, because no broker has acknowledged them; they are lines of one
+    topic. told_ms: when the agent reported these bytes, by the agent's clock.
     """
 
     host: HostState

@@ -44,8 +44,8 @@ _KINDS = {
     Cause.RECORDS_DOUBLED: "doubled",
     Cause.CONTENT_DIFFERS: "differing",
 }
-"""By cause, what is wrong with the first line (its kind). For all other causes, the kind is
-`missing`."""
+"""By the cause why a bucket is not complete: what is wrong with its first line (the line's kind).
+For all other causes, the kind is `missing`."""
 _RECORD_COLUMN = "line"
 _OF_REJECTS = (Cause.REJECTED, Cause.WRONG_PATTERN)
 
