@@ -71,8 +71,9 @@ class Leaving:
         self._kept = set(self.done)
 
     def judge(self, noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-        """Returns whether the seal for these newly noted file lengths will be a last word. If so,
-        the topic is at rest: from now on the agent does not read its files."""
+        """Returns whether a topic's next seal will be its last word. If so, the topic is at rest:
+        from now on the agent does not read its files. noted: the file lengths that were just noted
+        for this seal."""
         at_rest = self.is_asked and sealing.is_complete(noted, files)
         if at_rest:
             self._at_rest[noted.topic] = noted.doubts

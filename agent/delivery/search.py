@@ -132,7 +132,8 @@ class Search(Generic[W]):
         self._logs.begin(floors)
 
     def end(self) -> None:
-        """Ends the search, after the caller has decided about all wanted records."""
+        """Ends the search, after the caller has decided about all records that the search looked
+        for."""
         self.found = self._nothing
         self.is_over = True
         self._logs.end()

@@ -44,7 +44,7 @@ class Endings:
         self._handles = handles
         self._known = known
         self._news = news
-        self.ended: dict[int, TrackedFile] = {}  # ended ids that are not closed yet
+        self.ended: dict[int, TrackedFile] = {}  # file ids that have ended, but are not closed
         self._ended_lately: dict[int, float] = {}  # by file id: until when looks check the file
         self._now = 0.0
         self._now_ms = 0

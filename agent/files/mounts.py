@@ -32,7 +32,7 @@ UNMOUNTED: Final = "the file system on which its files lay is not mounted"
 
 
 class Mounts:
-    """Owns the known files whose file systems the agent waits for."""
+    """Owns the known files whose file system is not mounted; the agent waits for it."""
 
     def __init__(self, host: Host) -> None:
         self._host = host

@@ -96,8 +96,8 @@ class Sampler:
                 changes.forget_drawn([replaced])
 
     def turn(self, now: float, now_ms: int, changes: Changes) -> None:
-        """Publishes the sample of one chosen range of a period that has ended, if there is such a
-        range."""
+        """Makes a sample of one of the ranges that were chosen in a period that has ended, and
+        publishes the sample. Does nothing if there is no such range."""
         if self._is_dropping:
             changes.forget_all_drawn()
             self._is_dropping = False

@@ -116,7 +116,7 @@ Condition = Comparison | Membership | IsNull | Not | AllOf | AnyOf
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Leaves out the records for which the condition is true."""
+    """A rule that leaves out the records for which its condition is true."""
 
     where: Condition
     name: str
@@ -124,7 +124,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Leaves out the records for which the condition is not true."""
+    """A rule that leaves out the records for which its condition is not true."""
 
     where: Condition
     name: str

@@ -178,7 +178,8 @@ class Changes:
         self._do("INSERT OR IGNORE INTO recipes VALUES (?, ?)", row)
 
     def forget_recipes(self) -> None:
-        """Deletes the recipes that no stored intent and no chosen range (see `Drawn`) names."""
+        """Deletes the recipes that are named neither by a stored intent nor by a byte range that
+        was chosen for a sample (see `Drawn`)."""
         self._do(
             "DELETE FROM recipes WHERE fingerprint NOT IN (SELECT recipe FROM intents)"
             " AND fingerprint NOT IN (SELECT recipe FROM drawn)",
@@ -372,7 +373,7 @@ def intent_row(intent: Intent) -> Row:
 
 
 def drawn_row(each: Drawn) -> Row:
-    """Returns the chosen range's row in the table `drawn`."""
+    """Returns the row in the table `drawn` of a byte range that was chosen for a sample."""
     intent = each.intent
     row = (
         each.period, each.period_ms, each.rank, intent.file, intent.first, intent.end, intent.crc,

@@ -200,7 +200,8 @@ class StateDatabase:
         return found
 
     def drawn(self) -> list[Drawn]:
-        """Returns the randomly chosen ranges, whose records the agent will make a second time."""
+        """Returns the byte ranges that were chosen at random for samples: the agent will make their
+        records a second time."""
         return [self._drawn(row) for row in self._rows("SELECT * FROM drawn")]
 
     def topics(self) -> dict[str, TopicState]:

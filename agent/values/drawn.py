@@ -1,4 +1,5 @@
-"""A randomly chosen range of a file, whose records are made a second time (see agent/sampling)."""
+"""A byte range of a file that was chosen at random for a sample: its records are made a second time
+(see agent/sampling)."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ class TrackedFile:
     read_position: int = 0
     read_crc: int = 0  # CRC-32C of [0, read position)
     tail: bytes | None = None  # the last bytes before the read position; None until they are read
-    promised: int = 0  # where the last intent ends; above the read position only during replay
+    promised: int = 0  # the last intent's end; read_position is lower while intents are repeated
     size: int = 0
     is_seen: bool = False  # whether a look has found the file since the agent started
     grown_at: float = 0.0

@@ -198,7 +198,7 @@ class TopicBuckets:
         row["written"] = sum(bit for tier, bit in _BITS.items() if verdict.count(tier))
 
     def key(self, place: int) -> BucketId:
-        """Returns the bucket (start and size) of the row `place`."""
+        """Returns the bucket (start and size) whose row has the index `place`."""
         return int(self.rows["bucket"][place]), int(self.rows["bucket_ms"][place])
 
     @property
@@ -301,7 +301,7 @@ class TopicBuckets:
         return found
 
     def place_of(self, key: BucketId) -> int | None:
-        """Returns the row of a bucket, or None if the bucket has no row."""
+        """Returns the index of a bucket's row; None if the bucket has no row."""
         place = int(np.searchsorted(self.rows["bucket"], key[0], "left"))
         while place < len(self.rows) and self.rows["bucket"][place] == key[0]:
             if self.rows["bucket_ms"][place] == key[1]:
@@ -310,7 +310,7 @@ class TopicBuckets:
         return None
 
     def place(self, key: BucketId) -> int:
-        """Returns the row of a bucket. The bucket must have a row."""
+        """Returns the index of a bucket's row. The bucket must have a row."""
         place = self.place_of(key)
         assert place is not None
         return place
