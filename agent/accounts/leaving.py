@@ -48,8 +48,8 @@ class Leaving:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        # for each topic at rest (see the module's docstring): `Noted.doubts` of its last word, that
-        # is, how often the agent had doubted the bytes of the topic's files when it made this seal
+        # for each topic whose files the agent has stopped reading: how often it had doubted the
+        # bytes of these files (`Noted.doubts`) when it made the last word
         self._at_rest: dict[str, int] = {}
         self._kept: set[str] = set()
 

@@ -49,8 +49,7 @@ class Progress:
         self._unwritten: dict[TopicPartition, int] = {}
         self._before = set(before)
         self._topic_id = topic_id
-        # by intent: for each partition, an offset; all records of the intent have this or a higher
-        # offset
+        # by intent: for each partition, the lowest offset that a record of the intent can have
         self._sent: dict[int, dict[TopicPartition, int]] = {}
         self._moved: set[TopicPartition] = set()
 

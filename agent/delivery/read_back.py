@@ -80,7 +80,7 @@ class Records:
     partition in `places`.
 
     tops: for each record, the highest end of this record and all records before it. So `tops` never
-    decreases, although `end` may.
+    decreases from one record to the next; `end` may decrease.
     """
 
     first: Int64s

@@ -72,8 +72,8 @@ class Logs(Protocol):
         ...
 
     def read_up(self) -> set[TopicPartition]:
-        """Returns the partitions of which all records below the high watermark were read. After a
-        call of `ask_anew`, only a high watermark that came after the call counts."""
+        """Returns the partitions that are read up to their high watermarks. After a call of
+        `ask_anew`, only a high watermark that came after the call counts."""
         ...
 
     def end(self) -> None:

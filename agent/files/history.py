@@ -323,8 +323,8 @@ class History:
                 look.miss(index, found.path, AGED)
 
     def _strays(self, look: Look, base: str, index: int) -> list[Found]:
-        """Returns the files that may be generations of the path `base` although they are in another
-        directory, or have a name that no known rotation program gives.
+        """Returns files that may be generations of the path `base`, but are in another directory,
+        or have a name that no known rotation program gives.
         """
         known = self._known.rotated_from(base)
         strange = [path for path in known if look.is_strange(path)]

@@ -21,8 +21,8 @@ from skidway.agent.values.tracked import TrackedFile
 # The class has many methods, because many questions about known files are answered from the same
 # dictionaries.
 class KnownFiles:
-    """Owns every TrackedFile. replaced: by path, each file id that a new file id has replaced since
-    the last look, while the agent did not have the file open.
+    """Owns every TrackedFile. replaced: by path, the file id that a new file id has replaced there
+    since the last look. It has only file ids whose file the agent did not have open.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:

@@ -1,5 +1,5 @@
-"""Decides which files are generations (rotated files of a log) although no known rotation program
-gives such names. Does no I/O.
+"""Decides which files are generations (rotated files of a log), if their names are not the names
+that known rotation programs give. Does no I/O.
 
 If a known file now has such a name, the file's program has its own way of rotating. In this case a
 new file counts as a generation if its name contains the name of the log, or differs from the known

@@ -211,8 +211,8 @@ class _Index:
         ).cast(kind)
 
     def _places(self, name: str) -> Int64s:
-        """Returns, for each line, the index of the pair whose value a field takes; _NOBODY says
-        that the line has no such pair."""
+        """Returns, for each line, the index of the pair that has the value of the field `name`;
+        _NOBODY if the line has no such pair."""
         at = np.full(self._count, _NOBODY, np.int64)
         for key in (*self._aliases.get(name, ()), name):
             if key in self._code:

@@ -68,7 +68,7 @@ def schema_text(source: SourceSettings, registry: RegistryClient) -> str:
 
 
 def reserved_fields(schema: str) -> list[str]:
-    """Returns the fields of a record's schema that have the name of one of the loader's columns."""
+    """Returns the fields of a record's schema whose names the loader needs for its own columns."""
     from skidway.schemas.inference.naming import RESERVED
 
     names = [each["name"] for each in json.loads(schema)["fields"]]

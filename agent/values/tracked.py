@@ -187,8 +187,8 @@ class LongLine:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A write that the agent noticed by a file's new time of change, although the file has not
-    grown.
+    """A write that has not made its file longer. The agent noticed it only by the file's new time
+    of change.
 
     changed_ns: the file's time of change before the write. since: when the agent noticed the new
     time of change (s).
@@ -306,8 +306,8 @@ class TrackedFile:
         return Checkpoint(end, prefix_crc, guard_of(self.tail), marks)
 
     def skip_to(self, end: int) -> Checkpoint:
-        """Moves the read position to `end`, over bytes of which the agent can no longer prove that
-        they are the bytes that it read. Returns the checkpoint at `end`, without a CRC.
+        """Moves the read position to `end`. The bytes before `end` may not be those that the agent
+        has read; it can no longer prove this. Returns the checkpoint at `end`, without a CRC.
         """
         self.read_position, self.read_crc, self.tail = end, 0, None
         self.promised = max(self.promised, end)

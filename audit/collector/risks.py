@@ -143,8 +143,8 @@ def lack(verdict: BucketVerdict, tier: Tier) -> tuple[int, int]:
 
 
 Lacking = dict[Tier, list[tuple[BucketVerdict, int, int]]]
-"""For each tier, the buckets of which the tier lacks records, with the number and the bytes of the
-missing records.
+"""For each tier, the buckets in which the tier lacks records, each with the number and the bytes of
+the missing records.
 """
 
 
