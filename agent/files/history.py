@@ -109,8 +109,8 @@ class History:
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
         """Decides, for each path whose file has changed, which generations (rotated files) of the
         path the agent reads. Adds to `anchors`, for each path without a file, the newest of the
-        files that the agent did not know before and now reads. This look does not decide about
-        every path (see `Look.is_judged`). Returns the names of the new generations of the other
+        files that the agent did not know before and now reads. About some paths, this look does not
+        decide (see `Look.is_judged`). Returns the names of the new generations of these undecided
         paths.
         """
         unjudged: set[str] = set()

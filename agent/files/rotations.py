@@ -304,7 +304,7 @@ class Rotations:
         if is_restless:
             self._again |= moment.reborn.intersection(here)
             del moment.findings.unseen[said:]
-            return  # names changed during the listing; the next look decides
+            return  # the directory was read while names changed
         members, again = look.members, {}
         if place.restless is not None:
             again = {name: each for name, each in members.items() if name in unjudged}

@@ -73,8 +73,8 @@ class Sampler:
             self._is_dropping = True
 
     def passed(self, flights: Iterable[Flight], now_ms: int, changes: Changes) -> None:
-        """Some of the intents that the checkpoint passes in this transaction are chosen at random
-        for samples. Stores the chosen intents."""
+        """Chooses at random, for samples, some of the intents that the checkpoint passes in this
+        transaction, and stores them."""
         if not self._limit:
             return
         period = period_of(now_ms, self._period_ms)

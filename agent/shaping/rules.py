@@ -144,7 +144,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Replaces secrets of these kinds (such as `card`) in a text field by a fixed text."""
+    """Replaces secrets of these kinds (such as `cards`) in a text field by a fixed text."""
 
     field: Field
     kinds: tuple[str, ...]

@@ -1,5 +1,5 @@
-"""A byte range of a file that was chosen at random for a sample: its records are made a second time
-(see agent/sampling)."""
+"""A byte range that was chosen at random in a log file: its records are made a second time, for a
+sample (see agent/sampling)."""
 
 from __future__ import annotations
 

@@ -306,8 +306,8 @@ class TrackedFile:
         return Checkpoint(end, prefix_crc, guard_of(self.tail), marks)
 
     def skip_to(self, end: int) -> Checkpoint:
-        """Moves the read position to `end`. The bytes before `end` may not be those that the agent
-        has read; it can no longer prove this. Returns the checkpoint at `end`, without a CRC.
+        """Moves the read position to `end`. The agent can no longer prove that the bytes before
+        `end` are those that it has read. Returns the checkpoint at `end`, without a CRC.
         """
         self.read_position, self.read_crc, self.tail = end, 0, None
         self.promised = max(self.promised, end)

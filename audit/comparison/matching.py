@@ -190,8 +190,9 @@ def compare(
     whether all records that the topic ever had were read. since_ms: all records of lines written
     since this time were read; None if there is no such time. certain_ms: records up to this
     timestamp may have expired in some partitions; no later record has expired. If not all records
-    of a file were read, the record of a line may have expired. So a line without a record is then
-    called missing only if a line before it has a record later than `certain_ms`."""
+    of a file were read, a line's record may be one of the unread or expired ones. So a line without
+    a record is then called missing only if a line before it has a record later than
+    `certain_ms`."""
     join = _Join(files, records, certain_ms)
     join.by_place()
     join.by_text()
