@@ -274,7 +274,8 @@ def files_ignored(topic: str, files: int, size: int, path: str) -> None:
 
 
 def file_closed(path: str, file: int, length: int) -> None:
-    """A file id is closed: its file has its final length."""
+    """A file id is closed: all its bytes are accounted for, and the audit knows the file's final
+    length."""
     _log.info("file_closed", path=path, file=file, length=length)
 
 

@@ -253,8 +253,8 @@ def newest_of(state: StateDatabase, client: Client, clock: Clock) -> Newest | No
 def _insist(
     attempt: Callable[[], T], shutdown: Shutdown, status: Status, reloader: Reloader | None
 ) -> T | None:
-    """Repeats the attempt until it succeeds, because a server that is unreachable now may be
-    reachable later.
+    """Calls `attempt` until it succeeds, and returns its result: a server that is unreachable now
+    may be reachable later. Returns None if the shutdown comes first.
     """
     for pause_s in _pauses():
         if shutdown.requested:
@@ -310,7 +310,8 @@ class RunningAgent:
         status: Status,
         found: Found,
     ) -> None:
-        """clients: the two clients that `connected` yields."""
+        """clients: the client that asks for metadata and offsets, and the client that sends records
+        (see `connected`)."""
         # There are seven arguments, because the caller makes these objects before the brokers
         # answer, and still uses them when it no longer uses this object.
         self._settings = settings

@@ -116,7 +116,7 @@ class Accounts:
         """
         declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
         if declared in self._declared:
-            return  # the range was declared already, perhaps by an earlier process
+            return  # it is already declared lost or uncertain, perhaps by an earlier process
         self._declared.add(declared)
         events.set_apart(range_, lines)
         loss = Loss(
@@ -266,9 +266,10 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Sends the seal of each topic whose bytes, up to the positions that `note_sizes` noted,
-        are all accounted for (acknowledged, left out by rules, or declared lost or uncertain), and
-        counted in deltas.
+        """Sends the seals that are ready. For each topic, `note_sizes` has noted a position in each
+        file. The topic's seal is ready when all bytes up to these positions are accounted for:
+        acknowledged, left out by rules, or declared lost or uncertain. Before the seals, makes
+        deltas with all counts that are in no delta yet.
         """
         self._name_unsealed(changes, now_ms, tracker, topics)
         files, doubts = tracker.files, tracker.doubts

@@ -165,8 +165,9 @@ class Backlogs:
         return min(said) if said else self._lives.shortest(_directory(path))
 
     def _is_nameless(self, tracked: TrackedFile) -> bool:
-        """Whether the file has no name any more. Checks this only for files that are no longer at
-        the path where they were found; for other files the result is False.
+        """Whether the file was deleted, as far as the agent knows. If the agent has the file open,
+        and the file is no longer at the path where it was found, asks the kernel whether the file
+        still has a name.
         """
         handle = self._handles.held(tracked.file) if tracked.rotated else None
         try:
@@ -214,7 +215,7 @@ def then(
     found = [each for each in before if each[0] > tracked.position]
     if not found or end > found[-1][0]:
         found.append((end, now_ms))
-    if len(found) > REACHES_MAX:  # merges neighbours in pairs: larger size, earlier time
+    if len(found) > REACHES_MAX:  # two sizes become one: larger size, earlier time
         pairs = zip(found[:-1:2], found[1::2], strict=False)
         found = [(later[0], earlier[1]) for earlier, later in pairs] + found[len(found) // 2 * 2 :]
     return found

@@ -48,8 +48,8 @@ class Leaving:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        # for each topic at rest (see the module's docstring): `Noted.doubts` of its last word, that
-        # is, how often the agent had doubted the bytes of the topic's files when it made this seal
+        # for each topic whose files the agent has stopped reading: how often it had doubted the
+        # bytes of these files (`Noted.doubts`) when it made the last word
         self._at_rest: dict[str, int] = {}
         self._kept: set[str] = set()
 
@@ -62,7 +62,8 @@ class Leaving:
 
     @property
     def kept(self) -> set[str]:
-        """The topics of `done` (see `Leaving`) whose last word is durable."""
+        """The topics whose last word was sent after the agent started and is durable, and whose
+        files have had no new bytes since then."""
         return self._kept & self.done
 
     def committed(self) -> None:
@@ -70,8 +71,9 @@ class Leaving:
         self._kept = set(self.done)
 
     def judge(self, noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-        """Returns whether the seal for these newly noted file lengths will be a last word. If so,
-        the topic is at rest: from now on the agent does not read its files."""
+        """Returns whether a topic's next seal will be its last word. If so, the topic is at rest:
+        from now on the agent does not read its files. noted: the file lengths that were just noted
+        for this seal."""
         at_rest = self.is_asked and sealing.is_complete(noted, files)
         if at_rest:
             self._at_rest[noted.topic] = noted.doubts

@@ -91,9 +91,9 @@ def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool
 def held_back_by(
     topic: str, unreadable: Mapping[str, Mapping[str, str]], limit: int = 5
 ) -> Sequence[str]:
-    """Returns at most `limit` of the unreadable files and directories because of which the agent
-    does not send the topic's seal, each with the reason why it cannot be read. Returns an empty
-    list if there are none.
+    """While the agent cannot read a file or directory of a topic, it does not send the topic's
+    seal. Returns at most `limit` of these files and directories, each with the reason why it cannot
+    be read. Returns an empty list if there are none.
     """
     reasons = unreadable.get(topic, {})
     return [f"{path}: {reason}" for path, reason in sorted(reasons.items())[:limit]]

@@ -65,8 +65,8 @@ def program_of(recipe: Recipe) -> str:
         names.append(f"python-{platform.python_version()}")
     has_patterns = recipe.multiline or recipe.container or recipe.path_patterns or rules
     if recipe.parser != "raw" or has_patterns:
-        # pyarrow contains RE2 (regular expressions). pyarrow also converts text to numbers,
-        # booleans and times.
+        # pyarrow matches regular expressions (with RE2), and converts text to numbers, booleans and
+        # times.
         names.append(f"pyarrow-{_version('pyarrow')}")
     if recipe.time_format is not None and recipe.timezone.upper() not in _UTC:
         # The rules of time zones change without a new version of Python, because they are part of

@@ -113,7 +113,7 @@ class Recipe:
 
 
 def from_json(text: str) -> Recipe:
-    """Returns the recipe of which `Recipe.to_json` made this text."""
+    """Returns the recipe from which `Recipe.to_json` made this text."""
     content: dict[str, Any] = json.loads(text)
     for name in ("data", "rejected"):
         content[name] = TopicSnapshot(**content[name])

@@ -21,7 +21,8 @@ TELL_EVERY_S: Final = 60.0
 
 HALF_WINDOW_S: Final = 60.0
 LINES_MIN: Final = 10
-"""If a topic had fewer recent lines than this, `too_many` ignores its share of rejected lines."""
+"""If a topic had fewer recent lines than this, `too_many` leaves out the topic, whatever the share
+of its rejected lines is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,8 @@ class Rejections:
         known.reasons.update(line.reason for line in rejected)
 
     def due(self, now: float) -> list[Untold]:
-        """Returns the rejected lines about which a log entry is due now, and marks them as
-        logged."""
+        """Returns the rejected lines about which a log entry is due now (a topic gets at most one
+        entry in TELL_EVERY_S seconds), and marks them as logged."""
         found = []
         for topic, known in self._topics.items():
             rested = known.told_at is None or now - known.told_at >= TELL_EVERY_S

@@ -43,7 +43,8 @@ class Destination:
         return big_endian(self.settings, self.recipe)
 
     def tailed(self) -> TailedSource:
-        """Returns the part of this destination that the tracker needs."""
+        """Returns what the tracker has to know about this destination: which files belong to it,
+        and how they are read."""
         exclude, multiline = tuple(self.settings.exclude), self.settings.multiline
         other = self.recipe_of_big_endian
         return TailedSource(

@@ -28,12 +28,13 @@ SENTENCES_MAX = 20
 
 
 class NotDrained(SkidwayError):
-    """Raised if some topics have no last word, because lines of the host are not delivered yet."""
+    """Raised if lines of the host are not delivered yet, so that the agent cannot send the last
+    word (the final seal) on their topics."""
 
 
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
-    """Delivers all lines of the files, and then sends the last word on every topic. Returns a
-    sentence for the operator.
+    """Delivers all lines of the files, and then sends the last word (the final seal) on every
+    topic. Returns a sentence for the operator.
 
     Raises NotDrained or Unreachable if the time is too short, and StateRefused if the state cannot
     be used.

@@ -137,7 +137,7 @@ def _as_json(sample: Sample) -> Guess | None:
         time: dict[str, Any] = {"fields": [schema.field_of(member)], "format": form}
         try:
             made = _with_schema(sample, schema, time)
-        except ConfigurationRefused:  # no field has the time: `_extra` has it
+        except ConfigurationRefused:  # no field takes the time: it is in `_extra`
             continue
         if misses_times(made):
             made = _with_schema(sample, schema, time | {"on_error": "read_time"})
@@ -276,8 +276,8 @@ def _about_names(found: Guess) -> list[str]:
 
 def _as_timed(sample: Sample) -> Guess | None:
     """Returns the proposal for text whose records begin with a time, or have a time after a short
-    text; None if the records have no time. Several proposals may fit. Of those that fit nearly as
-    many records as the best of them, returns the most exact one.
+    text; None if the records have no time. If several proposals fit the records, returns the most
+    exact one. Leaves out proposals that fit far fewer records than the best one.
     """
     texts = sample.strings
     proposals = [("text behind a time", each) for each in leading_texts.timed(texts)]

@@ -134,8 +134,8 @@ def _branch(kind: Any, name: str | None) -> Any:
     """Returns the Avro type of a field whose values mostly have the type `name`. kind: the type
     that was inferred for all values of the field, perhaps a union. If `name` is `record` or
     `array`, returns the definition of this type in `kind`, or None if `kind` has none. Any other
-    `name` is returned unchanged, because it is an Avro type itself; it need not be in `kind`,
-    because a union with `double` has no `long`.
+    `name`, such as `long`, is an Avro type itself, and is returned unchanged. It need not be in
+    `kind`: a union that has `double` never has `long`, too.
     """
     branches = [each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"]
     names = _OBJECTS if name == "record" else (name,)

@@ -108,8 +108,8 @@ def replay(settings: AgentSettings, file: TextIO, *, also_unfit: bool) -> Replay
 
 
 def read(file: TextIO) -> list[Envelope]:
-    """Reads repaired lines. Raises NotReplayed if one of them cannot be replayed; the error says
-    which.
+    """Reads repaired lines. Raises NotReplayed if a line cannot be replayed; the error says which
+    line.
     """
     found: dict[Key, int] = {}
     envelopes = []
@@ -145,9 +145,10 @@ def keys_in(state_dir: Path, topic: str) -> set[Key]:
 
 
 def status(settings: AgentSettings, topic: str) -> list[dict[str, Any]]:
-    """Returns one entry for each reason for which lines of a topic were rejected: how many lines
-    were rejected, how many of these are replayed lines that were rejected again, how many were
-    replayed, and how many were not replayed. Raises SkidwayError, KafkaError.
+    """Returns one entry for each reason for which lines of a topic were rejected. `rejected` is the
+    number of lines; `again` says how many of them are replayed lines that were rejected again;
+    `replayed` and `open` say how many were replayed and how many were not. Raises SkidwayError,
+    KafkaError.
     """
     keys = keys_in(settings.state_dir, topic)
     counts: dict[str, Counter[str]] = {}

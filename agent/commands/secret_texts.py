@@ -17,7 +17,7 @@ import pyarrow as pa
 from skidway.agent.shaping.kinds import KINDS, is_card
 
 LOOKED_AT_MAX: Final = 200
-"""`guess` looks at no more than this many rows."""
+"""`guess` looks for secrets in at most this many rows."""
 
 CARDS_LEAST: Final = 0.5
 """If at least this share of the numbers with the length and the prefix of a card has a correct

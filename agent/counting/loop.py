@@ -4,8 +4,9 @@
     files    -> readings -> notes
                 ONE TRANSACTION for the notes and the new positions
 
-A look is one search through all patterns. The loop runs in one thread and owns all state. If the
-disk is full, the loop reads no further bytes, and tries to commit the same transaction again later.
+The files are searched for in the directories that the patterns name. The loop runs in one thread
+and owns all state. If the disk is too full for a transaction, the loop reads no further bytes until
+it has committed this transaction.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class CountLoop:
         self._looked_ms = state.looked_ms()  # the beginning of the last look that found all files
         self._looked_at = self._drop_at = 0.0
         self._sequence = 0
-        self._now_ms = 1 << 63  # time of the last turn; at first, the farthest future
+        self._now_ms = 1 << 63  # time of the last turn; before the first turn, later than any time
         self._has_backlog = False
         self.progress = Progress()
         self.full_reason: str | None = None
@@ -194,7 +195,8 @@ class CountLoop:
         self.progress.bytes += note.end - note.first
 
     def _mind_news(self, after_ms: int, now_ms: int) -> None:
-        """Stores, in the transaction, new files and byte ranges that could not be read."""
+        """Adds to the transaction the new files, the byte ranges that could not be read, and the
+        files that were never read."""
         news = self.tracker.news.take()
         for tracked in news.born:
             birth = tracked.birth

@@ -34,7 +34,7 @@ def stored_bytes(lines: bytes) -> int:
 
 
 class Segments:
-    """Owns the list of the segments, the oldest first."""
+    """Owns the list of the segments (groups of successive notes), the oldest first."""
 
     def __init__(self, segments: Iterable[Segment], keep_bytes: int, keep_ms: int) -> None:
         self._segments = sorted(segments)

@@ -12,7 +12,8 @@ from skidway.dataclass import dataclass
 from skidway.errors import UsageError
 
 SOURCE: Final = "count"
-"""The name of the only source, in place of a topic."""
+"""`skidway agent count` sends lines to no topic. Its only source has this name in place of a
+topic."""
 
 KEEP_MB: Final = 1024
 KEEP_MB_MIN: Final = 64

@@ -71,8 +71,8 @@ class CountState(StateDatabase):
         return {file for (file,) in self._rows("SELECT file FROM noted_files WHERE is_divided")}
 
     def looked_ms(self) -> int:
-        """Returns the time (ms) of the last look that found all files; 0 if there was no such
-        look."""
+        """Returns the time (ms) of the last look at which the agent could read all files that it
+        found; 0 if there was no such look."""
         topic = self.topics().get(SOURCE)
         return 0 if topic is None or topic.sealed_until is None else topic.sealed_until
 
@@ -134,15 +134,15 @@ class CountChanges(Changes):
 
     def put_set_back(self, now_ms: int) -> None:
         """Called if the clock may have been set back to `now_ms`. For each file, the state has a
-        time after which all its lines were written. If this time is later than `now_ms`, it is no
-        longer certain, so the state forgets it.
+        time after which all its lines were written. If this time is later than `now_ms`, new lines
+        may be written before it, so the state forgets it.
         """
         statement = "UPDATE meta SET value = min(value, ?) WHERE key = ?"
         self._do(statement, (now_ms, notes.COUNTED_FROM))
         self._do("UPDATE noted_files SET after_ms = 0 WHERE after_ms > ?", (now_ms,))
 
     def put_looked_at(self, now_ms: int) -> None:
-        """Notes the time of a look that found all files."""
+        """Notes the time of a look at which the agent could read all files that it found."""
         self.put_topic(SOURCE, "", now_ms)
 
     def put_noted_file(self, tracked: TrackedFile, after_ms: int, *, is_divided: bool) -> None:

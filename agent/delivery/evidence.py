@@ -28,7 +28,7 @@ def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evid
     not at the path where the agent last saw it, and OSError if the bytes cannot be read right now.
     """
     if intent.first != tracked.read_position:
-        return None  # the bytes before the intent are not proven
+        return None  # the CRC of the bytes before the intent is unknown
     handle = handles.get(tracked)
     if intent.length > READ_BYTES:
         return _long(handle, intent, tracked.read_crc)

@@ -179,8 +179,8 @@ class Inquiry:
         self._search.turn(now, is_past=now >= self._past_at)
 
     def take(self, now: float) -> list[Taken]:
-        """Decides about each intent as soon as the search has found enough for this, and returns
-        the parts that have to be sent.
+        """Decides about each intent as soon as the search has found all that the decision depends
+        on. Returns the parts of intents that have to be sent.
         """
         taken: list[Taken] = []
         if not self._searching or now < self._again_at:

@@ -96,8 +96,8 @@ class Refusal:
         return self.first + self.length
 
     def land(self) -> None:
-        """Notes that the brokers have the record, so the flight no longer waits for it. The record
-        stays in its flight's outcome."""
+        """Notes that the brokers have the record, so the flight (the record's intent) no longer
+        waits for it. The flight's outcome already counts the record."""
         self.flight.waiting -= 1
 
     def set_apart(self, certainty: Certainty) -> None:
@@ -161,8 +161,8 @@ class Outbound:
     def add(
         self, pressed: Pressed, flights: Sequence[Flight], sources: tuple[Source, Source]
     ) -> None:
-        """Takes over the batches that were made from the intents of these flights. `pressed` has
-        one outcome for each flight.
+        """Takes over the batches in `pressed`, which were made from the intents of these flights.
+        (A flight is an intent that is being sent.) `pressed` also has one outcome for each flight.
 
         sources: the data topic and its rejected topic.
         """

@@ -39,7 +39,7 @@ much memory for each line that it rejects.
 
 
 class Presses:
-    """Owns the recipes, and the set of recipes that are durable."""
+    """Owns the recipes, and the set of those recipes that are stored in the state."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class Presses:
     ) -> None:
         """kept: the fingerprints of those recipes that the state already contains, because intents
         name them."""
-        # There are seven arguments: each press gets some of them, and two (recipes, kept) say what
-        # the state already contains.
+        # There are seven arguments: `recipes` and `kept` say what the state already contains, and
+        # each press needs some of the other five.
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms

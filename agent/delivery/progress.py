@@ -33,7 +33,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Progress:
-    """Owns the last acknowledged offset of each partition, and the floors."""
+    """Owns the last acknowledged offset of each partition, and the partition's floor (see the
+    module's docstring)."""
 
     def __init__(
         self,
@@ -48,8 +49,7 @@ class Progress:
         self._unwritten: dict[TopicPartition, int] = {}
         self._before = set(before)
         self._topic_id = topic_id
-        # by intent: for each partition, an offset; all records of the intent have this or a higher
-        # offset
+        # by intent: for each partition, the lowest offset that a record of the intent can have
         self._sent: dict[int, dict[TopicPartition, int]] = {}
         self._moved: set[TopicPartition] = set()
 
@@ -144,8 +144,8 @@ class Progress:
 
 class Passed:
     """What the checkpoint passed in one call of `pass_flights`: the flights (intents that were
-    sent), the numbers of their intents, the counts of their records, and the files, each with its
-    position before the checkpoint.
+    sent), the numbers of their intents, the counts of their records, and the files, each with the
+    position that it had before this call.
     """
 
     def __init__(self) -> None:

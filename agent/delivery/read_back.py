@@ -80,7 +80,7 @@ class Records:
     partition in `places`.
 
     tops: for each record, the highest end of this record and all records before it. So `tops` never
-    decreases, although `end` may.
+    decreases from one record to the next; `end` may decrease.
     """
 
     first: Int64s
@@ -199,8 +199,8 @@ class Found:
             self._add(file, rows.tp, first, first + rows.length[chosen], rows.times[chosen])
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that the next records of a partition cannot be read. Consumers may have read them
-        while it was possible, and then dropped records behind the gap as repeats.
+        """Notes that the next records of a partition cannot be read. Consumers may have read these
+        records earlier, and may therefore have dropped later records as repeats.
         """
         self.marks.gap(tp)
 
@@ -221,7 +221,7 @@ class Found:
 
     def has_all(self) -> bool:
         """Whether records were found for every byte of the intents. To save time, the method makes
-        the full check only when the found records have enough bytes.
+        the full check only when the found records have at least as many bytes as the intents.
         """
         if self.bytes < self._length or self.bytes == self._looked_at:
             return False

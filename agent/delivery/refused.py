@@ -71,8 +71,8 @@ class Sought:
             missing.difference_update(zip(first[kept].tolist(), end[kept].tolist(), strict=True))
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that the next records of a partition cannot be read. Consumers may have read them
-        while it was possible, and then dropped records behind the gap as repeats.
+        """Notes that the next records of a partition cannot be read. Consumers may have read these
+        records earlier, and may therefore have dropped later records as repeats.
         """
         self._marks.gap(tp)
 
@@ -81,7 +81,7 @@ class Sought:
         return (refusal.first, refusal.end) not in self._missing[refusal.tp, refusal.file]
 
     def has_all(self) -> bool:
-        """Whether all wanted records were found."""
+        """Whether all of the refused records were found in their partitions."""
         return not any(self._missing.values())
 
 
@@ -130,8 +130,9 @@ class Refused:
 
     @property
     def has_unwritten(self) -> bool:
-        """Whether batches must still wait to be sent, because no durable transaction has flagged
-        the intent of a refused record yet."""
+        """Whether the intent of a refused record is not yet flagged in the state, or the
+        transaction with the flag is not durable yet. Until it is durable, no batches may be
+        sent."""
         return bool(self._unmarked or self._marking)
 
     def take(self, refusals: Iterable[Refusal], now: float) -> None:

@@ -8,21 +8,21 @@ partition has no wanted record.
     later     when the process has run for `wait_s`: asks for the high watermarks anew, and reads
               the logs up to them
 
-While records are missing, the search may not end before `wait_s` has passed. The previous process
-is dead, and so are its connections, but the kernel may still deliver bytes that the dead process
-had sent. The broker accepts these bytes although their producer epoch is old: without transactions,
-a partition refuses the old epoch of a producer id only after it has received a batch with the id's
-next epoch. The agent cannot send such a batch first, because this would be the wanted batch itself,
-sent again. TCP limits how long these bytes can take: if a socket's process is dead, the kernel
-sends the bytes again 8 times, over at most 103 s (tcp_orphan_retries), and then stops. If a broker
-has received a request's bytes, it appends them before it answers later fetches, or it crashes and
-the bytes are gone. Once appended records are durable, they are below the high watermark. When this
-process has run for `wait_s`, bytes that the previous process sent can no longer arrive. So if the
-search asks for a high watermark after that time, all records that have arrived are below it. If
-these assumptions fail, a batch may arrive even later. If the agent has sent the batch's bytes
-again, the late batch repeats records with the same origin, partition and time, and every reader
-drops the late batch. If the batch's bytes were declared lost, the audit shows more records than the
-agent counted.
+While records are missing, the search may not end before the agent has run for `wait_s`, because
+bytes that the agent's previous process sent may still arrive. The previous process is dead, and so
+are its connections, but the kernel may still deliver these bytes. The broker accepts these bytes
+although their producer epoch is old: without transactions, a partition refuses the old epoch of a
+producer id only after it has received a batch with the id's next epoch. The agent cannot send such
+a batch first, because this would be the wanted batch itself, sent again. TCP limits how long these
+bytes can take: if a socket's process is dead, the kernel sends the bytes again 8 times, over at
+most 103 s (tcp_orphan_retries), and then stops. If a broker has received a request's bytes, it
+appends them before it answers later fetches, or it crashes and the bytes are gone. Once appended
+records are durable, they are below the high watermark. When this process has run for `wait_s`,
+bytes that the previous process sent can no longer arrive. So if the search asks for a high
+watermark after that time, all records that have arrived are below it. If these assumptions fail, a
+batch may arrive even later. If the agent has sent the batch's bytes again, the late batch repeats
+records with the same origin, partition and time, and every reader drops the late batch. If the
+batch's bytes were declared lost, the audit shows more records than the agent counted.
 
 While brokers are unreachable, the search waits, and the agent declares no record lost or uncertain.
 The agent may be unable to read all records from the floor on: records were deleted, cut off or
@@ -72,8 +72,8 @@ class Logs(Protocol):
         ...
 
     def read_up(self) -> set[TopicPartition]:
-        """Returns the partitions of which all records below the high watermark were read. After a
-        call of `ask_anew`, only a high watermark that came after the call counts."""
+        """Returns the partitions that are read up to their high watermarks. After a call of
+        `ask_anew`, only a high watermark that came after the call counts."""
         ...
 
     def end(self) -> None:
@@ -95,7 +95,7 @@ class Wanted(Protocol):
         ...
 
     def has_all(self) -> bool:
-        """Whether all wanted records were found."""
+        """Whether all records that the search looks for were found."""
         ...
 
 
@@ -121,7 +121,8 @@ class Search(Generic[W]):
         self._asked_anew = False
 
     def begin(self, wanted: W, floors: Mapping[TopicPartition, int], now: float) -> None:
-        """Forgets the previous search, and begins a new search that reads from these floors on."""
+        """Forgets the previous search, and begins a new one. floors: for each partition, the first
+        offset to read."""
         self.found = wanted
         self.is_over = self._asked_anew = False
         self._holes = {}
@@ -131,7 +132,8 @@ class Search(Generic[W]):
         self._logs.begin(floors)
 
     def end(self) -> None:
-        """Ends the search, after the caller has decided about all wanted records."""
+        """Ends the search, after the caller has decided about all records that the search looked
+        for."""
         self.found = self._nothing
         self.is_over = True
         self._logs.end()

@@ -40,11 +40,12 @@ pod_metadata   reads files with the labels of pods
 pod_labels     which labels the records of a file get, and from which position on
 reading        makes readings of tracked files, so that no file waits for long
 
-A look is one search through all patterns; it finds the files that the agent tails. If a link points
-to a file, the agent watches and lists the directory in which the file really is, and looks there
-for rotated files. A meant path is a path that a pattern matches. Two looks may find the same file
-or two different files at a meant path. Sometimes nobody can know whether the file is the same
-(same_file). If the files differ, rotation has probably renamed the first file between the looks,
-and the agent looks for it in the path's directory (rotations). So the agent reads every file that
-is still on the host, and declares a loss for unread files that are gone.
+In a look, the agent goes once through the directories of all sources, to find new, renamed and
+deleted log files. If a link points to a file, the agent watches and lists the directory in which
+the file really is, and looks there for rotated files. A meant path is a path that a pattern
+matches. Two looks may find the same file or two different files at a meant path. Sometimes nobody
+can know whether the file is the same (same_file). If the files differ, rotation has probably
+renamed the first file between the looks, and the agent looks for it in the path's directory
+(rotations). So the agent reads every file that is still on the host, and declares a loss for unread
+files that are gone.
 """

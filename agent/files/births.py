@@ -113,9 +113,9 @@ class Births:
         )  # fmt: skip
 
     def _beginning(self, sighting: Sighting, handle: Handle) -> int:
-        """Returns the position at which the agent begins to read a new file. If the file's bytes
-        are skipped (`start_at: end`), the position is the end of the file if it is compressed, and
-        otherwise the beginning of its last unfinished line. If nothing is skipped, 0.
+        """Returns the position at which the agent begins to read a new file. If nothing is skipped,
+        this is 0. If the file's bytes are skipped (`start_at: end`), it is the beginning of the
+        last unfinished line; for a compressed file, it is the file's end.
         """
         found, skip = sighting.found, self._unopened.skip_of(sighting)
         if not skip:

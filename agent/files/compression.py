@@ -33,8 +33,8 @@ treats it as permanently damaged.
 
 
 class Compression:
-    """Owns no state. Changes the entries of known files that were compressed. Opens files through
-    `births`, which lists a file that cannot be opened as unreadable.
+    """Owns no state. When a known file was compressed, changes its entry in `known`. Opens files
+    through `births`, which lists a file that cannot be opened as unreadable.
     """
 
     def __init__(self, host: Host, known: KnownFiles, births: Births) -> None:

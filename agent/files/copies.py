@@ -111,7 +111,7 @@ class Copies:
         try:
             handle = self._host.open(found.real_path)
         except OSError:
-            return None, Answer.OTHER  # the reader reports the error when it opens the file
+            return None, Answer.OTHER  # the reader reports why it cannot be opened
         try:
             return self._compare(handle, found, originals, place)
         except OSError:

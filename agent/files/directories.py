@@ -1,5 +1,5 @@
-"""Lists directories. A look, which is one search through all patterns, lists each directory at most
-once."""
+"""Lists directories. In a look, the agent goes once through the directories of all sources, and
+lists each directory at most once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Decides when a file id ends: when its file was read to the end, was replaced, or is gone. Also
-says how long the agent watches a file after the end of its id. A look is one search through all
-patterns for the host's files.
+says how long the agent watches a file after the end of its id. In a look, the agent goes once
+through the directories of all sources, to find new, renamed and deleted log files.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Endings:
         self._handles = handles
         self._known = known
         self._news = news
-        self.ended: dict[int, TrackedFile] = {}  # ended ids that are not closed yet
+        self.ended: dict[int, TrackedFile] = {}  # file ids that have ended, but are not closed
         self._ended_lately: dict[int, float] = {}  # by file id: until when looks check the file
         self._now = 0.0
         self._now_ms = 0

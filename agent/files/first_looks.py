@@ -1,5 +1,6 @@
-"""Decides where reading begins in files that exist when the agent first looks at their source. A
-look is one search through all patterns for the host's files.
+"""Decides where reading begins in files that exist when the agent first looks at their source. In a
+look, the agent goes once through the directories of all sources, to find new, renamed and deleted
+log files.
 
 With `start_at: end`, reading of such a file begins at its last unfinished line, and the bytes
 before are skipped. Each pattern of a source has its own first look. A pattern that is added later
@@ -33,8 +34,8 @@ Look = tuple[str, str]
 """A topic, and a pattern of one of its sources."""
 
 Looked = tuple[str, str, tuple[str, ...]]
-"""A topic, a pattern of one of its sources, and those patterns of `exclude` that were set at every
-look at this pattern."""
+"""What the agent has looked at: a topic, a pattern of one of its sources, and the patterns of
+`exclude` that the source had at each of these looks."""
 
 
 class FirstLooks:
@@ -73,7 +74,8 @@ class FirstLooks:
                 self._led.setdefault(directory, set()).add(above)
 
     def is_first(self, source: TailedSource, found: Found) -> bool:
-        """Whether the agent has not yet looked at any pattern that leads, or led, to this path."""
+        """Whether this is the agent's first look at the path: at no earlier look did a pattern lead
+        to it."""
         if all((source.topic, each.text) in self._seen for each in source.patterns):
             return False  # all patterns were looked at before
         looks = {(source.topic, each.text) for each in source.patterns if each.means(found.path)}
@@ -136,9 +138,9 @@ class FirstLooks:
         return looks
 
     def take_new(self) -> list[Looked]:
-        """Returns the patterns that had their first look since the last call. A pattern is also
-        returned if, since the last call, the agent has looked for the first time at paths that the
-        pattern excluded before.
+        """Returns the patterns that had their first look since the last call. Also returns the
+        patterns whose `exclude` has become shorter, if the agent has since then looked for the
+        first time at the paths that were excluded before.
         """
         taken, self._new = self._new, {}
         return sorted((topic, text, each.exclude) for (topic, text), each in taken.items())
@@ -151,7 +153,8 @@ def _both(one: Pattern, other: Pattern) -> Pattern:
 
 
 def _means_base(pattern: Pattern, path: str) -> bool:
-    """Whether a path has the name of a rotated file of a path that the pattern matches."""
+    """Whether the pattern matches the path that the file had before a rotation, judged by the
+    file's name: for example `app.log`, if the file at `path` is `app.log.1`."""
     above, name = os.path.split(path)
     logs = (os.path.join(above, base) for base in _bases(name))
     return not pattern.excludes(path) and any(map(pattern.means, logs))

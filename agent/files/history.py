@@ -1,6 +1,7 @@
 """Decides about the files that have been at a path since the last look: the agent reads each of
-these files, leaves it unread, or declares it lost. A look is one search through all patterns for
-the host's files, and a generation is a rotated file.
+these files, leaves it unread, or declares it lost. In a look, the agent goes once through the
+directories of all sources, to find new, renamed and deleted log files. A generation is a rotated
+file.
 
 The module `rotations` describes the rules, and calls `History` for each path of a directory that a
 look goes through.
@@ -50,8 +51,8 @@ class Known(Protocol):
         ...
 
     def is_copy(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy of a file that was read, or that the agent reads at the
-        path `base`.
+        """Whether a found file is a copy of a file that the agent has read, or of the file that it
+        reads at the path `base`.
         """
         ...
 
@@ -108,8 +109,9 @@ class History:
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
         """Decides, for each path whose file has changed, which generations (rotated files) of the
         path the agent reads. Adds to `anchors`, for each path without a file, the newest of the
-        files that the agent did not know before and now reads. Returns the names of new generations
-        of the paths about which this look need not decide (see `Look.is_judged`).
+        files that the agent did not know before and now reads. About some paths, this look does not
+        decide (see `Look.is_judged`). Returns the names of the new generations of these undecided
+        paths.
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
@@ -248,7 +250,7 @@ class History:
                 if int(found["number"]) < int(said["number"]):
                     there = self._host.look(os.path.join(look.directory, other))
                     if there is None or not self._is_born_after(there, before):
-                        return False  # the numbers do not begin at the newest generation
+                        return False  # the numbers do not begin with the newest generation
         younger = range(1, int(said["number"]))
         return bool(numbers.intersection(younger)) and not numbers.issuperset(younger)
 
@@ -321,8 +323,8 @@ class History:
                 look.miss(index, found.path, AGED)
 
     def _strays(self, look: Look, base: str, index: int) -> list[Found]:
-        """Returns the files that may be generations of the path `base` although they are in another
-        directory, or have a name that no known rotation program gives.
+        """Returns files that may be generations of the path `base`, but are in another directory,
+        or have a name that no known rotation program gives.
         """
         known = self._known.rotated_from(base)
         strange = [path for path in known if look.is_strange(path)]
@@ -369,8 +371,8 @@ class History:
         return found
 
     def _is_stray(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether the name of a file made since the last look shows that it may be a generation of
-        the path."""
+        """Whether the file `found`, judged by its name and its age, may be a generation of the path
+        `base` that rotation has made since the last look."""
         if not is_stray(found.path, base, look.moment.sources[index]):
             return False
         is_left = self._is_left_alone(look, base, index, found)

@@ -1,5 +1,6 @@
 """Keeps all known files, and finds them by id, by inode, and by the path at which they were
-written. A look, in this module, is one search through all patterns for the host's files.
+written. In a look, the agent goes once through the directories of all sources, to find new, renamed
+and deleted log files.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from skidway.agent.values.tracked import TrackedFile
 # The class has many methods, because many questions about known files are answered from the same
 # dictionaries.
 class KnownFiles:
-    """Owns every TrackedFile. replaced: by path, each file id that a new file id has replaced since
-    the last look, while the agent did not have the file open.
+    """Owns every TrackedFile. replaced: by path, the file id that a new file id has replaced there
+    since the last look. It has only file ids whose file the agent did not have open.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:
@@ -140,8 +141,8 @@ class KnownFiles:
             return True
 
     def gone(self, base: str) -> list[TrackedFile]:
-        """Of the newest known files that were written at the path `base`, returns those that no
-        longer exist."""
+        """Returns the known files that were written at the path `base` and no longer exist.
+        Considers only the newest files of this path."""
         return [each for each in self.copies.born_at(shown(base)) if not self.lies_at(each)]
 
     def move(self, tracked: TrackedFile, found: Found) -> None:

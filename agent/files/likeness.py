@@ -83,7 +83,7 @@ def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
         return not is_short
     try:
         if identity.fingerprint_of(original.read, print_.length) != print_:
-            return not is_short  # another file has the known file's inode
+            return not is_short  # another file has the inode of `old` now
         return original.read(len(bytes_), at) == bytes_
     finally:
         original.close()

@@ -1,5 +1,6 @@
-"""Finds links that point into another directory than at the last look (search through all
-patterns), for example after a deployment or at the start of a new day.
+"""Finds links that point into another directory than at the last look, when the agent last went
+through the directories of all sources. This happens, for example, after a deployment or at the
+start of a new day.
 
 Between two looks, a link may have pointed to other files as well. For example, `latest.log` pointed
 to `2026-11-19/app.log` at the last look, and points to `2026-11-21/app.log` now. On the 20th, when

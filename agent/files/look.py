@@ -1,5 +1,6 @@
-"""The values of one look, which is one search through all patterns for the host's files: the look's
-time, each directory as it is now, and all that the look found. A generation is a rotated file.
+"""The values of one look, in which the agent goes once through the directories of all sources: the
+look's time, each directory as it is now, and all that the look found. A generation is a rotated
+file.
 """
 
 from __future__ import annotations
@@ -107,9 +108,9 @@ class Look:
     since: by topic, the time (ms) that counts as the time of the last look by an earlier process.
     before_ms: only for a directory that no earlier look has listed: the time of the last look at
     the other directories. before: the file that was at each path at the last look, or the path's
-    anchor (see `Place`). names_here: the names that the patterns found. others: unknown files, by
-    directory. unresolved: paths whose known files may be in compressed files that could not be read
-    yet.
+    anchor (see `Place`). names_here: the names of the files that patterns match. others: unknown
+    files, by directory. unresolved: paths whose known files may be in compressed files that could
+    not be read yet.
     """
 
     directory: str

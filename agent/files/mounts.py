@@ -32,11 +32,12 @@ UNMOUNTED: Final = "the file system on which its files lay is not mounted"
 
 
 class Mounts:
-    """Owns the known files whose file systems the agent waits for."""
+    """Owns the known files whose file system is not mounted; the agent waits for it."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._away: dict[str, list[TrackedFile]] = {}  # by directory: the files that it waits for
+        # by directory: the known files whose file system is not mounted there
+        self._away: dict[str, list[TrackedFile]] = {}
         self._until: float | None = None
         # by directory: when another device was first found mounted there
         self._elsewhere: dict[str, float] = {}

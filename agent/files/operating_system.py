@@ -200,7 +200,8 @@ class OperatingSystem:
         return found
 
     def _plain_size(self, file: OpenFile, path: str) -> int | None:
-        """Returns the plain size of a compressed file; None if only its name looks compressed."""
+        """Returns the plain size of a compressed file; None if the file is not compressed, although
+        its name ends like that of a compressed file."""
         status = os.fstat(file.descriptor)
         if not begins_compressed(path, file.read(_MAGIC_BYTES, 0)):
             self._plain_sizes.learn(Content.of(status), status.st_size)

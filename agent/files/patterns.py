@@ -43,7 +43,8 @@ class Pattern:
 
     @property
     def is_deep(self) -> bool:
-        """Whether the pattern can match files in directories below the root."""
+        """Whether the pattern can match files in directories below `root`, and not only in `root`
+        itself."""
         parts = self.text.split("/")
         return any(_MAGIC.search(part) for part in parts[:-1])
 
@@ -54,7 +55,8 @@ class Pattern:
         return _means(parts, names) and not self.excludes(path)
 
     def excludes(self, path: str) -> bool:
-        """Whether a path is left out, even if the pattern matches it."""
+        """Whether a pattern of `exclude` leaves out a path, even if this pattern matches the
+        path."""
         return any(fnmatch.fnmatchcase(path, each) for each in self.exclude)
 
     def walk(self, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:

@@ -1,5 +1,5 @@
 """Makes readings of tracked files, and treats all files fairly. A reading is an intent with its
-bytes. A turn is one pass of the agent's loop, and a look is one search for the host's files.
+bytes. A turn is one pass of the agent's loop.
 
 Each turn first reads at most READ_BYTES of every file that may have new bytes, so that a busy file
 does not delay the other files. If there is room for more bytes in the turn, it reads again from the
@@ -91,7 +91,7 @@ class FileReader:
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
         self._active: dict[int, float] = {}  # by file id: until when turns try to read the file
-        self._due: dict[int, float] = {}  # by file id: when to read the last line or to end the id
+        self._due: dict[int, float] = {}  # by file id: when to read its last line or end it
         tracker.when_grown(self.wake)
 
     def take_intervals(self, *, idle_flush_s: float, close_rotated_s: float) -> None:
@@ -272,7 +272,8 @@ class FileReader:
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
         is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)
-        # The tail is equal, but the file may have been truncated and written anew.
+        # The bytes before the read position are the same, but the file may have been truncated and
+        # written anew.
         if is_alike and tail and len(data) > len(tail):
             is_alike = _begins_still(tracked, handle)
         if not is_alike and status.size >= tracked.size:

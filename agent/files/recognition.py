@@ -1,6 +1,6 @@
 """Decides what a file on the host is: a new file, a known file, a copy, another file with a known
-inode, or a known file that was rewritten. A look is one search through all patterns for the host's
-files.
+inode, or a known file that was rewritten. In a look, the agent goes once through the directories of
+all sources, to find new, renamed and deleted log files.
 
 A `Sighting` describes a found file, and says why the file matters. Looks make sightings (module
 `tracking`), and so does `FileReader` if a file's bytes are not those that were read before. To
@@ -223,7 +223,7 @@ class Recognition:
         if source.ignore_older_ms is None or sighting.base is not None or sighting.skip is not None:
             return False
         if not self._now_ms:
-            return True  # no look has begun yet; the first look decides
+            return True  # not decided yet: the first look has to decide
         if not is_old(source, found, self._now_ms) or self._unopened.has(found.key):
             return False
         if sighting.is_missed:

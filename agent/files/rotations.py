@@ -1,5 +1,6 @@
 """Finds generations, which are rotated files, if they were renamed before the agent looked. No
-pattern matches their new names. A look is one search through all patterns for the host's files.
+pattern matches their new names. In a look, the agent goes once through the directories of all
+sources, to find new, renamed and deleted log files.
 
 A meant path is a path that a pattern matches, such as `app.log`. Two looks at a meant path may find
 two different files. Between the two looks, more files may have had this path, and rotation may have

@@ -1,5 +1,5 @@
-"""A file that a look (a search for the host's files) found, with its source and, for a rotated
-file, the path from which it was rotated."""
+"""A file that the agent found when it went through the directories of its sources, with its source
+and, for a rotated file, the path from which it was rotated."""
 
 from __future__ import annotations
 

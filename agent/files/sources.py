@@ -70,8 +70,8 @@ class TailedSource:
         return self.manner(is_big_endian=bool(tracked.is_big_endian))
 
     def manner(self, *, is_big_endian: bool) -> Manner:
-        """Returns how a file is read. is_big_endian: whether a big-endian byte order mark begins
-        the file's bytes.
+        """Returns how a file is read. is_big_endian: whether the file begins with a big-endian byte
+        order mark.
         """
         usual = Manner(self.recipe, self.framer)
         return self.big_endian if self.big_endian is not None and is_big_endian else usual
@@ -115,7 +115,8 @@ class Views:
             self.numbered.setdefault(shape(name), path)
 
     def add_directory(self, directory: str) -> None:
-        """Adds a path under which a pattern reaches the directory."""
+        """Adds to `directories` a path under which a pattern reaches the directory, for example
+        through a link."""
         if directory not in self.directories:
             self.directories.append(directory)
 
@@ -174,8 +175,8 @@ def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | No
 
 
 def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
-    """Returns from which log the file at a path was rotated, according to the path, and the log's
-    source. Returns None if the path is not that of a rotated file, or if a pattern matches or
+    """Returns the log from which the file at a path was rotated, and the log's source. Judges only
+    by the path. Returns None if the path is not that of a rotated file, or if a pattern matches or
     excludes it.
     """
     directory, name = os.path.split(path)

@@ -1,5 +1,6 @@
 """Decides whether generations, which are rotated files, were being renamed during a look at a
-directory. A look is one search for the host's files. Does no I/O.
+directory. In a look, the agent goes once through the directories of all sources, to find new,
+renamed and deleted log files. Does no I/O.
 
 If files are renamed during a look, the scan of the patterns and the listing of the directory show
 different moments. The listing may even contain a renamed file twice or not at all. The agent then

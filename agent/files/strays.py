@@ -1,5 +1,5 @@
-"""Decides which files are generations (rotated files of a log) although no known rotation program
-gives such names. Does no I/O.
+"""Decides which files are generations (rotated files of a log), if their names are not the names
+that known rotation programs give. Does no I/O.
 
 If a known file now has such a name, the file's program has its own way of rotating. In this case a
 new file counts as a generation if its name contains the name of the log, or differs from the known
@@ -29,7 +29,7 @@ def is_stray(path: str, base: str, source: TailedSource) -> bool:
 
 
 def shares_name(name: str, path: str, known: Iterable[str]) -> bool:
-    """Whether a name contains the name of a path, or differs from a known generation's name only in
-    digits.
+    """Whether a file name contains the file name of `path` (as `old-app.log` contains `app.log`),
+    or differs only in digits from one of the names in `known`.
     """
     return os.path.basename(path) in name or shape(name) in map(shape, known)

@@ -448,7 +448,7 @@ class Tracker:
         if tracked.is_replaying:
             found = None if path is None else self._host.look(path)
             tracked.size = max(tracked.size, 0 if found is None else found.size)
-            return  # first the agent must check the bytes of the intents of its earlier process
+            return  # first, the bytes that an earlier process promised must be checked
         if path is None and status is None:
             if not self._may_be_compressed(tracked):
                 self._endings.vanish(tracked, VANISHED)

@@ -1,5 +1,6 @@
-"""Remembers the files without a file id: empty files, and files that are too old to be read. Each
-look, which is a search for the host's files, makes the list anew.
+"""Remembers the files without a file id: empty files, and files that are too old to be read. The
+agent makes this list anew each time that it goes through the directories of its sources (this is a
+look).
 
 Such a file may be at a meant path (a path that a pattern matches), or may be an empty rotated file
 to which its program may still write. The agent's state stores these files. A program may write to

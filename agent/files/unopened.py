@@ -1,7 +1,7 @@
 """Remembers files that were found but could not be opened yet. The agent reads each of these files
-later, or declares it lost. A look is one search for the host's files. The state stores the files
-that could not be opened yet. If such a file is deleted before it can be read, only the state shows
-that the file existed.
+later, or declares it lost. In a look, the agent goes once through the directories of all sources,
+to find new, renamed and deleted log files. The state stores the files that could not be opened yet.
+If such a file is deleted before it can be read, only the state shows that the file existed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The paths that the last look (search through all patterns) could not list or read. While a topic
-has such a path, the agent does not seal the topic.
+"""The paths that the agent could not list or read at the last look, when it went through the
+directories of all sources. While a topic has such a path, the agent does not seal the topic.
 """
 
 from __future__ import annotations

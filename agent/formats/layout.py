@@ -151,6 +151,7 @@ def _text_follows(pieces: Sequence[Piece]) -> bool:
 
 
 def _is_between_blanks(pieces: Sequence[Piece]) -> bool:
-    """Whether only blanks come before the next directive."""
+    """Whether a directive follows, with nothing but blanks before it. pieces: the pieces that
+    follow."""
     read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
     return bool(read) and read[0].kind != "literal"

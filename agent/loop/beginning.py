@@ -112,8 +112,9 @@ def floors(
 
 
 def _floors(state: StateDatabase, destinations: Iterable[Destination]) -> dict[TopicPartition, int]:
-    """Returns the floors from the state. Leaves out topics that were deleted and made again after
-    their floors were stored."""
+    """Returns the floors from the state. (A partition's floor is the lowest offset that the agent
+    may still have to read.) Leaves out topics that were deleted and made again after their floors
+    were stored."""
     ids = _topic_ids(destinations)
     return {
         tp: floor

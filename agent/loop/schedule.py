@@ -1,5 +1,5 @@
-"""Decides when the agent next searches the paths of all patterns for files; such a search is a
-look. The agent looks often if there are few files, and seldom if there are many. The agent also
+"""Decides when the agent makes its next look, in which it goes once through the directories of all
+sources. The agent looks often if there are few files, and seldom if there are many. The agent also
 looks soon after an event has shown that files may have changed.
 """
 
@@ -42,7 +42,7 @@ class Schedule:
         self._at = min(self._at, max(now + ASKED_AFTER_S, self._not_before))
 
     def take_longest(self, longest_s: float) -> None:
-        """Replaces the longest interval between two looks, and makes the next look due at once."""
+        """Sets the longest time between two looks, and makes the next look due at once."""
         self._longest_s = longest_s
         self._at = 0.0
 

@@ -13,8 +13,8 @@ class UnreadablePaths:
         self._named: set[tuple[str, str]] = set()
 
     def name(self, tracker: Tracker) -> None:
-        """Logs each path that the last look through the patterns could not read, although the
-        previous look could read it.
+        """Logs each path that could not be read at the last look, but only if it is not one of the
+        paths that the previous call found unreadable.
         """
         found = {
             (topic, path): reason

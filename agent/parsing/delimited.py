@@ -98,7 +98,8 @@ class DelimitedPattern:
             scan.good &= until > begin
         if group.kind == _NOT_BLANK:
             stop = b"" if group.stop is None else group.after[group.stop :][:1]
-            # a line does not match if its group contains a blank character, such as a tab
+            # `\S+` matches no blank, so a line with a tab, for example, in this group does not
+            # match
             scan.refuse(_BLANK.replace(stop, b""), begin, until)
         elif group.kind in (_REST, _SOME_REST) and not self._dot_all:
             scan.refuse(b"\n", begin, until)

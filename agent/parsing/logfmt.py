@@ -189,8 +189,8 @@ class _Index:
                 self._is_free[self._codes == self._code[key]] = False
 
     def give_back(self, name: str, lines: Booleans) -> None:
-        """Notes that in the given lines the field does not take its pair, because the pair's value
-        does not fit the field."""
+        """Notes that in the given lines the field does not use the pair that has its name, because
+        the pair's value does not fit the field's type."""
         self._is_free[self._places(name)[lines]] = True
 
     def others(self, kind: pa.DataType) -> pa.Array:
@@ -211,8 +211,8 @@ class _Index:
         ).cast(kind)
 
     def _places(self, name: str) -> Int64s:
-        """Returns, for each line, the index of the pair whose value a field takes; _NOBODY says
-        that the line has no such pair."""
+        """Returns, for each line, the index of the pair that has the value of the field `name`;
+        _NOBODY if the line has no such pair."""
         at = np.full(self._count, _NOBODY, np.int64)
         for key in (*self._aliases.get(name, ()), name):
             if key in self._code:

@@ -87,10 +87,11 @@ class JoiningFramer:
         container: str | None = None,
         encoding: str = UTF_8,
     ) -> None:
-        """rule: None if only the parts of a container's line are joined. bytes_max: the highest
-        number of bytes of a record of several lines, without the last line's end. container: the
-        format in which a container's runtime wraps the lines (see `containers`); the pattern is
-        searched in the container's text. encoding: the encoding of the lines.
+        """rule: says by patterns which lines belong together; None if only the parts of a
+        container's line are joined. bytes_max: the highest number of bytes of a record of several
+        lines, without the last line's end. container: the format in which a container's runtime
+        wraps the lines (see `containers`); the rule's patterns are searched in the text that the
+        container wrote. encoding: the encoding of the lines.
         """
         if rule is not None:
             check_rule(rule)
@@ -99,7 +100,7 @@ class JoiningFramer:
         self._encoding, self.lines = encoding, LineFramer(encoding)
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
-        """Returns the records of one or several ranges."""
+        """Returns the records of one or several byte ranges, which follow one another in `data`."""
         lines = self.lines.frame(data, range_ends)
         if not len(lines):
             return lines
@@ -132,9 +133,9 @@ class JoiningFramer:
             lines = tail
         else:
             joints = self._joints(data, lines)
-        # The first of these lines counts as the beginning of a record. If the range has lines
-        # before it, this may be wrong. But then a later line begins a record, too, and only the
-        # last beginning matters.
+        # Only the last line with which a record begins matters here. So the first of these lines
+        # may count as such a line, too, even if it continues a record: in that case, a record also
+        # begins with a later line.
         begins = joints.begins.copy()
         begins[0] = True
         last = int(np.flatnonzero(self._divided(lines, begins))[-1])

@@ -45,7 +45,8 @@ EXTRA: Final = "_extra"
 @dataclass(frozen=True, slots=True)
 class Reject:
     """A line from which no row can be made. row: the line's index among the parsed lines. reason:
-    one of REASONS, or CSV_HEADER. detail: a sentence about the error in the line.
+    one of REASONS, or CSV_HEADER if the line is a header of CSV. detail: a sentence about the error
+    in the line.
     """
 
     row: int

@@ -40,7 +40,7 @@ class ReplacingParser:
         self._inner, self._encoding = inner, encoding
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Parses the repaired lines with the other parser, and adds the field MARK, which says
+        """Parses the repaired lines with the wrapped parser, and adds the field MARK, which says
         whether bytes of a line were replaced."""
         repaired, rows = line_columns.repaired(lines, self._encoding)
         parsed = self._inner.parse(repaired, now_ms)
@@ -59,7 +59,7 @@ class DecodingParser:
         self._inner, self._encoding = inner, encoding
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Parses the decoded lines with the other parser."""
+        """Parses the decoded lines with the wrapped parser."""
         decoded, bad = line_columns.repaired(lines, self._encoding)
         if not len(bad):
             return self._inner.parse(decoded, now_ms)

@@ -84,7 +84,8 @@ class Envelope:
 
 
 def read(line: bytes) -> Envelope | None:
-    """Reads a line of a replay's file. Returns None if it is not a valid line of such a file."""
+    """Reads a line of a replay's file. Returns None if the line is not JSON, or lacks a member that
+    such a line must have."""
     try:
         document = json.loads(line)
         topic, host, path = (_text(document[name]) for name in ("topic", "host", "path"))

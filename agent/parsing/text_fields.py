@@ -149,7 +149,8 @@ class TextFields:
 
 def time_field(schema: pa.Schema, names: Sequence[str]) -> pa.Field | None:
     """Returns the schema's field for the parsed time; None if there is none. names: the names of
-    the texts; the fields with these names take the texts, not the parsed time.
+    the texts that are cut out of a line. A field with one of these names takes such a text, and so
+    is not the field for the parsed time.
     """
     for name in TIME_FIELDS:
         at = schema.get_field_index(name)

@@ -477,7 +477,7 @@ def _days(scan: _Scan, year: Int64s) -> tuple[Int64s, Bools]:
 
 def _days_of(year: Int64s, month: int | Int64s, day: int | Int64s) -> Int64s:
     """Returns days since 1970-01-01 in the proleptic Gregorian calendar. The formula counts years
-    that begin in March.
+    that begin in March, so that a leap day is the last day of its year.
     """
     shifted = np.asarray(month) <= 2
     y = year - shifted
@@ -499,7 +499,7 @@ def _zone_offsets(zone: tzinfo, local_ms: Int64s) -> Int64s:
 def _zone_offset(zone: tzinfo, slot: int) -> int:
     try:
         local = datetime(1970, 1, 1, tzinfo=zone) + timedelta(milliseconds=slot * _SLOT_MS)
-    except OverflowError:  # only if the row has no valid date
+    except OverflowError:  # only in rows whose text is not a date
         return 0
     offset = local.utcoffset()
     return 0 if offset is None else offset // timedelta(milliseconds=1)

@@ -77,8 +77,8 @@ class Reloader:
         self._preparation = Preparation(work)
 
     def result(self) -> Prepared | Refusal | None:
-        """If the preparation has ended, returns its result, and does so only once; otherwise
-        returns None."""
+        """Returns the result of the preparation; None while the preparation is under way. Later
+        calls return None, too, until another preparation has ended."""
         result = None if self._preparation is None else self._preparation.result()
         if result is not None:
             self._preparation = None

@@ -1,5 +1,5 @@
-"""Chooses ranges of files at random. All functions are pure, so the same input gives the same
-choice.
+"""Chooses at random from which byte ranges of the log files the agent makes samples for the audit.
+All functions are pure, so the same input gives the same choice.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Draw:
         return self._kept
 
     def offer(self, each: Drawn) -> tuple[bool, Drawn | None]:
-        """Offers a range. Returns whether the range is chosen now, and the chosen range that it
-        replaces, or None.
+        """Offers a range. Returns whether the range is now one of the chosen ranges. Also returns
+        the range that was chosen before and is dropped in its favour; None if no range is dropped.
         """
         if len(self._kept) >= self._limit and _order(each) >= _order(self._kept[-1]):
             return False, None

@@ -1,5 +1,5 @@
-"""Keeps the chosen ranges in the state. When a period has ended, publishes what the records of its
-ranges must contain."""
+"""Keeps in the state the byte ranges of files that were chosen at random. When a sampling period
+has ended, sends the audit samples, which say what the records of the chosen ranges must contain."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _CHANGED = "the file does not have the bytes any more that were sent"
 
 
 class Sampler:
-    """Owns the rows of the table `drawn`, which has the chosen ranges."""
+    """Owns the rows of the table `drawn`, which has the byte ranges of files that were chosen for
+    samples."""
 
     def __init__(
         self,
@@ -72,8 +73,8 @@ class Sampler:
             self._is_dropping = True
 
     def passed(self, flights: Iterable[Flight], now_ms: int, changes: Changes) -> None:
-        """Offers, for the random choice, the intents that the checkpoint passes in this
-        transaction, and stores those that are chosen."""
+        """Chooses at random, for samples, some of the intents that the checkpoint passes in this
+        transaction, and stores them."""
         if not self._limit:
             return
         period = period_of(now_ms, self._period_ms)
@@ -95,8 +96,8 @@ class Sampler:
                 changes.forget_drawn([replaced])
 
     def turn(self, now: float, now_ms: int, changes: Changes) -> None:
-        """Publishes the sample of one chosen range of a period that has ended, if there is such a
-        range."""
+        """Makes a sample of one of the ranges that were chosen in a period that has ended, and
+        publishes the sample. Does nothing if there is no such range."""
         if self._is_dropping:
             changes.forget_all_drawn()
             self._is_dropping = False
@@ -120,7 +121,8 @@ class Sampler:
         events.sampled(sample)
 
     def _end_periods(self, now_ms: int, changes: Changes) -> None:
-        """Numbers the chosen ranges of each period whose end the clock has reached."""
+        """Finds the sampling periods that are over by the clock, and numbers the ranges that were
+        chosen in each of them: 1, 2, 3 and so on."""
         for key in [key for key in self._draws if sum(key) <= now_ms]:
             kept = self._draws.pop(key).kept
             numbered = [

@@ -38,12 +38,13 @@ class Growth:
         return np.asarray(_lengths(column) <= GROWTH_MAX * self._lengths[name], np.bool_)
 
     def keep(self, stays: npt.NDArray[np.bool_]) -> None:
-        """Called after a rule has left out rows: forgets the lengths of these rows. stays: which
-        rows are kept."""
+        """Called after a rule has left out rows: forgets the lengths of the texts in these rows.
+        stays: which rows are kept."""
         self._lengths = {name: each[stays] for name, each in self._lengths.items()}
 
     def rename(self, name: str, to: str) -> None:
-        """Called when a rule renames the field `name` to `to`."""
+        """Called when a rule renames the field `name` to `to`: from now on, the lengths of its
+        texts are found under `to`."""
         if name in self._lengths:
             self._lengths[to] = self._lengths.pop(name)
 

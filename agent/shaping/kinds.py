@@ -77,7 +77,8 @@ class Kind:
     replace: Callable[[str, str], str] | None = None
 
     def mask(self, texts: pa.StringArray) -> pa.StringArray:
-        """Puts `shown` in place of what this kind recognizes in the texts. A null stays null."""
+        """Replaces the private texts of this kind by `shown`, wherever they are in `texts`. A null
+        stays null."""
         found = pc.match_substring_regex(texts, self.hint).fill_null(False)
         if not pc.any(found).as_py():
             return texts

@@ -106,10 +106,11 @@ class RejectedText:
         return line if self.is_whole else WITHHELD
 
     def _may_cut(self, head: bytes) -> bool:
-        """Whether leaving out the end of a head may cut a private text in two: the first part of
-        the private text would be sent, and no mask recognizes this part. This is possible if a rule
-        has a pattern, because the pattern may match a text of any length. It is also possible if
-        the end of the head has no character that ends a token, such as a blank or a quote.
+        """Only the head (the first bytes) of a very long line is sent, and the head's last bytes
+        are left out. Returns whether this may cut a private text in two: then the text's first part
+        would be sent, because no mask recognizes this part. This is possible if a rule has a
+        pattern, because the pattern may match a text of any length. It is also possible if the end
+        of the head has no character that ends a token, such as a blank or a quote.
         """
         if self._patterns:
             return True

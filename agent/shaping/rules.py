@@ -64,8 +64,8 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The condition that compares a field with a given value; false if the field is null. how: the
-    comparison, one of ORDERS (such as `<`) or SEARCHES (such as `contains`)."""
+    """A condition that compares a field with a given value; it is false if the field is null. how:
+    the comparison, one of ORDERS (such as `<`) or SEARCHES (such as `contains`)."""
 
     field: Field
     how: str
@@ -75,7 +75,8 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The condition that a field has one of these values; false if the field is null."""
+    """A condition that is true if a field has one of these values; it is false if the field is
+    null."""
 
     field: Field
     values: tuple[Literal, ...]
@@ -84,28 +85,28 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """The condition that a field is null."""
+    """A condition that is true if a field is null."""
 
     field: Field
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The condition that another condition is false."""
+    """A condition that is true if another condition is false."""
 
     part: Condition
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """The condition that all parts are true. There are at least two parts."""
+    """A condition that is true if all of its parts (at least two) are true."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """The condition that at least one part is true. There are at least two parts."""
+    """A condition that is true if at least one of its parts (at least two) is true."""
 
     parts: tuple[Condition, ...]
 
@@ -115,7 +116,7 @@ Condition = Comparison | Membership | IsNull | Not | AllOf | AnyOf
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Leaves out the records for which the condition is true."""
+    """A rule that leaves out the records for which its condition is true."""
 
     where: Condition
     name: str
@@ -123,7 +124,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Leaves out the records for which the condition is not true."""
+    """A rule that leaves out the records for which its condition is not true."""
 
     where: Condition
     name: str
@@ -143,7 +144,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Puts a fixed text in place of everything that these kinds recognize in a text field."""
+    """Replaces secrets of these kinds (such as `cards`) in a text field by a fixed text."""
 
     field: Field
     kinds: tuple[str, ...]
@@ -160,7 +161,8 @@ class MaskMatching:
 
 @dataclass(frozen=True, slots=True)
 class Hash:
-    """Replaces the text of fields by its keyed hash."""
+    """Replaces the text of each of these fields by a hash, which is computed from the text and a
+    secret key."""
 
     fields: tuple[Field, ...]
 

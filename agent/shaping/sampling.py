@@ -21,8 +21,8 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
 def chosen(origins: Origins, name: str, kept: int, of: int) -> npt.NDArray[np.bool_]:
-    """Whether each record is chosen: on average, `kept` of every `of` records are. name: the name
-    of the rule."""
+    """Returns which records a rule `sample` keeps: on average, `kept` of every `of` records. name:
+    the rule's name."""
     hashes = record_hash(origins.agent, origins.file, origins.first, origins.length)
     mixed = hashes ^ np.uint64(_salt(name))
     mixed ^= mixed >> _SHIFTS[0]

@@ -75,12 +75,12 @@ def unshaped(text: str, rules: Sequence[Rule]) -> str:
 
 
 def without_unused(text: str, rules: Sequence[Rule], schema: str, needed: Collection[str]) -> str:
-    """Removes the fields that nobody needs from the schema before the rules. Nobody needs a field
-    if the rules remove it, no rule reads its values, and neither the named schema nor `needed` has
-    it. A JSON parser leaves out members with the names of these fields, so such members may have
-    any type. text: the schema before the rules. schema: the schema that the source names. needed:
-    the fields that something other than the record's members fills, such as the groups of
-    `path.pattern`.
+    """Returns the schema that records have before the rules, without the fields that nobody needs.
+    Nobody needs a field if the rules remove it, no rule reads its values, and neither the named
+    schema nor `needed` has it. A JSON parser leaves out members with the names of these fields, so
+    such members may have any type. text: the schema before the rules. schema: the schema that the
+    source names. needed: the fields that something other than the record's members fills, such as
+    the groups of `path.pattern`.
     """
     given = {each["name"] for each in json.loads(schema)["fields"]}
     seen = set().union(*map(_seen, rules))

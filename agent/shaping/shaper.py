@@ -78,8 +78,8 @@ class Shaper:
     def _changed_within(
         self, batch: pa.RecordBatch, rule: Rule, growth: Growth
     ) -> tuple[pa.RecordBatch, npt.NDArray[np.bool_]]:
-        """Returns the batch after a rule that changes texts, and in which rows the texts have not
-        become too long (see the module `growth`)."""
+        """Applies a rule that changes texts. Returns the changed batch, and which of its rows may
+        stay: a mask may make a text too long (see the module `growth`)."""
         if not isinstance(rule, r.Mask | r.MaskMatching):
             if isinstance(rule, r.Rename):
                 growth.rename(rule.field.name, rule.to.name)

@@ -30,8 +30,8 @@ def without_backslashes(text: str) -> str:
 
 
 def without_doubled_quotes(text: str) -> str:
-    """Returns the text, with one quotation mark in place of two, as CSV means it in a quoted
-    field."""
+    """Returns the text, with one quotation mark in place of two, because a quoted field of CSV
+    contains each of its quotation marks twice."""
     return text.replace('""', '"')
 
 

@@ -178,7 +178,8 @@ class Changes:
         self._do("INSERT OR IGNORE INTO recipes VALUES (?, ?)", row)
 
     def forget_recipes(self) -> None:
-        """Deletes the recipes that no stored intent and no chosen range (see `Drawn`) names."""
+        """Deletes the recipes that are named neither by a stored intent nor by a byte range that
+        was chosen for a sample (see `Drawn`)."""
         self._do(
             "DELETE FROM recipes WHERE fingerprint NOT IN (SELECT recipe FROM intents)"
             " AND fingerprint NOT IN (SELECT recipe FROM drawn)",
@@ -193,15 +194,16 @@ class Changes:
         self._do(statement, *[drawn_row(each) for each in ranges])
 
     def forget_drawn(self, ranges: Iterable[Drawn]) -> None:
-        """Deletes the given ranges. Each of these ranges was reported to the audit, or another
-        chosen range replaces it."""
+        """Deletes these ranges, which were chosen for samples. Each of them was reported to the
+        audit, or another range was chosen in its place."""
         self._do(
             "DELETE FROM drawn WHERE (period, period_ms, lot, file, first) = (?, ?, ?, ?, ?)",
             *[drawn_row(each)[:5] for each in ranges],
         )
 
     def forget_all_drawn(self) -> None:
-        """Deletes all chosen ranges, because the agent no longer chooses ranges."""
+        """Deletes all byte ranges that were chosen for samples, because the settings no longer ask
+        for samples."""
         self._do("DELETE FROM drawn", ())
 
     def put_intents(self, intents: Iterable[Intent]) -> None:
@@ -371,7 +373,7 @@ def intent_row(intent: Intent) -> Row:
 
 
 def drawn_row(each: Drawn) -> Row:
-    """Returns the chosen range's row in the table `drawn`."""
+    """Returns the row in the table `drawn` of a byte range that was chosen for a sample."""
     intent = each.intent
     row = (
         each.period, each.period_ms, each.rank, intent.file, intent.first, intent.end, intent.crc,

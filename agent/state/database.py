@@ -43,8 +43,8 @@ from skidway.kafka.types import TopicPartition
 
 DATABASE = "agent.db"
 CACHE_KIB = 512
-"""How many KiB of the database SQLite keeps in memory. SQLite's default is 2 MB. Less is enough
-here, because one turn reads few rows.
+"""How many KiB of the database SQLite keeps in memory. SQLite's default is 2 MB. The agent needs
+less than that, because one turn of its loop reads few rows.
 """
 _TRANSIENT = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ENVIRONMENT = (
@@ -200,7 +200,8 @@ class StateDatabase:
         return found
 
     def drawn(self) -> list[Drawn]:
-        """Returns the randomly chosen ranges, whose records the agent will make a second time."""
+        """Returns the byte ranges that were chosen at random for samples: the agent will make their
+        records a second time."""
         return [self._drawn(row) for row in self._rows("SELECT * FROM drawn")]
 
     def topics(self) -> dict[str, TopicState]:

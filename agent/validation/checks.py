@@ -68,7 +68,7 @@ def schema_text(source: SourceSettings, registry: RegistryClient) -> str:
 
 
 def reserved_fields(schema: str) -> list[str]:
-    """Returns the fields of a record's schema that have the name of one of the loader's columns."""
+    """Returns the fields of a record's schema whose names the loader needs for its own columns."""
     from skidway.schemas.inference.naming import RESERVED
 
     names = [each["name"] for each in json.loads(schema)["fields"]]
@@ -89,7 +89,7 @@ def _try(
     schema, other = Schema(0, text), None
     if source.encoding == UTF_16:
         other = compiled(replace(source, encoding=UTF_16BE), schema, batch_bytes)
-    press = compiled(source, schema, batch_bytes)  # raises an error if this is no record's schema
+    press = compiled(source, schema, batch_bytes)  # raises an error if the schema is not a record
     tried.reserved = reserved_fields(text)
     trial.run(press, files, tried, host, lines_max, other)
     return tried

@@ -199,8 +199,8 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
     now = datetime.fromtimestamp(read_ms / 1000, UTC)
 
     def shown(value: Any) -> Any:
-        """Returns the value, or None in place of the moment of reading, because this moment is
-        different at each call.
+        """Returns the value; None if the value is the moment of reading, which would be different
+        in each preview of the same sample.
         """
         return None if isinstance(value, datetime) and value == now else value
 

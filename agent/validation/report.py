@@ -42,7 +42,8 @@ def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
 
 
 def of_reserved(names: Sequence[str]) -> list[str]:
-    """Returns sentences that warn of fields that have the name of one of the loader's columns."""
+    """Returns sentences that warn of fields whose names the loader needs for its own columns.
+    names: the names of these fields."""
     return [
         f"the loader will refuse the topic: the field {name} has the name of one of the loader's "
         "own columns; rename it"

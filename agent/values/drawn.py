@@ -1,4 +1,5 @@
-"""A randomly chosen range of a file, whose records are made a second time (see agent/sampling)."""
+"""A byte range that was chosen at random in a log file: its records are made a second time, for a
+sample (see agent/sampling)."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def to_json(history: History) -> str:
 
 
 def from_json(text: str) -> History:
-    """Returns the history of which `to_json` made this text."""
+    """Returns the history from which `to_json` made this text."""
     return tuple(
         LabelledFrom(first, tuple(sorted(labels.items()))) for first, labels in json.loads(text)
     )

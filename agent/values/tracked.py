@@ -187,8 +187,8 @@ class LongLine:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A write that the agent noticed by a file's new time of change, although the file has not
-    grown.
+    """A write that has not made its file longer. The agent noticed it only by the file's new time
+    of change.
 
     changed_ns: the file's time of change before the write. since: when the agent noticed the new
     time of change (s).
@@ -218,7 +218,7 @@ class TrackedFile:
     read_position: int = 0
     read_crc: int = 0  # CRC-32C of [0, read position)
     tail: bytes | None = None  # the last bytes before the read position; None until they are read
-    promised: int = 0  # where the last intent ends; above the read position only during replay
+    promised: int = 0  # the last intent's end; read_position is lower while intents are repeated
     size: int = 0
     is_seen: bool = False  # whether a look has found the file since the agent started
     grown_at: float = 0.0
@@ -226,7 +226,7 @@ class TrackedFile:
     verified: bool = False
     source: int | None = None  # index of its source; None if no source matches its path
     long_line: LongLine | None = None
-    # what the byte order mark says; None until the first two bytes are read
+    # whether the byte order mark says big-endian; None until the first two bytes are read
     is_big_endian: bool | None = None
     written: Written | None = None
     # whether the first look found that the file had changed while no agent ran
@@ -250,7 +250,8 @@ class TrackedFile:
 
     @property
     def bytes_known(self) -> int:
-        """How many bytes belong to this file id, as far as the agent has seen."""
+        """How many bytes of the file belong to this file id: as many as the agent has seen so far,
+        or all of them once the file id has ended."""
         if self.length is not None:
             return self.length + self.lost_unread - self.birth.begin
         return max(self.size, self.read_position) - self.birth.begin
@@ -258,8 +259,8 @@ class TrackedFile:
     @property
     def lost_unread(self) -> int:
         """How many of the lost bytes the agent has never read, because the file vanished or was
-        truncated. They are not before the file's position; all other bytes that are accounted for
-        are before it.
+        truncated. The file's position has not moved past these bytes; it has moved past all other
+        bytes that are accounted for.
         """
         return self.tally.total - (self.position - self.birth.begin)
 
@@ -305,8 +306,8 @@ class TrackedFile:
         return Checkpoint(end, prefix_crc, guard_of(self.tail), marks)
 
     def skip_to(self, end: int) -> Checkpoint:
-        """Moves the read position to `end`, over bytes of which the agent can no longer prove that
-        they are the bytes that it read. Returns the checkpoint at `end`, without a CRC.
+        """Moves the read position to `end`. The agent can no longer prove that the bytes before
+        `end` are those that it has read. Returns the checkpoint at `end`, without a CRC.
         """
         self.read_position, self.read_crc, self.tail = end, 0, None
         self.promised = max(self.promised, end)

@@ -127,8 +127,9 @@ class HistoryStore:
     def read(
         self, window: Window, is_meant: Callable[[Source], bool], count_max: int
     ) -> list[BucketHistory]:
-        """Returns the histories of at most `count_max` buckets that begin in the window, the newest
-        bucket first. is_meant: whether a topic's buckets are wanted."""
+        """Returns the histories of at most `count_max` buckets that begin in the window of time,
+        the newest bucket first. is_meant: a function that says whether a topic's buckets are
+        wanted."""
         sources = {id_: x for id_, x in self._sources().items() if is_meant(x)}
         marks = ", ".join(map(str, sources))
         keys = self._database.execute(

@@ -233,10 +233,10 @@ def _by_name(topics: Iterable[TopicStanding]) -> dict[Name, list[TopicStanding]]
 
 
 def _complete_until(topics: Sequence[TopicStanding]) -> int | None:
-    """Several source topics may have the same name. Returns the time in ms before which all their
-    buckets are complete or accepted. If a topic has no such time, the start of its oldest overdue
-    bucket (due, but neither complete nor accepted) stands for it. Returns None if a topic with
-    unfinished buckets has neither of the two.
+    """Returns the time in ms before which all buckets of these topics are complete or accepted.
+    (Several source topics may have the same name.) If this time is unknown for a topic, uses the
+    start of the topic's oldest overdue bucket, which is due, but neither complete nor accepted.
+    Returns None if a topic with unfinished buckets has no overdue bucket either.
     """
     waiting = [x for x in topics if not x.is_complete]
     ends = [x.oldest_overdue if x.complete_until is None else x.complete_until for x in waiting]

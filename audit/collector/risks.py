@@ -36,8 +36,8 @@ Kept = Mapping[tuple[Tier, str, Source], int]
 
 @dataclass(frozen=True, slots=True)
 class HostRisk:
-    """Bytes of one topic's lines, which only one host has. told_ms: when the agent reported these
-    bytes, by the agent's clock.
+    """Bytes that only one host has, because no broker has acknowledged them; they are lines of one
+    topic. told_ms: when the agent reported these bytes, by the agent's clock.
     """
 
     host: HostState
@@ -143,8 +143,8 @@ def lack(verdict: BucketVerdict, tier: Tier) -> tuple[int, int]:
 
 
 Lacking = dict[Tier, list[tuple[BucketVerdict, int, int]]]
-"""For each tier, the buckets of which the tier lacks records, with the number and the bytes of the
-missing records.
+"""For each tier, the buckets in which the tier lacks records, each with the number and the bytes of
+the missing records.
 """
 
 

@@ -169,8 +169,9 @@ class TopicBuckets:
     def put(
         self, place: int, verdict: BucketVerdict, dependence: Dependence, *, is_noted: bool
     ) -> None:
-        """Stores the verdict on the bucket of the row `place`, and the state of the evidence as the
-        last call of `look` saw it. is_noted: whether the verdict was also passed to the history."""
+        """Stores the verdict on a bucket, and the state of the evidence as the last call of `look`
+        saw it. place: the index of the bucket's row. is_noted: whether the verdict was also passed
+        to the history."""
         row, key = self.rows[place], (verdict.bucket, verdict.bucket_ms)
         late = dependence.late(key)
         self._forget(key)
@@ -197,7 +198,7 @@ class TopicBuckets:
         row["written"] = sum(bit for tier, bit in _BITS.items() if verdict.count(tier))
 
     def key(self, place: int) -> BucketId:
-        """Returns the bucket (start and size) of the row `place`."""
+        """Returns the bucket (start and size) whose row has the index `place`."""
         return int(self.rows["bucket"][place]), int(self.rows["bucket_ms"][place])
 
     @property
@@ -227,8 +228,8 @@ class TopicBuckets:
 
     def total(self, size_ms: int) -> TopicStanding:
         """Returns the verdicts on all judged buckets, summed up; the field `newest` is empty. To
-        save time, computes again only the sums from the first block on in which a verdict has
-        changed. size_ms: the length of a block."""
+        save time, keeps the sum after each block, and computes the sums again only from the first
+        block that has a changed verdict. size_ms: the length of a block."""
         changed = {start - start % size_ms for start in self._changed}
         self._changed = set()
         for block in changed:
@@ -286,8 +287,9 @@ class TopicBuckets:
         return found
 
     def newest(self, starts: Iterable[int]) -> dict[int, BucketVerdict]:
-        """Returns, by start, the short verdicts on the buckets with these starts. If several
-        buckets have the same start, returns the gravest of their verdicts."""
+        """Returns, by start, the verdicts on the buckets with these starts, each with only its
+        gravest agents. If several buckets have the same start, returns the gravest of their
+        verdicts."""
         wanted, found = set(starts), dict[int, BucketVerdict]()
         for key in sorted(self.shorts):
             if key[0] not in wanted:
@@ -299,7 +301,7 @@ class TopicBuckets:
         return found
 
     def place_of(self, key: BucketId) -> int | None:
-        """Returns the row of a bucket, or None if the bucket has no row."""
+        """Returns the index of a bucket's row; None if the bucket has no row."""
         place = int(np.searchsorted(self.rows["bucket"], key[0], "left"))
         while place < len(self.rows) and self.rows["bucket"][place] == key[0]:
             if self.rows["bucket_ms"][place] == key[1]:
@@ -308,7 +310,7 @@ class TopicBuckets:
         return None
 
     def place(self, key: BucketId) -> int:
-        """Returns the row of a bucket. The bucket must have a row."""
+        """Returns the index of a bucket's row. The bucket must have a row."""
         place = self.place_of(key)
         assert place is not None
         return place
@@ -335,9 +337,9 @@ class TopicBuckets:
             self._shape_revision += 1
 
     def _look_at_acceptances(self, dependence: Dependence) -> None:
-        """Marks the buckets of which people took back all acceptances since the last call, so that
-        they are judged again. Later calls cannot find these buckets again, so they stay marked
-        until they are judged.
+        """Marks the buckets whose acceptances people have all taken back since the last call, so
+        that these buckets are judged again. Later calls cannot find these buckets again, so they
+        stay marked until they are judged.
         """
         self.mark(self._accepted - dependence.accepted)
         self._accepted = dependence.accepted

@@ -197,7 +197,8 @@ def _places_of(evidence: Evidence, place: str) -> list[Place]:
 def _named(
     found: Sequence[BucketVerdict],
 ) -> dict[tuple[Source, int, int], tuple[str, BucketVerdict]]:
-    """Returns, by a bucket's (topic, start, size), the bucket's name in reports and its verdict."""
+    """Returns, for each bucket, its name in reports and its verdict. The key is the bucket's
+    (topic, start, size)."""
     topics = topic_names(x.source for x in found)
     return {
         (x.source, x.bucket, x.bucket_ms): (f"{topics[x.source]} {report.time_text(x.bucket)}", x)

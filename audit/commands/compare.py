@@ -207,10 +207,10 @@ def _read(client: Client, reach: Reach, shape: Shape, records: Records) -> int:
 def certain_after(reach: Reach, firsts: Mapping[TopicPartition, int]) -> int:
     """Returns the time (ms) after which no record of any partition has expired. If nothing has
     expired, returns NO_TIME, which is earlier than every record. If all records of a partition have
-    expired, returns LAST_TIME, which is later than every record. Returns NO_TIME, too, if the topic
-    has only one partition. A partition loses its oldest records first. So if the record of a file's
-    fifth line is still there, the records of the lines after it are there, too. firsts: the
-    timestamp of the first record of each partition."""
+    expired, returns LAST_TIME, which is later than every record. If the topic has only one
+    partition, also returns NO_TIME, because a partition loses its oldest records first: if the
+    record of a file's fifth line is still there, so are the records of the lines after it. firsts:
+    the timestamp of the first record of each partition."""
     if len(reach.ranges) == 1 or not reach.cut:
         return NO_TIME
     return max(firsts.get(tp, LAST_TIME) for tp in reach.cut)

@@ -35,8 +35,8 @@ from skidway.schemas.topic_reading import read_ranges
 TEXT_BYTES_MAX = 4_096
 NAMES_MAX = 10_000
 READ_MAX = 3
-"""The command reads lines from brokers for at most this many explanations, because each read may
-have to wait for the brokers.
+"""The command explains several causes why buckets are not complete. It reads a line from brokers
+for at most this many causes, because each read may have to wait for the brokers.
 """
 
 _KINDS = {
@@ -44,8 +44,8 @@ _KINDS = {
     Cause.RECORDS_DOUBLED: "doubled",
     Cause.CONTENT_DIFFERS: "differing",
 }
-"""By cause, what is wrong with the first line (its kind). For all other causes, the kind is
-`missing`."""
+"""What is wrong with the line that explains a cause (the line's kind), by the cause why a bucket is
+not complete. For all other causes, the kind is `missing`."""
 _RECORD_COLUMN = "line"
 _OF_REJECTS = (Cause.REJECTED, Cause.WRONG_PATTERN)
 
@@ -81,8 +81,8 @@ class FirstLines:
         self._left = READ_MAX
 
     def of(self, verdict: BucketVerdict, found: Explanation) -> FirstLine | None:
-        """Returns the first line of one explanation; None if it can be read neither from a file of
-        this host nor from the brokers."""
+        """Returns the first line that an explanation (one cause why a bucket is not complete) is
+        about; None if it can be read neither from a file of this host nor from the brokers."""
         if found.cause in _OF_REJECTS:
             return self._of_brokers("rejected", lambda client: _rejected(client, verdict, found))
         kind = _KINDS.get(found.cause, "missing")

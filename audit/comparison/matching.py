@@ -188,10 +188,11 @@ def compare(
 ) -> Result:
     """Joins lines and records, and returns the result for each line. files: oldest first. is_whole:
     whether all records that the topic ever had were read. since_ms: all records of lines written
-    since this time were read; None if there is no such time. certain_ms: older records of some
-    partitions may have expired, but no record with a later timestamp than this. Suppose that not
-    all records of a file were read. Then lines without a record are called missing only if a line
-    before them has a record later than `certain_ms`."""
+    since this time were read; None if there is no such time. certain_ms: records up to this
+    timestamp may have expired in some partitions; no later record has expired. If not all records
+    of a file were read, a line's record may be one of the unread or expired ones. So a line without
+    a record is then called missing only if a line before it has a record later than
+    `certain_ms`."""
     join = _Join(files, records, certain_ms)
     join.by_place()
     join.by_text()

@@ -205,7 +205,7 @@ class Notes:
             found = self._ranges(connection, since_ms - LAG_MS)
             newest_ms = 0
             for file, read_ms, begins, lengths, hashes in found:
-                if read_ms < newest_ms:  # the clock was set back: the earlier times are not certain
+                if read_ms < newest_ms:  # the clock was set back: the notes' times may be wrong
                     for each in files.values():
                         each.whole_from = END
                 newest_ms = read_ms

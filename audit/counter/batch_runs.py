@@ -73,9 +73,9 @@ class Runs:
 
 
 def _counted(step: Step, taken: Taken, batches: Sequence[memoryview]) -> Iterator[Run]:
-    """Yields the run of the batches that `unpack_run` took (`taken`), or of the first batch if it
-    took none. If a batch is damaged, yields the run of the batches before it, and then raises
-    CorruptBatch."""
+    """Makes one run of the batches that `unpack_run` took (`taken`), or of the first batch alone if
+    it took none, and yields this run. If a batch is damaged, yields a run of the batches before it,
+    and then raises CorruptBatch."""
     if not len(taken.headers):
         yield Run(step, step, decode_headers([unpack(batches[0])]))
         return

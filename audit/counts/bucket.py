@@ -30,6 +30,6 @@ def start_of(timestamp_ms: int, size_ms: int) -> int:
 
 
 def _span(size_ms: int) -> tuple[int, int]:
-    """Returns the starts of the first and last bucket of this size."""
+    """Returns the starts of the earliest and the latest bucket that an event time can have."""
     farthest = FARTHEST_MS - FARTHEST_MS % size_ms
     return -farthest, farthest

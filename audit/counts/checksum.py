@@ -51,7 +51,7 @@ def total(hashes: UInt64s) -> int:
 
 
 def add(left: int, right: int) -> int:
-    """Returns the checksum of two disjoint sets together."""
+    """Returns the checksum of two sets of records together. No record may be in both sets."""
     return signed(left + right)
 
 

@@ -34,8 +34,8 @@ _HEAD = struct.Struct("<qq")
 
 
 def content_sums(times: Int64s, lengths: Int64s, datums: pa.BinaryArray) -> list[bytes]:
-    """Returns the sum of each record. A null has no content, so its sum is empty. The sum of a
-    record with content is never empty.
+    """Returns the content sum (a hash of 8 bytes) of each record. If the datum is null, the record
+    has no content, and the sum is empty.
     """
     columns = times.tolist(), lengths.tolist(), datums.to_pylist()
     return [

@@ -87,7 +87,7 @@ _NOTHING = Sums()
 
 def total(parts: Sequence[Sums]) -> Sums:
     """Returns the sums of all parts, added up."""
-    if len(parts) < 2:  # most keys have one part, so this makes a judgement faster
+    if len(parts) < 2:  # a shortcut: most keys have only one part
         return parts[0] if parts else _NOTHING
     return Sums(
         sum([x.count for x in parts]),
@@ -113,10 +113,9 @@ def joined_by_rule(left: tuple[Filtered, ...], right: tuple[Filtered, ...]) -> t
 def identify(
     origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
 ) -> Origins:
-    """Returns the origins under which records are counted and compared with marks, one origin for
-    each offset. A record's own origin is sound if its numbers are possible. A record with a sound
-    origin is counted under this origin. Any other record is counted under agent 0, by its partition
-    and offset.
+    """Returns, for each offset, the origin under which its record is counted and compared with
+    marks. This is the record's own origin, if the origin has no impossible number, such as a
+    negative position. Any other record is counted under agent 0, by its partition and offset.
     """
     if origins is None:
         return _by_offset(partition, offsets)

@@ -83,7 +83,8 @@ def walk(
 
 
 def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[FileKey, int]:
-    """Raises marks to `highest`, in place. Returns the raised marks."""
+    """Changes `marks`: each mark that is below the file's end in `highest` is raised to this end.
+    Returns the raised marks."""
     moved = {key: end for key, end in highest.items() if end > marks.get(key, NO_MARK)}
     marks.update(moved)
     return moved
@@ -91,8 +92,8 @@ def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[F
 
 @dataclass(frozen=True, slots=True)
 class SliceEnds:
-    """The values that `join` needs from a slice after `walk` was called for the slice without
-    marks: Walked.lowest and Walked.highest."""
+    """What `join` needs to know about a slice: the values Walked.lowest and Walked.highest that
+    `walk` returned when it was called without marks."""
 
     lowest: Mapping[FileKey, int]
     highest: Mapping[FileKey, int]

@@ -62,8 +62,8 @@ class Collection:
         self._refresh_at = clock.monotonic()
 
     def turn(self, timeout_ms: int, *wake: int) -> int:
-        """Reads the records that have arrived, and returns their number. Puts the records into the
-        ledger if it is time to do so."""
+        """Reads the records that have arrived, and returns their number. Now and then, and whenever
+        the waiting records have many bytes, puts all of them into the ledger together."""
         if self._clock.monotonic() >= self._refresh_at:
             self._refresh_at = self._clock.monotonic() + REFRESH_S
             self.refresh()

@@ -50,9 +50,9 @@ _ID_DIGITS_MAX = 19
 class SealNote(NamedTuple):
     """One seal of one topic by one agent: the agent vouches that it has counted all lines up to
     `sealed_until`. Seals are sorted by (epoch, number), so the oldest seal comes first. taken_ms:
-    the time at which the seal arrived, by the reader's clock or the broker's clock, if this time is
-    before `sealed_until` (then the agent's clock was ahead); otherwise NEVER_AHEAD_MS, which is
-    later than every seal."""
+    normally NEVER_AHEAD_MS, which is later than every seal. But if the seal arrived before the time
+    `sealed_until`, the agent's clock was ahead, and `taken_ms` is the time of arrival, by the
+    reader's clock or the broker's clock."""
 
     epoch: int
     number: int

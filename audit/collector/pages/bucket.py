@@ -106,7 +106,8 @@ def bucket_page(
 
 
 def steps(verdict: BucketVerdict, arrivals: ByPlace) -> Iterable[Step]:
-    """Yields a step for each place, in the order in which records pass through the places."""
+    """Yields, for each place, what it counted in the bucket (a `Step`), in the order in which
+    records pass through the places."""
     latencies = latencies_ms(verdict, arrivals)
     found = sorted(verdict.places().items(), key=lambda x: (list(Tier).index(x[0].tier), x[0].name))
     most = max((sums.count for _, sums in found if sums is not None), default=0)

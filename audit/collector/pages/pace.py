@@ -56,7 +56,8 @@ class Pace:
 
     @property
     def trend(self) -> str:
-        """`rising`, `falling` or `steady`; "" if the history is too short."""
+        """Whether the lag is `rising`, `falling` or `steady`; "" if the history is too short to say
+        this."""
         if len(self.points) <= TREND_OVER:
             return ""
         now, before = self.points[-1], self.points[-1 - TREND_OVER]

@@ -67,8 +67,9 @@ class Rejected:
 
     @property
     def share(self) -> float:
-        """The share of rejects among all lines; 0 if the number of lines is 0. Counts may be
-        negative, so this number may be 0 although there are rejects."""
+        """The share of rejects among all lines; 0 if the number of lines is 0. The number of lines
+        may be 0 although there are rejects, because agents take counts back with negative
+        counts."""
         return self.rejected / self.of if self.of else 0.0
 
 
@@ -145,8 +146,8 @@ def _row(found: Rejected, *, everything: bool) -> tuple[Cell, ...]:
 
 
 def _example_cell(found: BucketVerdict | None) -> Cell:
-    """Returns a cell with a link to the page of this bucket, which names the hosts. If there is no
-    bucket, the cell says so."""
+    """Returns a cell with a link to the page of a bucket with rejects, which names the hosts. If
+    the newest buckets have no rejects, the cell says so."""
     if found is None:
         return Cell("none in the newest minutes")
     count = found.rejects or found.records
