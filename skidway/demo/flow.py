@@ -28,7 +28,7 @@ from typing import Any
 
 from skidway.demo import sources, states
 from skidway.demo.display import Display
-from skidway.demo.outcome import DemoOutcome, accounts
+from skidway.demo.outcome import DemoOutcome
 from skidway.demo.site import DATACENTER, OFFLINE, Site
 from skidway.demo.supervisor import Supervisor
 from skidway.errors import SkidwayError, Unreachable
@@ -119,14 +119,17 @@ class Demo:
 
     def cut_off(self) -> None:
         """Writes down the size of every tailed file. Programs go on writing, and the agent goes on
-        reading."""
-        self.outcome.files = sources.measured(self.tailed())
+        reading. Asks for the agent's accounts first, because a file that is compressed later is
+        known by its file id only."""
+        self.outcome.take_ledger(self.ledger())
+        more = self.further_files()
+        self.outcome.files = sources.noted(self.sources, more, self.supervisor.check)
         files = len(self.outcome.files)
         self.display.say(f"cut-off: the sizes of {files} tailed files are written down")
 
-    def tailed(self) -> list[Path]:
-        """Returns every file that the agent is to read."""
-        return sources.tailed(self.sources)
+    def further_files(self) -> list[Path]:
+        """Returns the files that the agent is to read although no pattern may match them."""
+        return []
 
     def drain(self) -> None:
         """Waits until nothing of the files up to the cut-off, and of the buckets that the verdict
@@ -276,7 +279,7 @@ class Demo:
         """Asks the agent for its accounts. Returns whether they say what happened to every byte up
         to the cut-off: acknowledged, rejected, filtered, lost or uncertain. Keeps these accounts.
         """
-        self.outcome.accounts = accounts(self.ledger())
+        self.outcome.take_ledger(self.ledger())
         return self.outcome.is_settled
 
     def _sealed_until(self) -> int:

@@ -6,7 +6,7 @@ moment is late enough that these buckets contain the records of all these bytes.
 writing, and the agent goes on reading. So accounts and reports also have newer bytes and buckets,
 which spoil no verdict and hide no missing byte.
 
-This module does no I/O, except that it looks at files to recognize them under other names.
+This module does no I/O.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from skidway.demo import sources
 from skidway.demo.kills import Kill
 from skidway.demo.site import DATACENTER
 from skidway.demo.sources import FileKey, FileSize
@@ -30,23 +29,28 @@ UNDONE = ("lost", "uncertain")
 @dataclass(slots=True)
 class Account:
     """What the agent did with the bytes of one file: the number of bytes for each fate (see `DONE`
-    and `UNDONE`). The agent may have several ids for one file, and each id begins at its own
-    position in the file. `begin` is the lowest of these positions: the bytes before it got their
+    and `UNDONE`). `position` is the position up to which the agent has said what happened to every
+    byte. If a file was truncated, the highest position in one of its contents counts.
+
+    The agent may have several ids for one file. An id that begins at position 0 begins a new
+    content; other ids continue the content before. The bytes before the first id's begin got their
     fates under ids that the agent has forgotten.
     """
 
-    begin: int | None = None
+    position: int = 0
     fates: Counter[str] = field(default_factory=Counter)
+    _begin: int | None = None
+    _bytes: int = 0
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Adds one row (one file id) of `skidway agent state show`."""
-        self.begin = row["begin"] if self.begin is None else min(self.begin, row["begin"])
-        self.fates.update({fate: row[fate] for fate in (*DONE, *UNDONE)})
-
-    @property
-    def position(self) -> int:
-        """The position up to which the agent has said what happened to every byte."""
-        return (self.begin or 0) + self.fates.total()
+        """Adds one row (one file id) of `skidway agent state show`. Rows come in the order in which
+        the ids began."""
+        fates = fates_of(row)
+        if self._begin is None or not row["begin"]:
+            self._begin, self._bytes = row["begin"], 0
+        self._bytes += fates.total()
+        self.position = max(self.position, self._begin + self._bytes)
+        self.fates.update(fates)
 
     @property
     def undone(self) -> int:
@@ -57,11 +61,15 @@ class Account:
 @dataclass(slots=True)
 class DemoOutcome:
     """The results that the summary prints. `files` has the sizes at the cut-off. `accounts` has the
-    agent's accounts of all files. `written` has the writer's own counts of lines, torn lines and
-    bytes, by topic."""
+    agent's accounts of all files. `first_keys` has the key under which each file id was first seen:
+    if a file is compressed, its id gets the key of the compressed file. `undone` has the number of
+    lost and uncertain bytes of all file ids. `written` has the writer's own counts of lines, torn
+    lines and bytes, by topic."""
 
     files: list[FileSize] = field(default_factory=list)
     accounts: dict[FileKey, Account] = field(default_factory=dict)
+    first_keys: dict[int, FileKey] = field(default_factory=dict)
+    undone: Counter[str] = field(default_factory=Counter)
     until_ms: int = 0
     report: dict[str, Any] = field(default_factory=dict)
     recount: dict[str, Any] = field(default_factory=dict)
@@ -82,8 +90,7 @@ class DemoOutcome:
         Bytes with other fates are counted only in the files that were tailed in this run."""
         tailed = [self._account(file) for file in self.files]
         found = {fate: sum(each.fates[fate] for each in tailed) for fate in DONE}
-        every = self.accounts.values()
-        return found | {fate: sum(each.fates[fate] for each in every) for fate in UNDONE}
+        return found | {fate: self.undone[fate] for fate in UNDONE}
 
     @property
     def newer_bytes(self) -> int:
@@ -156,16 +163,19 @@ class DemoOutcome:
             and not any(kill.lost for kill in self.kills)
         )
 
+    def take_ledger(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Replaces the accounts. rows: the files of `skidway agent state show`."""
+        self.accounts, self.undone = {}, Counter()
+        for row in rows:
+            key = (row["device"], row["inode"], row["born_ns"])
+            for each in {key, self.first_keys.setdefault(row["file"], key)}:
+                self.accounts.setdefault(each, Account()).add(row)
+            self.undone.update(fates_of(row))
+
     def _account(self, file: FileSize) -> Account:
-        # A file that was deleted since is known by its path alone.
-        found = self.accounts.get(file.key) or self.accounts.get(str(file.path))
-        return found or Account()
+        return self.accounts.get(file.key) or Account()
 
 
-def accounts(rows: Iterable[Mapping[str, Any]]) -> dict[FileKey, Account]:
-    """Returns the agent's account of each file. rows: the files of `skidway agent state show`."""
-    found: dict[FileKey, Account] = {}
-    for row in rows:
-        key = sources.file_of(sources.path_of(row["path"]))
-        found.setdefault(key, Account()).add(row)
-    return found
+def fates_of(row: Mapping[str, Any]) -> Counter[str]:
+    """Returns the number of bytes for each fate in a row of `skidway agent state show`."""
+    return Counter({fate: row[fate] for fate in (*DONE, *UNDONE)})

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from skidway.demo import flow
+from skidway.demo import flow, sources
 from skidway.demo.display import Display
 from skidway.demo.flow import Demo, Offsets
 from skidway.demo.site import DATACENTER, OFFLINE, Site
@@ -46,10 +46,13 @@ class Scripted(Demo):
     def ledger(self) -> list[dict[str, Any]]:
         with self.log.open("ab") as file:
             file.write(LINE)
-        done = 2 * len(LINE) * self.asked.count("agent")
+        done = 3 * len(LINE) * (self.asked.count("agent") // 2)
         self.asked.append("agent")
         fates = {"rejected": 0, "filtered": 0, "lost": 0, "uncertain": 0, "begin": 0}
-        return [{"path": str(self.log), "acknowledged": done, **fates}]
+        (file,) = sources.noted(self.sources)
+        device, inode, born_ns = file.key
+        key = {"file": 1, "device": device, "inode": inode, "born_ns": born_ns}
+        return [{"acknowledged": done, **key, **fates}]
 
     def watermarks(self, cluster: str, topics: Sequence[str]) -> Offsets:
         self.asked.append(cluster)
@@ -91,8 +94,8 @@ def test_a_busy_log_does_not_keep_the_demo_from_ending(demo: Scripted) -> None:
     due_ms = flow.bucket_end_ms(time.time(), timing.bucket_ms) + timing.lateness_ms
     demo.sealed_ms = [0, due_ms - timing.lateness_ms, due_ms + 2 * timing.bucket_ms]
     demo.drain()
-    assert demo.asked == ["agent"] * 2 + ["seal"] * 3 + [DATACENTER] + [OFFLINE] * 3
-    assert demo.outcome.files[0].size_bytes == len(LINE)
+    assert demo.asked == ["agent"] * 3 + ["seal"] * 3 + [DATACENTER] + [OFFLINE] * 3
+    assert demo.outcome.files[0].size_bytes == 2 * len(LINE)
     assert demo.outcome.newer_bytes == len(LINE)
     assert not demo.outcome.unaccounted
 
