@@ -9,6 +9,7 @@
     tiers         how many lines each tier (stage of the pipeline) has, as a table
     display       shows the progress: updated in place on a terminal, else line by line
     outcome       what a demo has found out, and whether everything agrees
+    obstacles     what keeps the agent from delivering, in words
     flow          the steps of both kinds of demo (`--quick` and the default), from start to verdict
     trial         the default kind: a million lines, and kills
     summary       the table of counts, the verdict and the hints at the end

@@ -82,7 +82,14 @@ class DemoOutcome:
     @property
     def is_settled(self) -> bool:
         """Whether the agent has said what happened to every byte up to the cut-off."""
-        return all(self._account(file).position >= file.size_bytes for file in self.files)
+        return not self.unsettled
+
+    @property
+    def unsettled(self) -> dict[FileSize, int]:
+        """For each tailed file, how many bytes up to the cut-off have no fate yet. Leaves out files
+        for which this number is 0."""
+        missing = {file: file.size_bytes - self._account(file).position for file in self.files}
+        return {file: count for file, count in missing.items() if count > 0}
 
     @property
     def tally(self) -> dict[str, int]:
@@ -103,13 +110,9 @@ class DemoOutcome:
         rejected or filtered. Leaves out files for which this number is 0. Nobody knows whether a
         lost or uncertain byte was before the cut-off, so each of them counts.
         """
-        found = {}
-        for file in self.files:
-            account = self._account(file)
-            missing = max(file.size_bytes - account.position, 0) + account.undone
-            if missing:
-                found[file] = missing
-        return found
+        unsettled = self.unsettled
+        missing = {file: unsettled.get(file, 0) + self._account(file).undone for file in self.files}
+        return {file: count for file, count in missing.items() if count}
 
     @property
     def judged(self) -> list[Mapping[str, Any]]:

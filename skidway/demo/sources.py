@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from skidway.agent.files.decompressed import Decompressor, begins_compressed, is_decompressed
+from skidway.agent.files.host import shown
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.values.found import Found
 from skidway.demo import writer
+from skidway.errors import UsageError
 
 ZOOKEEPER_LINE = (
     r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d,\d{3}) \[myid:(?P<myid>[^\]]*)\] - "
@@ -140,6 +142,17 @@ def given(patterns: Sequence[str]) -> list[dict[str, Any]]:
     return [{"topic": GIVEN_TOPIC, "paths": paths, "parser": {"type": "raw"}}] if paths else []
 
 
+def check_given(patterns: Sequence[str]) -> None:
+    """Raises UsageError if a pattern is not UTF-8, or matches no regular file."""
+    for pattern in patterns:
+        if shown(pattern) != pattern:
+            raise UsageError(f"--logs {shown(pattern)}: the pattern is not UTF-8")
+        scan = OperatingSystem().scan([Pattern(str(Path(pattern).absolute()))])
+        if not scan.found:
+            reasons = "".join(f"; {shown(path)}: {said}" for path, said in scan.unreadable[:1])
+            raise UsageError(f"--logs {pattern!r}: the pattern matches no regular file{reasons}")
+
+
 def noted(
     found: Sequence[Mapping[str, Any]],
     more: Iterable[Path] = (),
@@ -172,14 +185,17 @@ def _size(file: Found, check: Callable[[], None]) -> int:
             status = os.fstat(opened.fileno())
             if (status.st_dev, status.st_ino) != (file.key.device, file.key.inode):
                 return as_found  # another file is at the path by now
-            if is_decompressed(file.real_path):
-                if begins_compressed(file.real_path, opened.read(MAGIC_BYTES)):
-                    return _plain_size(file.real_path, opened, check)
+            if _is_compressed(file.real_path, opened):
+                return _plain_size(file.real_path, opened, check)
             if time.time() - status.st_mtime > AT_REST_S:
                 return status.st_size
             return _last_line_end(opened, status.st_size, check)
     except OSError:
         return as_found  # the agent names the reason
+
+
+def _is_compressed(path: str, opened: BinaryIO) -> bool:
+    return is_decompressed(path) and begins_compressed(path, opened.read(MAGIC_BYTES))
 
 
 def _plain_size(path: str, opened: BinaryIO, check: Callable[[], None]) -> int:

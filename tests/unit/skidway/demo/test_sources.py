@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from skidway.demo import sources
+from skidway.errors import UsageError
 
 LONG_AGO = 1_000_000_000
 
@@ -65,3 +66,23 @@ def test_the_last_line_end_is_found_in_front_of_a_long_line(
     monkeypatch.setattr(sources, "READ_BYTES", 4)
     (tmp_path / "a.log").write_bytes(b"one\n" + b"." * 99)
     assert sizes(tmp_path / "a.log") == {"a.log": 4}
+
+
+def test_a_pattern_that_matches_no_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pattern given with --logs that matches no regular file is a mistake: a wrong name, a
+    directory, an empty text, a home directory that no shell has filled in, or bytes that are not
+    UTF-8."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.log").write_bytes(b"x\n")
+    (tmp_path / "b").symlink_to("nowhere")
+    sources.check_given(["*.log", str(tmp_path / "a.log")])
+    sources.check_given([])
+    for pattern in ("b.log", "*.txt", str(tmp_path), "", "~/a.log"):
+        with pytest.raises(UsageError, match=r"the pattern matches no regular file$"):
+            sources.check_given(["*.log", pattern])
+    with pytest.raises(UsageError, match=r"no regular file; .*/b: it is a link that leads nowhere"):
+        sources.check_given(["b"])
+    with pytest.raises(UsageError, match=r"--logs \\xff: the pattern is not UTF-8"):
+        sources.check_given(["\udcff"])
