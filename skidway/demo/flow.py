@@ -119,11 +119,11 @@ class Demo:
 
     def cut_off(self) -> None:
         """Writes down the size of every tailed file. Programs go on writing, and the agent goes on
-        reading. Asks for the agent's accounts first, because a file that is compressed later is
-        known by its file id only."""
+        reading. Asks for the agent's accounts first: later, a file that is compressed is known by
+        its file id only, and nobody knows whether a file was truncated before the cut-off."""
         self.outcome.take_ledger(self.ledger())
         more = self.further_files()
-        self.outcome.files = sources.noted(self.sources, more, self.supervisor.check)
+        self.outcome.note(sources.noted(self.sources, more, self.supervisor.check))
         files = len(self.outcome.files)
         self.display.say(f"cut-off: the sizes of {files} tailed files are written down")
 

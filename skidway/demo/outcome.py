@@ -27,10 +27,19 @@ UNDONE = ("lost", "uncertain")
 
 
 @dataclass(slots=True)
+class Content:
+    """One content of a file: the position up to which its bytes have fates, and its file ids."""
+
+    position: int
+    ids: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Account:
     """What the agent did with the bytes of one file: the number of bytes for each fate (see `DONE`
     and `UNDONE`). `position` is the position up to which the agent has said what happened to every
-    byte. If a file was truncated, the highest position in one of its contents counts.
+    byte. If a file was truncated after the cut-off, the highest position in one of its contents
+    counts.
 
     The agent may have several ids for one file. An id that begins at position 0 begins a new
     content; other ids continue the content before. The bytes before the first id's begin got their
@@ -39,18 +48,26 @@ class Account:
 
     position: int = 0
     fates: Counter[str] = field(default_factory=Counter)
-    _begin: int | None = None
-    _bytes: int = 0
+    contents: list[Content] = field(default_factory=list)
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: Mapping[str, Any], *, is_former: bool) -> None:
         """Adds one row (one file id) of `skidway agent state show`. Rows come in the order in which
-        the ids began."""
+        the ids began. is_former: whether the file no longer had this content at the cut-off."""
         fates = fates_of(row)
-        if self._begin is None or not row["begin"]:
-            self._begin, self._bytes = row["begin"], 0
-        self._bytes += fates.total()
-        self.position = max(self.position, self._begin + self._bytes)
         self.fates.update(fates)
+        if not self.contents or not row["begin"]:
+            self.contents.append(Content(row["begin"]))
+        content = self.contents[-1]
+        content.position += fates.total()
+        content.ids.append(row["file"])
+        if not is_former:
+            self.position = max(self.position, content.position)
+
+    def former_ids(self, length_bytes: int) -> set[int]:
+        """Returns the ids of the contents that a file of this length no longer has."""
+        contents = self.contents
+        newest = contents[-1:] if contents and contents[-1].position <= length_bytes else []
+        return {file for content in contents if content not in newest for file in content.ids}
 
     @property
     def undone(self) -> int:
@@ -62,13 +79,15 @@ class Account:
 class DemoOutcome:
     """The results that the summary prints. `files` has the sizes at the cut-off. `accounts` has the
     agent's accounts of all files. `first_keys` has the key under which each file id was first seen:
-    if a file is compressed, its id gets the key of the compressed file. `undone` has the number of
-    lost and uncertain bytes of all file ids. `written` has the writer's own counts of lines, torn
-    lines and bytes, by topic."""
+    if a file is compressed, its id gets the key of the compressed file. `former_ids` has the ids of
+    contents that were truncated before the cut-off. `undone` has the number of lost and uncertain
+    bytes of all file ids. `written` has the writer's own counts of lines, torn lines and
+    bytes, by topic."""
 
     files: list[FileSize] = field(default_factory=list)
     accounts: dict[FileKey, Account] = field(default_factory=dict)
     first_keys: dict[int, FileKey] = field(default_factory=dict)
+    former_ids: set[int] = field(default_factory=set)
     undone: Counter[str] = field(default_factory=Counter)
     until_ms: int = 0
     report: dict[str, Any] = field(default_factory=dict)
@@ -166,13 +185,20 @@ class DemoOutcome:
             and not any(kill.lost for kill in self.kills)
         )
 
+    def note(self, files: list[FileSize]) -> None:
+        """Takes the sizes of all files at the cut-off. The accounts must be from just before it."""
+        self.files = files
+        for file in files:
+            self.former_ids |= self._account(file).former_ids(file.length_bytes)
+
     def take_ledger(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Replaces the accounts. rows: the files of `skidway agent state show`."""
         self.accounts, self.undone = {}, Counter()
         for row in rows:
             key = (row["device"], row["inode"], row["born_ns"])
             for each in {key, self.first_keys.setdefault(row["file"], key)}:
-                self.accounts.setdefault(each, Account()).add(row)
+                account = self.accounts.setdefault(each, Account())
+                account.add(row, is_former=row["file"] in self.former_ids)
             self.undone.update(fates_of(row))
 
     def _account(self, file: FileSize) -> Account:

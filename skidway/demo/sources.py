@@ -74,11 +74,13 @@ OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
 @dataclass(frozen=True, slots=True)
 class FileSize:
     """How many bytes of a file the agent is to deliver. `key` stays the same if the file is
-    renamed, and no other file gets it later."""
+    renamed, and no other file gets it later. `length_bytes` includes a last line that still grows.
+    """
 
     path: Path
     key: FileKey
     size_bytes: int
+    length_bytes: int
 
 
 def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
@@ -168,7 +170,8 @@ def noted(
     each_once: dict[FileKey, Found] = {}
     for file in files:
         each_once.setdefault(key_of(file), file)
-    return [FileSize(Path(x.path), key, _size(x, check)) for key, x in each_once.items()]
+    sizes = ((key, file, _size(file, check)) for key, file in each_once.items())
+    return [FileSize(Path(x.path), key, size, max(size, x.size)) for key, x, size in sizes]
 
 
 def key_of(file: Found) -> FileKey:

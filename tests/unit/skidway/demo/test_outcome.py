@@ -28,7 +28,7 @@ NEWER = BUCKET | {"bucket": 30_000, "verdict": "open", "places": [{"tier": "agen
 def sized(size_bytes: int, row: dict[str, Any] = FILE) -> FileSize:
     """Returns the size of the file of which a row in the agent's list of its files tells."""
     key = (row["device"], row["inode"], row["born_ns"])
-    return FileSize(Path(f"/w/{row['inode']}.log"), key, size_bytes)
+    return FileSize(Path(f"/w/{row['inode']}.log"), key, size_bytes, size_bytes)
 
 
 def row_of(noted: FileSize, **changed: Any) -> dict[str, Any]:
@@ -193,6 +193,29 @@ def test_what_was_delivered_before_a_truncation_does_not_count_after_it() -> Non
     anew = FILE | {"file": 2, "acknowledged": 50, "rejected": 0}
     assert not outcome(ledgers=[[FILE, anew]], files=[sized(140)]).is_settled
     assert outcome(ledgers=[[FILE, anew | {"acknowledged": 140}]], files=[sized(140)]).is_settled
+
+
+def test_what_was_truncated_before_the_cut_off_does_not_count() -> None:
+    """If a file was truncated before the cut-off, only the bytes count that the agent delivers of
+    the content at the cut-off, even if the agent notices the truncation only later."""
+    anew = FILE | {"file": 2, "acknowledged": 20, "rejected": 0}
+    for before, size in (([FILE], 50), ([FILE, anew], 50)):
+        found = outcome(ledgers=[before])
+        found.note([sized(size)])
+        found.take_ledger([FILE])
+        assert not found.is_settled
+        found.take_ledger([FILE, anew | {"acknowledged": 49}])
+        assert not found.is_settled
+        found.take_ledger([FILE, anew | {"acknowledged": 50}])
+        assert found.is_settled
+
+
+def test_what_is_truncated_after_the_cut_off_counts() -> None:
+    """If a file is truncated after the cut-off, the bytes that were delivered before count."""
+    found = outcome()
+    found.note([sized(100)])
+    found.take_ledger([FILE, FILE | {"file": 2, "acknowledged": 1, "rejected": 0}])
+    assert found.is_settled
 
 
 def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
