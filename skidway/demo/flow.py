@@ -147,7 +147,7 @@ class Demo:
         self.display.say(f"every byte is acknowledged; the windows up to {until} are to be judged")
         due_ms = until_ms + timing.lateness_ms
         self._until_delivered(
-            lambda: self._sealed_until() > due_ms,
+            self._sealing(due_ms),
             "the agent to seal these windows",
             lambda: obstacles.pending(self.ledger()),
         )
@@ -309,6 +309,21 @@ class Demo:
         """
         self.outcome.take_ledger(self.ledger())
         return self.outcome.is_settled
+
+    def _sealing(self, due_ms: int) -> Callable[[], bool]:
+        """Returns a function that returns whether the agent has sealed all topics up to `due_ms`.
+        The function raises SkidwayError if a line that grows for ever holds a seal back."""
+        stuck = obstacles.StuckFiles(time.monotonic())
+
+        def is_sealed() -> bool:
+            if self._sealed_until() > due_ms:
+                return True
+            now_s = time.monotonic()
+            if stuck.is_due(now_s):
+                stuck.take(self.ledger(), now_s)
+            return False
+
+        return is_sealed
 
     def _sealed_until(self) -> int:
         """The time (ms) up to which the agent has sealed all topics."""

@@ -14,8 +14,9 @@ from skidway.errors import SkidwayError
 
 REASON = "it is a link that leads nowhere"
 ROW: dict[str, Any] = {
-    "file": 1, "device": 8, "inode": 1, "born_ns": 5, "path": "/w/a.log", "acknowledged": 7,
-    "rejected": 0, "filtered": 0, "lost": 0, "uncertain": 0, "begin": 0, "pending": 3,
+    "file": 1, "device": 8, "inode": 1, "born_ns": 5, "path": "/w/a.log", "topic": "logs",
+    "acknowledged": 7, "rejected": 0, "filtered": 0, "lost": 0, "uncertain": 0, "begin": 0,
+    "pending": 3,
 }  # fmt: skip
 
 
@@ -57,3 +58,21 @@ def test_the_first_file_that_is_waited_for_in_vain_is_named() -> None:
     assert said == ", but 3 bytes of /w/a.log are pending, perhaps a line that grows"
     assert not obstacles.pending([ROW | {"pending": 0}])
     assert not obstacles.pending([])
+
+
+def test_a_line_that_grows_for_ever_ends_the_wait_for_seals() -> None:
+    """If a file has pending bytes, and none of its bytes is delivered for two minutes, the demo
+    does not wait longer for the agent's seal. Its error names the file. A file of which bytes are
+    delivered meanwhile, and a file without pending bytes, do not end the wait."""
+    files = obstacles.StuckFiles(0.0)
+    assert (files.is_due(9.0), files.is_due(10.0)) == (False, True)
+    quiet = ROW | {"file": 2, "pending": 0}
+    for now_s in range(10, 400, 10):
+        files.take([ROW | {"acknowledged": now_s}, quiet], now_s)
+    assert not files.is_due(399.0)
+    for now_s in range(390, 510, 10):
+        files.take([ROW | {"acknowledged": 390, "pending": now_s}], now_s)
+    with pytest.raises(
+        SkidwayError, match=r"^the agent cannot seal logs, but 9 bytes of /w/a\.log"
+    ):
+        files.take([ROW | {"acknowledged": 390, "pending": 9}], 510)
