@@ -16,6 +16,7 @@ UNREADABLE_FOR_S = 15.0
 renames files."""
 
 STUCK_FOR_S = 120.0
+"""A busy machine may need long to deliver a byte, but hardly as long as this."""
 ASK_EVERY_S = 10.0
 """Seconds between two requests for the agent's accounts while the demo waits for seals."""
 
@@ -76,7 +77,7 @@ def unsettled(outcome: DemoOutcome) -> str:
     """Returns, in words, the first file whose bytes up to the cut-off have no fate yet; "" if there
     is none."""
     for file, missing in outcome.unsettled.items():
-        return f", but the agent says nothing of {missing:,} bytes of {shown(file.path)}"
+        return f": the agent says nothing of {missing:,} bytes of {shown(file.path)}"
     return ""
 
 
@@ -86,6 +87,4 @@ def pending(ledger: Sequence[Mapping[str, Any]]) -> str:
     most = max(ledger, key=lambda row: row["pending"], default=None)
     if most is None or not most["pending"]:
         return ""
-    return (
-        f", but {most['pending']:,} bytes of {most['path']} are pending, perhaps a line that grows"
-    )
+    return f": {most['pending']:,} bytes of {most['path']} are pending, perhaps a line that grows"
