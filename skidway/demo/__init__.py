@@ -9,15 +9,16 @@
     tiers         how many lines each tier (stage of the pipeline) has, as a table
     display       shows the progress: updated in place on a terminal, else line by line
     outcome       what a demo has found out, and whether everything agrees
+    obstacles     what keeps the agent from delivering, in words
     flow          the steps of both kinds of demo (`--quick` and the default), from start to verdict
     trial         the default kind: a million lines, and kills
     summary       the table of counts, the verdict and the hints at the end
     cli           `skidway demo`
 
-The demo starts the programs as an operator would, each with a configuration file, and imports none
-of the programs. At one moment, the cut-off, the demo writes down the path and the size of every
-tailed file. All programs run on. The verdict covers the bytes of each file up to that size, and the
-audit's time buckets that end soon after the cut-off: they contain the records of all these bytes.
-Later lines belong to later buckets. A second run in the same folder continues where the first run
-stopped.
+The demo starts the programs as an operator would, each with a configuration file. It imports of the
+agent only what finds, recognizes and decompresses log files. At one moment, the cut-off, the demo
+writes down the path, the identity and the size of every tailed file. All programs run on. The
+verdict covers the bytes of each file up to that size, and the audit's time buckets that end soon
+after the cut-off: they contain the records of all these bytes. Later lines belong to later buckets.
+A second run in the same folder continues where the first run stopped.
 """

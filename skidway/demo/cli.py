@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from skidway.demo import summary
+from skidway.demo import sources, summary
 from skidway.demo.display import Display
 from skidway.demo.flow import Demo
 from skidway.demo.site import Site, reserve_ports
@@ -58,6 +58,7 @@ def _run(args: argparse.Namespace) -> int:
         raise UsageError(f"--hdfs {args.hdfs}: an HDFS URL begins with hdfs://host:port/folder")
     if args.lines < 1:
         raise UsageError(f"--lines {args.lines}: at least one line is to be written")
+    sources.check_given(args.logs)
     folder = (args.dir or _folder(is_quick=args.quick)).absolute()
     make_directory(folder)
     with DirectoryLock(folder), Reservation() as kept:

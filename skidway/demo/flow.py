@@ -26,11 +26,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from skidway.demo import sources, states
+from skidway.demo import obstacles, sources, states
 from skidway.demo.display import Display
-from skidway.demo.outcome import DemoOutcome, accounts
+from skidway.demo.outcome import DemoOutcome
 from skidway.demo.site import DATACENTER, OFFLINE, Site
-from skidway.demo.supervisor import Supervisor
+from skidway.demo.supervisor import Supervisor, health_of
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.client import LATEST, Client
 from skidway.kafka.errors import KafkaError
@@ -119,27 +119,38 @@ class Demo:
 
     def cut_off(self) -> None:
         """Writes down the size of every tailed file. Programs go on writing, and the agent goes on
-        reading."""
-        self.outcome.files = sources.measured(self.tailed())
+        reading. Asks for the agent's accounts first: later, a file that is compressed is known by
+        its file id only, and nobody knows whether a file was truncated before the cut-off."""
+        self.outcome.take_ledger(self.ledger())
+        more = self.further_files()
+        self.outcome.note(sources.noted(self.sources, more, self.supervisor.check))
         files = len(self.outcome.files)
         self.display.say(f"cut-off: the sizes of {files} tailed files are written down")
 
-    def tailed(self) -> list[Path]:
-        """Returns every file that the agent is to read."""
-        return sources.tailed(self.sources)
+    def further_files(self) -> list[Path]:
+        """Returns the files that the agent is to read although no pattern may match them."""
+        return []
 
     def drain(self) -> None:
         """Waits until nothing of the files up to the cut-off, and of the buckets that the verdict
         covers, is on its way to the offline cluster any more.
         """
-        self.until(self._settled, "every byte to be acknowledged or set apart")
+        self._until_delivered(
+            self._settled,
+            "every byte to be acknowledged or set apart",
+            lambda: obstacles.unsettled(self.outcome),
+        )
         timing = self.site.timing
         # All records of these bytes have earlier event times, because the agent has made them.
         self.outcome.until_ms = until_ms = bucket_end_ms(time.time(), timing.bucket_ms)
         until = time.strftime("%H:%M:%S UTC", time.gmtime(until_ms / 1000))
         self.display.say(f"every byte is acknowledged; the windows up to {until} are to be judged")
         due_ms = until_ms + timing.lateness_ms
-        self.until(lambda: self._sealed_until() > due_ms, "the agent to seal these windows")
+        self._until_delivered(
+            self._sealing(due_ms),
+            "the agent to seal these windows",
+            lambda: obstacles.pending(self.ledger()),
+        )
         # The ends are asked for only once, because busy logs move them all the time.
         ends = self.watermarks(DATACENTER, self._topics())
         self.until(lambda: self._mirrored(ends), "the mirror to catch up")
@@ -209,7 +220,9 @@ class Demo:
             self.supervisor.check()
             self.idle()
 
-    def until(self, ready: Callable[[], bool], what: str) -> None:
+    def until(
+        self, ready: Callable[[], bool], what: str, obstacle: Callable[[], str] = str
+    ) -> None:
         """Waits until `ready` returns True, and calls `idle` meanwhile. Raises the errors of
         `Supervisor.wait_for`."""
 
@@ -219,7 +232,7 @@ class Demo:
             self.idle()
             return False
 
-        self.supervisor.wait_for(is_ready, what, WITHIN_S)
+        self.supervisor.wait_for(is_ready, what, WITHIN_S, obstacle)
 
     def begin_program(self, name: str) -> None:
         config = str(self.site.config(name))
@@ -248,6 +261,10 @@ class Demo:
         done = self.command("agent", "state", "show", "--json", "--config", config)
         return list(json.loads(done.stdout)["files"])
 
+    def agent_health(self) -> dict[str, Any]:
+        """Returns what the agent's /health says."""
+        return health_of(self.site.health("agent"))
+
     def command(
         self, *arguments: str, good: Sequence[int] = (0,)
     ) -> subprocess.CompletedProcess[str]:
@@ -272,12 +289,41 @@ class Demo:
             }
             return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
 
+    def _until_delivered(
+        self, ready: Callable[[], bool], what: str, obstacle: Callable[[], str]
+    ) -> None:
+        """Waits as `until` does. Raises SkidwayError if the agent cannot read a path."""
+        unreadable = obstacles.UnreadablePaths()
+
+        def is_ready() -> bool:
+            if ready():
+                return True
+            unreadable.take(self.agent_health(), time.monotonic())
+            return False
+
+        self.until(is_ready, what, obstacle)
+
     def _settled(self) -> bool:
         """Asks the agent for its accounts. Returns whether they say what happened to every byte up
         to the cut-off: acknowledged, rejected, filtered, lost or uncertain. Keeps these accounts.
         """
-        self.outcome.accounts = accounts(self.ledger())
+        self.outcome.take_ledger(self.ledger())
         return self.outcome.is_settled
+
+    def _sealing(self, due_ms: int) -> Callable[[], bool]:
+        """Returns a function that returns whether the agent has sealed all topics up to `due_ms`.
+        The function raises SkidwayError if a line that grows for ever holds a seal back."""
+        stuck = obstacles.StuckFiles(time.monotonic())
+
+        def is_sealed() -> bool:
+            if self._sealed_until() > due_ms:
+                return True
+            now_s = time.monotonic()
+            if stuck.is_due(now_s):
+                stuck.take(self.ledger(), now_s)
+            return False
+
+        return is_sealed
 
     def _sealed_until(self) -> int:
         """The time (ms) up to which the agent has sealed all topics."""

@@ -6,7 +6,7 @@ moment is late enough that these buckets contain the records of all these bytes.
 writing, and the agent goes on reading. So accounts and reports also have newer bytes and buckets,
 which spoil no verdict and hide no missing byte.
 
-This module does no I/O, except that it looks at files to recognize them under other names.
+This module does no I/O.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from skidway.demo import sources
 from skidway.demo.kills import Kill
 from skidway.demo.site import DATACENTER
 from skidway.demo.sources import FileKey, FileSize
@@ -28,25 +27,47 @@ UNDONE = ("lost", "uncertain")
 
 
 @dataclass(slots=True)
+class Content:
+    """One content of a file: the position up to which its bytes have fates, and its file ids."""
+
+    position: int
+    ids: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Account:
     """What the agent did with the bytes of one file: the number of bytes for each fate (see `DONE`
-    and `UNDONE`). The agent may have several ids for one file, and each id begins at its own
-    position in the file. `begin` is the lowest of these positions: the bytes before it got their
+    and `UNDONE`). `position` is the position up to which the agent has said what happened to every
+    byte. If a file was truncated after the cut-off, the highest position in one of its contents
+    counts.
+
+    The agent may have several ids for one file. An id that begins at position 0 begins a new
+    content; other ids continue the content before. The bytes before the first id's begin got their
     fates under ids that the agent has forgotten.
     """
 
-    begin: int | None = None
+    position: int = 0
     fates: Counter[str] = field(default_factory=Counter)
+    contents: list[Content] = field(default_factory=list)
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Adds one row (one file id) of `skidway agent state show`."""
-        self.begin = row["begin"] if self.begin is None else min(self.begin, row["begin"])
-        self.fates.update({fate: row[fate] for fate in (*DONE, *UNDONE)})
+    def add(self, row: Mapping[str, Any], *, is_former: bool) -> None:
+        """Adds one row (one file id) of `skidway agent state show`. Rows come in the order in which
+        the ids began. is_former: whether the file no longer had this content at the cut-off."""
+        fates = fates_of(row)
+        self.fates.update(fates)
+        if not self.contents or not row["begin"]:
+            self.contents.append(Content(row["begin"]))
+        content = self.contents[-1]
+        content.position += fates.total()
+        content.ids.append(row["file"])
+        if not is_former:
+            self.position = max(self.position, content.position)
 
-    @property
-    def position(self) -> int:
-        """The position up to which the agent has said what happened to every byte."""
-        return (self.begin or 0) + self.fates.total()
+    def former_ids(self, length_bytes: int) -> set[int]:
+        """Returns the ids of the contents that a file of this length no longer has."""
+        contents = self.contents
+        newest = contents[-1:] if contents and contents[-1].position <= length_bytes else []
+        return {file for content in contents if content not in newest for file in content.ids}
 
     @property
     def undone(self) -> int:
@@ -57,11 +78,17 @@ class Account:
 @dataclass(slots=True)
 class DemoOutcome:
     """The results that the summary prints. `files` has the sizes at the cut-off. `accounts` has the
-    agent's accounts of all files. `written` has the writer's own counts of lines, torn lines and
+    agent's accounts of all files. `first_keys` has the key under which each file id was first seen:
+    if a file is compressed, its id gets the key of the compressed file. `former_ids` has the ids of
+    contents that were truncated before the cut-off. `undone` has the number of lost and uncertain
+    bytes of all file ids. `written` has the writer's own counts of lines, torn lines and
     bytes, by topic."""
 
     files: list[FileSize] = field(default_factory=list)
     accounts: dict[FileKey, Account] = field(default_factory=dict)
+    first_keys: dict[int, FileKey] = field(default_factory=dict)
+    former_ids: set[int] = field(default_factory=set)
+    undone: Counter[str] = field(default_factory=Counter)
     until_ms: int = 0
     report: dict[str, Any] = field(default_factory=dict)
     recount: dict[str, Any] = field(default_factory=dict)
@@ -74,7 +101,14 @@ class DemoOutcome:
     @property
     def is_settled(self) -> bool:
         """Whether the agent has said what happened to every byte up to the cut-off."""
-        return all(self._account(file).position >= file.size_bytes for file in self.files)
+        return not self.unsettled
+
+    @property
+    def unsettled(self) -> dict[FileSize, int]:
+        """For each tailed file, how many bytes up to the cut-off have no fate yet. Leaves out files
+        for which this number is 0."""
+        missing = {file: file.size_bytes - self._account(file).position for file in self.files}
+        return {file: count for file, count in missing.items() if count > 0}
 
     @property
     def tally(self) -> dict[str, int]:
@@ -82,8 +116,7 @@ class DemoOutcome:
         Bytes with other fates are counted only in the files that were tailed in this run."""
         tailed = [self._account(file) for file in self.files]
         found = {fate: sum(each.fates[fate] for each in tailed) for fate in DONE}
-        every = self.accounts.values()
-        return found | {fate: sum(each.fates[fate] for each in every) for fate in UNDONE}
+        return found | {fate: self.undone[fate] for fate in UNDONE}
 
     @property
     def newer_bytes(self) -> int:
@@ -96,13 +129,9 @@ class DemoOutcome:
         rejected or filtered. Leaves out files for which this number is 0. Nobody knows whether a
         lost or uncertain byte was before the cut-off, so each of them counts.
         """
-        found = {}
-        for file in self.files:
-            account = self._account(file)
-            missing = max(file.size_bytes - account.position, 0) + account.undone
-            if missing:
-                found[file] = missing
-        return found
+        unsettled = self.unsettled
+        missing = {file: unsettled.get(file, 0) + self._account(file).undone for file in self.files}
+        return {file: count for file, count in missing.items() if count}
 
     @property
     def judged(self) -> list[Mapping[str, Any]]:
@@ -156,16 +185,26 @@ class DemoOutcome:
             and not any(kill.lost for kill in self.kills)
         )
 
+    def note(self, files: list[FileSize]) -> None:
+        """Takes the sizes of all files at the cut-off. The accounts must be from just before it."""
+        self.files = files
+        for file in files:
+            self.former_ids |= self._account(file).former_ids(file.length_bytes)
+
+    def take_ledger(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Replaces the accounts. rows: the files of `skidway agent state show`."""
+        self.accounts, self.undone = {}, Counter()
+        for row in rows:
+            key = (row["device"], row["inode"], row["born_ns"])
+            for each in {key, self.first_keys.setdefault(row["file"], key)}:
+                account = self.accounts.setdefault(each, Account())
+                account.add(row, is_former=row["file"] in self.former_ids)
+            self.undone.update(fates_of(row))
+
     def _account(self, file: FileSize) -> Account:
-        # A file that was deleted since is known by its path alone.
-        found = self.accounts.get(file.key) or self.accounts.get(str(file.path))
-        return found or Account()
+        return self.accounts.get(file.key) or Account()
 
 
-def accounts(rows: Iterable[Mapping[str, Any]]) -> dict[FileKey, Account]:
-    """Returns the agent's account of each file. rows: the files of `skidway agent state show`."""
-    found: dict[FileKey, Account] = {}
-    for row in rows:
-        key = sources.file_of(sources.path_of(row["path"]))
-        found.setdefault(key, Account()).add(row)
-    return found
+def fates_of(row: Mapping[str, Any]) -> Counter[str]:
+    """Returns the number of bytes for each fate in a row of `skidway agent state show`."""
+    return Counter({fate: row[fate] for fate in (*DONE, *UNDONE)})

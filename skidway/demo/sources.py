@@ -5,16 +5,21 @@ always tailed, too."""
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import os
-import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from skidway.agent.files.decompressed import Decompressor, begins_compressed, is_decompressed
+from skidway.agent.files.host import shown
+from skidway.agent.files.operating_system import OperatingSystem
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.values.found import Found
 from skidway.demo import writer
+from skidway.errors import UsageError
 
 ZOOKEEPER_LINE = (
     r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d,\d{3}) \[myid:(?P<myid>[^\]]*)\] - "
@@ -51,9 +56,15 @@ ORDER_SCHEMA = {
         {"name": "customer", "type": "long"},
     ],
 }
-FileKey = tuple[int, int] | str
+AT_REST_S = 10.0
+"""A file that was not written to for this long is at rest. The agent sends the last line of such a
+file, even if the line has no end."""
+READ_BYTES = 1 << 20
+MAGIC_BYTES = 8
 
-_ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
+FileKey = tuple[int, int, int | None]
+"""Device, inode and time of birth (ns), as the agent's state has them. The time is None if the file
+system does not know it."""
 
 OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
     "skidway-logs", "zookeeper-logs", "spark-logs", "app-logs",
@@ -62,12 +73,14 @@ OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
 
 @dataclass(frozen=True, slots=True)
 class FileSize:
-    """The size of a file at one moment. `key` (see `file_of`) stays the same if the file is
-    renamed."""
+    """How many bytes of a file the agent is to deliver. `key` stays the same if the file is
+    renamed, and no other file gets it later. `length_bytes` includes a last line that still grows.
+    """
 
     path: Path
     key: FileKey
     size_bytes: int
+    length_bytes: int
 
 
 def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
@@ -131,47 +144,83 @@ def given(patterns: Sequence[str]) -> list[dict[str, Any]]:
     return [{"topic": GIVEN_TOPIC, "paths": paths, "parser": {"type": "raw"}}] if paths else []
 
 
-def tailed(found: Sequence[Mapping[str, Any]]) -> list[Path]:
-    """Returns every file that the sources' patterns match now, each once, even if it has several
-    names."""
-    paths = {
-        Path(path)
-        for source in found
-        for pattern in source["paths"]
-        for path in glob.glob(pattern, recursive=True)
-    }
-    files = {file_of(path): path for path in sorted(paths, reverse=True) if path.is_file()}
-    return sorted(files.values())
+def check_given(patterns: Sequence[str]) -> None:
+    """Raises UsageError if a pattern is not UTF-8, or matches no regular file."""
+    for pattern in patterns:
+        if shown(pattern) != pattern:
+            raise UsageError(f"--logs {shown(pattern)}: the pattern is not UTF-8")
+        scan = OperatingSystem().scan([Pattern(str(Path(pattern).absolute()))])
+        if not scan.found:
+            reasons = "".join(f"; {shown(path)}: {said}" for path, said in scan.unreadable[:1])
+            raise UsageError(f"--logs {pattern!r}: the pattern matches no regular file{reasons}")
 
 
-def file_of(path: Path) -> FileKey:
-    """Returns a key that is the same for all names of one file, hard links included. If the file
-    does not exist, the key is the path."""
+def noted(
+    found: Sequence[Mapping[str, Any]],
+    more: Iterable[Path] = (),
+    check: Callable[[], None] = lambda: None,
+) -> list[FileSize]:
+    """Returns the present sizes of all files that the sources' patterns match, and of the files
+    `more`. Lists each file once, even if it has several names. Often calls `check` meanwhile, which
+    may raise an error."""
+    host = OperatingSystem()
+    patterns = [Pattern(text) for source in found for text in source["paths"]]
+    files = [*host.scan(patterns).found, *filter(None, (host.look(str(path)) for path in more))]
+    files.sort(key=lambda file: file.path)
+    each_once: dict[FileKey, Found] = {}
+    for file in files:
+        each_once.setdefault(key_of(file), file)
+    sizes = ((key, file, _size(file, check)) for key, file in each_once.items())
+    return [FileSize(Path(x.path), key, size, max(size, x.size)) for key, x, size in sizes]
+
+
+def key_of(file: Found) -> FileKey:
+    """Returns what distinguishes a file from all other files, whatever their names are."""
+    return (*file.key, file.born_ns)
+
+
+def _size(file: Found, check: Callable[[], None]) -> int:
+    """Returns how many of the file's plain bytes the agent is to deliver. The agent does not send a
+    line that still grows, so only whole lines count in a file that was written to lately."""
+    as_found = file.size if file.size >= 0 else 1  # the plain size of a compressed file is unknown
     try:
-        stamp = path.stat()
+        with open(file.real_path, "rb") as opened:
+            status = os.fstat(opened.fileno())
+            if (status.st_dev, status.st_ino) != (file.key.device, file.key.inode):
+                return as_found  # another file is at the path by now
+            if _is_compressed(file.real_path, opened):
+                return _plain_size(file.real_path, opened, check)
+            if time.time() - status.st_mtime > AT_REST_S:
+                return status.st_size
+            return _last_line_end(opened, status.st_size, check)
     except OSError:
-        return str(path)
-    return stamp.st_dev, stamp.st_ino
+        return as_found  # the agent names the reason
 
 
-def path_of(text: str) -> Path:
-    r"""Converts a file name in the agent's account to a path. The account escapes bytes that are
-    not UTF-8, as in `\xff`.
-    """
-    if os.path.lexists(text):
-        return Path(text)
-    name = _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(text))
-    return Path(os.fsdecode(name)) if os.path.lexists(name) else Path(text)
+def _is_compressed(path: str, opened: BinaryIO) -> bool:
+    return is_decompressed(path) and begins_compressed(path, opened.read(MAGIC_BYTES))
 
 
-def measured(paths: Sequence[Path]) -> list[FileSize]:
-    """Returns the present sizes of these files. Leaves out files that do not exist any more."""
-    found = []
-    for path in paths:
-        with contextlib.suppress(FileNotFoundError):
-            stamp = path.stat()
-            found.append(FileSize(path, (stamp.st_dev, stamp.st_ino), stamp.st_size))
-    return found
+def _plain_size(path: str, opened: BinaryIO, check: Callable[[], None]) -> int:
+    """Returns how many bytes of a compressed file can be decompressed now."""
+    size, plain = 0, Decompressor(path, opened.fileno())
+    with contextlib.suppress(OSError):
+        while part := plain.read(READ_BYTES):
+            size += len(part)
+            check()
+    return size
+
+
+def _last_line_end(opened: BinaryIO, end: int, check: Callable[[], None]) -> int:
+    while end:
+        begin = max(end - READ_BYTES, 0)
+        opened.seek(begin)
+        at = opened.read(end - begin).rfind(b"\n")
+        if at >= 0:
+            return begin + at + 1
+        end = begin
+        check()
+    return 0
 
 
 def _write_schema(path: Path, schema: Mapping[str, Any]) -> None:

@@ -14,16 +14,19 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from skidway.errors import SkidwayError
 
@@ -104,15 +107,23 @@ class Supervisor:
             said = [file.read().decode(errors="replace") for file in (out, err) if not file.seek(0)]
         return subprocess.CompletedProcess(arguments, process.returncode, *said)
 
-    def wait_for(self, ready: Callable[[], bool], what: str, within_s: float) -> None:
+    def wait_for(
+        self,
+        ready: Callable[[], bool],
+        what: str,
+        within_s: float,
+        obstacle: Callable[[], str] = str,
+    ) -> None:
         """Calls `ready` again and again until it returns True. Raises ProgramFailed if that takes
-        longer than `within_s`, or if a program ends meanwhile."""
+        longer than `within_s`, or if a program ends meanwhile. The error's text includes the words
+        that `obstacle` returns then."""
         deadline = time.monotonic() + within_s
         while not ready():
             self.check()
             if time.monotonic() > deadline:
                 raise ProgramFailed(
-                    f"Waited {within_s:.0f} s in vain for {what}; logs are in {self._logs}."
+                    f"Waited {within_s:.0f} s in vain for {what}{obstacle()}; "
+                    f"logs are in {self._logs}."
                 )
             time.sleep(LOOK_EVERY_S)
 
@@ -214,6 +225,19 @@ def session_members(session: int) -> list[int]:
             if int(member) == session and state not in "ZX":
                 found.append(int(path.parent.name))
     return found
+
+
+def health_of(url: str) -> dict[str, Any]:
+    """Returns what a program's /health says; nothing if the program does not answer. A program that
+    is not well answers, too."""
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310 - our own loopback URL
+            return dict(json.load(answer))
+    except urllib.error.HTTPError as error:
+        with error:
+            return dict(json.load(error))
+    except OSError:
+        return {}
 
 
 def healthy(url: str) -> bool:

@@ -89,8 +89,8 @@ class Trial(Demo):
             f"the writer has stopped: {lines:,} lines, {size / tiers.MB:.1f} MB, {files} files"
         )
 
-    def tailed(self) -> list[Path]:
-        return sorted({*super().tailed(), *writer.files(self.site.written)})
+    def further_files(self) -> list[Path]:
+        return writer.files(self.site.written)
 
     def load(self, *options: str) -> None:
         super().load(*options)

@@ -70,3 +70,18 @@ def test_contents_of_one_file_are_told_apart() -> None:
         f"{PATH} (inode 1, an earlier content of the file)",
         f"{PATH} (inode 1, at this path now)",
     ]
+
+
+def test_an_entry_tells_which_file_it_is_about() -> None:
+    """An entry in the list of files has the device, the inode and the time of birth of its file.
+    Together they distinguish the file from every other file of the host."""
+    world = World(settings(raw("logs", PATH)))
+    world.files.knows_births = True
+    world.files.append(PATH, b"one\n")
+    world.start()
+    world.settle(rounds=5)
+    (found,) = entries(StateDatabase(world.connection).files(), {}, world.files)
+    there = world.files.look(PATH)
+    assert there is not None
+    assert (found["device"], found["inode"], found["born_ns"]) == (*there.key, there.born_ns)
+    assert there.born_ns is not None

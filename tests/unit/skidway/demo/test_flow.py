@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from skidway.demo import flow
+from skidway.demo import flow, obstacles, sources
 from skidway.demo.display import Display
 from skidway.demo.flow import Demo, Offsets
 from skidway.demo.site import DATACENTER, OFFLINE, Site
+from skidway.demo.supervisor import ProgramFailed
+from skidway.errors import SkidwayError
 from skidway.kafka.types import TopicPartition
 
 LINE = b"a line\n"
@@ -35,6 +37,7 @@ class Scripted(Demo):
         super().__init__(site, Display(io.StringIO()), [str(log)])
         self.log = log
         self.asked: list[str] = []
+        self.health: dict[str, Any] = {}
         self.mirrored = 0
         self.sealed_ms: list[int] = []
         self.reports: list[str] = []
@@ -46,10 +49,16 @@ class Scripted(Demo):
     def ledger(self) -> list[dict[str, Any]]:
         with self.log.open("ab") as file:
             file.write(LINE)
-        done = 2 * len(LINE) * self.asked.count("agent")
+        done = 3 * len(LINE) * (self.asked.count("agent") // 2)
         self.asked.append("agent")
         fates = {"rejected": 0, "filtered": 0, "lost": 0, "uncertain": 0, "begin": 0}
-        return [{"path": str(self.log), "acknowledged": done, **fates}]
+        (noted,) = sources.noted(self.sources)
+        device, inode, born_ns = noted.key
+        key = {"file": 1, "device": device, "inode": inode, "born_ns": born_ns}
+        return [{"acknowledged": done, **key, **fates}]
+
+    def agent_health(self) -> dict[str, Any]:
+        return self.health
 
     def watermarks(self, cluster: str, topics: Sequence[str]) -> Offsets:
         self.asked.append(cluster)
@@ -91,10 +100,33 @@ def test_a_busy_log_does_not_keep_the_demo_from_ending(demo: Scripted) -> None:
     due_ms = flow.bucket_end_ms(time.time(), timing.bucket_ms) + timing.lateness_ms
     demo.sealed_ms = [0, due_ms - timing.lateness_ms, due_ms + 2 * timing.bucket_ms]
     demo.drain()
-    assert demo.asked == ["agent"] * 2 + ["seal"] * 3 + [DATACENTER] + [OFFLINE] * 3
-    assert demo.outcome.files[0].size_bytes == len(LINE)
+    assert demo.asked == ["agent"] * 3 + ["seal"] * 3 + [DATACENTER] + [OFFLINE] * 3
+    assert demo.outcome.files[0].size_bytes == 2 * len(LINE)
     assert demo.outcome.newer_bytes == len(LINE)
     assert not demo.outcome.unaccounted
+
+
+def test_a_path_that_the_agent_cannot_read_is_named(
+    demo: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the agent names a path that it cannot read, the demo does not wait for the agent until the
+    limit, but ends with an error that names the path."""
+    monkeypatch.setattr(obstacles, "UNREADABLE_FOR_S", 0.0)
+    demo.health = {"unreadable": {TOPIC: {"/w/a.log": "Permission denied"}}}
+    demo.cut_off()
+    with pytest.raises(SkidwayError, match=r"cannot read /w/a\.log: Permission denied"):
+        demo.drain()
+
+
+def test_a_file_that_is_waited_for_in_vain_is_named(
+    demo: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the agent never accounts for a file, the demo's error names the file."""
+    monkeypatch.setattr(flow, "WITHIN_S", 0.0)
+    demo.cut_off()
+    demo.asked.clear()
+    with pytest.raises(ProgramFailed, match=r"in vain for every byte.* bytes of .*app\.log; logs"):
+        demo.drain()
 
 
 def test_a_line_that_was_written_late_is_loaded(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +7,15 @@ import pytest
 
 from skidway.demo import flow, sources, summary
 from skidway.demo.kills import Kill
-from skidway.demo.outcome import DemoOutcome, accounts
+from skidway.demo.outcome import DemoOutcome
 from skidway.demo.sources import FileSize
 from skidway.demo.writer import Tally
 
 FILE = {
-    "path": "/w/a.log", "acknowledged": 90, "rejected": 10, "filtered": 0, "lost": 0,
-    "uncertain": 0, "begin": 0,
+    "file": 1, "device": 8, "inode": 1, "born_ns": 5, "acknowledged": 90, "rejected": 10,
+    "filtered": 0, "lost": 0, "uncertain": 0, "begin": 0,
 }  # fmt: skip
+OTHER = FILE | {"file": 2, "inode": 2}
 GOOD = Kill("agent", "met", "cost", 0, 1.0)
 BUCKET = {
     "topic": "a", "bucket": 20_000, "bucket_ms": 10_000, "verdict": "complete", "time": "then",
@@ -25,18 +25,25 @@ UNTIL_MS = 30_000
 NEWER = BUCKET | {"bucket": 30_000, "verdict": "open", "places": [{"tier": "agent", "count": 3}]}
 
 
-def sized(path: Path, size_bytes: int) -> FileSize:
-    return FileSize(path, sources.file_of(path), size_bytes)
+def sized(size_bytes: int, row: dict[str, Any] = FILE) -> FileSize:
+    """Returns the size of the file of which a row in the agent's list of its files tells."""
+    key = (row["device"], row["inode"], row["born_ns"])
+    return FileSize(Path(f"/w/{row['inode']}.log"), key, size_bytes, size_bytes)
+
+
+def row_of(noted: FileSize, **changed: Any) -> dict[str, Any]:
+    """Returns the row of a file in the agent's list of its files."""
+    device, inode, born_ns = noted.key
+    return FILE | {"device": device, "inode": inode, "born_ns": born_ns} | changed
 
 
 def outcome(**changed: Any) -> DemoOutcome:
-    """Returns the outcome of a demo that was complete, but with the given values changed. `sizes`
-    has the sizes of files by path, `ledger` the rows in the agent's list of its files, and
-    `buckets` the rows of the audit's report."""
-    sizes = changed.pop("sizes", {Path("/w/a.log"): 100})
+    """Returns the outcome of a demo that was complete, but with the given values changed. `ledgers`
+    has the agent's lists of its files, one after the other, and `buckets` the rows of the audit's
+    report."""
+    ledgers = changed.pop("ledgers", [[FILE]])
     found: dict[str, Any] = {
-        "files": [sized(path, size) for path, size in sizes.items()],
-        "accounts": accounts(changed.pop("ledger", [FILE])),
+        "files": [sized(100)],
         "until_ms": UNTIL_MS,
         "report": {"buckets": changed.pop("buckets", [BUCKET])},
         "recount": {"topics": [{"topic": "dc1.a", "rows": 7}]},
@@ -44,7 +51,10 @@ def outcome(**changed: Any) -> DemoOutcome:
         "written": {"a": Tally(lines=7, bytes=100)},
         "kills": [GOOD],
     }
-    return DemoOutcome(**(found | changed))
+    made = DemoOutcome(**(found | changed))
+    for ledger in ledgers:
+        made.take_ledger(ledger)
+    return made
 
 
 def test_all_has_to_agree() -> None:
@@ -63,12 +73,12 @@ def test_all_has_to_agree() -> None:
         {"buckets": []},
         {"buckets": [NEWER | {"verdict": "complete"}]},
         {"recount_agrees": False},
-        {"sizes": {Path("/w/a.log"): 101}},
-        {"sizes": {Path("/w/a.log"): 100, Path("/w/b.log"): 1}},
-        {"ledger": [FILE | {"acknowledged": 89, "lost": 1}]},
-        {"ledger": [FILE | {"acknowledged": 89, "uncertain": 1}]},
-        {"ledger": [FILE | {"acknowledged": 500, "lost": 1}]},
-        {"ledger": []},
+        {"files": [sized(101)]},
+        {"files": [sized(100), sized(1, OTHER)]},
+        {"ledgers": [[FILE | {"acknowledged": 89, "lost": 1}]]},
+        {"ledgers": [[FILE | {"acknowledged": 89, "uncertain": 1}]]},
+        {"ledgers": [[FILE | {"acknowledged": 500, "lost": 1}]]},
+        {"ledgers": [[]]},
         {"written": {"a": Tally(lines=8)}},
         {"written": {"a": Tally(lines=6)}},
         {"written": {"a": Tally(lines=7), "b": Tally(lines=1)}},
@@ -87,7 +97,7 @@ def test_what_comes_after_the_cut_off_spoils_nothing() -> None:
     """Programs go on writing after the cut-off. Neither these newer bytes nor the buckets after the
     cut-off change the verdict, and the demo's table does not count records of these buckets."""
     grown = FILE | {"acknowledged": 120}
-    found = outcome(buckets=[BUCKET, NEWER], ledger=[grown])
+    found = outcome(buckets=[BUCKET, NEWER], ledgers=[[grown]])
     assert found.is_complete
     assert summary.topic_rows(found.judged) == summary.topic_rows([BUCKET])
     assert summary.audit_sentence(found) == (
@@ -114,9 +124,9 @@ def test_the_verdict_waits_until_the_bytes_have_their_fates() -> None:
     the cut-off. The demo does not wait for bytes that the agent has declared lost, but its verdict
     is then "incomplete"."""
     assert outcome().is_settled
-    assert outcome(ledger=[FILE | {"acknowledged": 89, "lost": 1}]).is_settled
-    assert not outcome(ledger=[FILE | {"acknowledged": 89}]).is_settled
-    assert not outcome(ledger=[]).is_settled
+    assert outcome(ledgers=[[FILE | {"acknowledged": 89, "lost": 1}]]).is_settled
+    assert not outcome(ledgers=[[FILE | {"acknowledged": 89}]]).is_settled
+    assert not outcome(ledgers=[[]]).is_settled
 
 
 def test_the_last_judged_bucket_has_the_records_of_all_bytes() -> None:
@@ -130,61 +140,89 @@ def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
     """If a file grows after the agent has closed it, the file gets a new id. The new id begins
     where the old id ended, so all bytes before this position are accounted for. This is so even if
     the agent's list of its files no longer has the old id."""
-    grown = FILE | {"begin": 100, "acknowledged": 40, "rejected": 0}
-    assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[grown]).is_complete
-    assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[FILE, grown]).is_complete
-    assert not outcome(sizes={Path("/w/a.log"): 141}, ledger=[grown]).is_complete
+    grown = FILE | {"file": 2, "begin": 100, "acknowledged": 40, "rejected": 0}
+    assert outcome(files=[sized(140)], ledgers=[[grown]]).is_complete
+    assert outcome(files=[sized(140)], ledgers=[[FILE, grown]]).is_complete
+    assert not outcome(files=[sized(141)], ledgers=[[grown]]).is_complete
 
 
-def test_a_file_that_is_rotated_or_deleted_keeps_its_size(tmp_path: Path) -> None:
-    """If a file is renamed after the cut-off and a new file gets its name, the demo does not take
-    the new file's size for the size of the renamed file. A file that was deleted after the cut-off
-    is found in the agent's list by its path."""
-    log, old = tmp_path / "a.log", tmp_path / "a.log.1"
-    log.write_bytes(b"x" * 100)
-    files = sources.measured([log, tmp_path / "away.log"])
+def test_another_file_of_the_same_name_is_not_taken_for_a_file(tmp_path: Path) -> None:
+    """A file that is renamed or deleted after the cut-off keeps its own account. The account of
+    another file that has or had the same path does not count for it."""
+    log = tmp_path / "a.log"
+    log.write_bytes(b"x" * 99 + b"\n")
+    files = sources.noted([{"paths": [str(log)]}], [tmp_path / "away.log"])
     assert [file.size_bytes for file in files] == [100]
-    log.rename(old)
-    log.write_bytes(b"x")
-    new = FILE | {"path": str(log), "acknowledged": 1, "rejected": 0}
-    found = outcome(ledger=[FILE | {"path": str(old)}, new], files=files)
+    log.rename(tmp_path / "a.log.1")
+    log.write_bytes(b"x\n")
+    (new,) = sources.noted([{"paths": [str(log)]}])
+    found = outcome(ledgers=[[row_of(files[0]), row_of(new, file=2, acknowledged=2)]], files=files)
     assert (found.is_complete, found.newer_bytes) == (True, 0)
-    assert not outcome(ledger=[new], files=files).is_settled
     log.unlink()
-    assert outcome(ledger=[FILE | {"path": str(log)}], files=files).is_complete
+    assert not outcome(ledgers=[[row_of(new, acknowledged=500)]], files=files).is_settled
+    assert outcome(ledgers=[[row_of(files[0])]], files=files).is_complete
 
 
-def test_a_file_is_one_by_whatever_name(tmp_path: Path) -> None:
-    """A symbolic link and its target, and two names of the same inode, are read as one file and
-    accounted for once."""
-    real, link, other = tmp_path / "b.log", tmp_path / "a.log", tmp_path / "c.log"
-    real.write_bytes(b"x" * 100)
-    link.symlink_to(real)
-    other.hardlink_to(real)
-    assert sources.tailed([{"paths": [str(tmp_path / "*.log")]}]) == [link]
-    assert outcome(sizes={link: 100}, ledger=[FILE | {"path": str(other)}]).is_complete
+def test_another_file_with_the_same_inode_is_not_taken_for_a_file() -> None:
+    """If a file was deleted, and a new file got its inode, the account of the new file does not
+    count for the deleted file: the two have different times of birth. If the file system knows no
+    times of birth, device and inode decide."""
+    assert not outcome(ledgers=[[FILE | {"born_ns": 6, "acknowledged": 500}]]).is_settled
+    assert not outcome(ledgers=[[FILE | {"device": 9}]]).is_settled
+    unborn = FILE | {"born_ns": None}
+    assert outcome(ledgers=[[unborn]], files=[sized(100, unborn)]).is_complete
 
 
-def test_a_name_that_is_no_utf8_is_found_by_the_ledgers_text(tmp_path: Path) -> None:
-    r"""The agent's list of its files has an escaped form of a file name that is not UTF-8. The demo
-    finds the file by this form. A name that really contains the four characters `\xff` is not
-    mistaken for an escaped name."""
-    for name, text in ((b"a\xff.log", r"a\xff.log"), (rb"b\xff.log", r"b\xff.log")):
-        path = tmp_path / os.fsdecode(name)
-        path.write_bytes(b"x" * 100)
-        assert sources.path_of(str(tmp_path / text)) == path
-        done = outcome(sizes={path: 100}, ledger=[FILE | {"path": str(tmp_path / text)}])
-        assert done.is_complete
-        assert summary.bytes_sentence(done).endswith("every byte is accounted for.")
-        lost = outcome(sizes={path: 101}, ledger=[FILE | {"path": str(tmp_path / text)}])
-        assert f"{text} (+1)" in summary.bytes_sentence(lost).encode().decode()
+def test_a_file_that_was_compressed_is_known_by_its_id() -> None:
+    """If a file is rotated and compressed after the cut-off, its file id goes on with the inode of
+    the compressed file. The demo finds the account by the file id. A compressed file that was there
+    at the cut-off is found by its own inode."""
+    compressed = FILE | {"inode": 3, "born_ns": 7}
+    before = FILE | {"acknowledged": 20}
+    assert outcome(ledgers=[[before], [compressed]]).is_complete
+    assert not outcome(ledgers=[[before], [compressed | {"acknowledged": 89}]]).is_settled
+    both = outcome(ledgers=[[before], [compressed]], files=[sized(100, compressed)])
+    assert both.is_complete
+    lossy = outcome(ledgers=[[before], [compressed | {"acknowledged": 89, "lost": 1}]])
+    assert lossy.tally["lost"] == 1
+
+
+def test_what_was_delivered_before_a_truncation_does_not_count_after_it() -> None:
+    """If a file was truncated and written anew, the bytes of its former content do not make up for
+    missing bytes of the new content."""
+    anew = FILE | {"file": 2, "acknowledged": 50, "rejected": 0}
+    assert not outcome(ledgers=[[FILE, anew]], files=[sized(140)]).is_settled
+    assert outcome(ledgers=[[FILE, anew | {"acknowledged": 140}]], files=[sized(140)]).is_settled
+
+
+def test_what_was_truncated_before_the_cut_off_does_not_count() -> None:
+    """If a file was truncated before the cut-off, only the bytes count that the agent delivers of
+    the content at the cut-off, even if the agent notices the truncation only later."""
+    anew = FILE | {"file": 2, "acknowledged": 20, "rejected": 0}
+    for before, size in (([FILE], 50), ([FILE, anew], 50)):
+        found = outcome(ledgers=[before])
+        found.note([sized(size)])
+        found.take_ledger([FILE])
+        assert not found.is_settled
+        found.take_ledger([FILE, anew | {"acknowledged": 49}])
+        assert not found.is_settled
+        found.take_ledger([FILE, anew | {"acknowledged": 50}])
+        assert found.is_settled
+
+
+def test_what_is_truncated_after_the_cut_off_counts() -> None:
+    """If a file is truncated after the cut-off, the bytes that were delivered before count."""
+    found = outcome()
+    found.note([sized(100)])
+    found.take_ledger([FILE, FILE | {"file": 2, "acknowledged": 1, "rejected": 0}])
+    assert found.is_settled
 
 
 def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
     """The sum of delivered bytes includes only files that this run of the demo reads. The sum of
     lost bytes includes all files, even those of earlier runs."""
-    earlier = FILE | {"path": "/w/z.log", "acknowledged": 5, "lost": 7}
-    assert outcome(ledger=[FILE, earlier]).tally == {
+    earlier = OTHER | {"acknowledged": 5, "lost": 7}
+    assert outcome(ledgers=[[FILE, earlier]]).tally == {
         "acknowledged": 90, "rejected": 10, "filtered": 0, "lost": 7, "uncertain": 0,
     }  # fmt: skip
 
