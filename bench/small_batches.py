@@ -2,9 +2,9 @@
 of one or two records. Many producers send such batches.
 
 Normally both readers (loader and counter) combine small batches and parse about 1 MB of them at
-once. The table compares this way of reading with the same code when it parses each batch
-separately. The batches are in memory, so the figures include no broker and no network. Seconds are
-CPU seconds of one process.
+once. The table compares this with readers that parse each batch separately, by the same code. The
+batches are in memory, so the figures include no broker and no network. Seconds are CPU seconds of
+one process.
 
     loader   does all of a task's work on the batches: decodes them, computes counts and the marks
              by which a load recognizes repeated records, and makes Parquet files in memory

@@ -37,10 +37,11 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 
 
 class Leaving:
-    """Owns the last words of the topics.
+    """Owns the last words of the topics. A last word is a seal after which the audit waits for no
+    further seal of the topic.
 
-    left: for each topic whose newest seal is a last word, that last word. The last word is durable,
-    or the transaction of the present turn of the agent's loop makes it durable. done: topics whose
+    left: the last word of each topic whose newest seal is one. It is durable, or the transaction of
+    the present turn of the agent's loop makes it durable. done: topics whose
     last word was sent after the agent started, and whose files have had no new bytes since then.
     """
 

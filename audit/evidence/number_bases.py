@@ -11,9 +11,9 @@ In each hour, the first bucket whose checksums become narrow makes the base of t
 numbers. A base never changes, and a packed bucket names its base, so the bucket can always be read.
 A base is deleted with the last bucket of its hour.
 
-Stored format: a CRC-32 of all that follows (see guarded); then, compressed with zstd, the own
-senders of all agents, and after them the numbers. A value is stored as the difference from the
-value of the previous agent.
+Stored format: a CRC-32 of all that follows (see module guarded); then, compressed with zstd, the
+ledger's id of each agent as a sender, and after these ids the numbers. Each value is stored as the
+difference from the value of the previous agent.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ from skidway.loader.state.operations import Steps
 class Beginning:
     """Where a reload begins to read. before: the manifest from which the reload takes its first
     marks; None if the reload begins where the first load began. gaps: for each partition, the gaps
-    that were skipped by the loads whose offsets the reload reads again. The first of these loads is
-    the one after `before`; the last is the last load that read records of the reloaded hours from
-    the log.
+    that were skipped by the loads whose offsets the reload reads again. These are the loads after
+    the load of the manifest `before`, up to the last load that read records of the reloaded hours
+    from the log.
     """
 
     before: Manifest | None

@@ -247,9 +247,9 @@ def test_a_row_too_few_or_too_many_is_found(
 
 @promise("6 two ways")
 def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
-    """It is no difference if agents have counted lines that are not loaded yet. It is a difference
-    if a bucket has fewer rows than the tier hdfs has counted, even if the counts of the agents and
-    of the tier hdfs are equal."""
+    """The recount reports no difference if agents have counted lines that are not loaded yet. It
+    reports a difference if a bucket has fewer rows than the tier hdfs has counted, even if the
+    counts of the agents and of the tier hdfs are equal."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
     for times, origins in later:  # the output has rows in the first bucket, but none in the second
