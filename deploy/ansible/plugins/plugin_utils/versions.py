@@ -90,7 +90,7 @@ def superfluous(
     versions in use, and if these are fewer than `kept`, also the newest of the others.
 
     `versions` has results of Ansible's module `find`; a directory whose name is not a version is
-    not removed. `links` has the targets of the links to the versions in use.
+    not removed. Each of `links` is the path of the directory to which a link in use leads.
     """
     in_use = {link.rstrip("/").rsplit("/", 1)[-1] for link in links}
     newest_first = sorted(versions, key=lambda each: float(each["mtime"]), reverse=True)
