@@ -49,8 +49,8 @@ class Leaving:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        # for each topic whose files the agent has stopped reading: how often it had doubted the
-        # bytes of these files (`Noted.doubts`) when it made the last word
+        # by topic whose files are not read any more: the value of `Noted.doubts` when the agent
+        # made the topic's last word
         self._at_rest: dict[str, int] = {}
         self._kept: set[str] = set()
 

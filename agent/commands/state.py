@@ -206,8 +206,8 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
 
 def give_up(directory: Path, topic: str) -> str:
     """Gives up the bytes whose records the agent intended to send to a topic, but which no broker
-    has acknowledged. Because of such bytes, the agent refuses to start if the topic was deleted and
-    made again; now it can start. Returns a sentence for the operator. Raises StateRefused.
+    has acknowledged. If the topic was deleted and made again, the agent refuses to start as long as
+    there are such bytes. Returns a sentence for the operator. Raises StateRefused.
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)

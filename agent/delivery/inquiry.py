@@ -267,8 +267,8 @@ class Inquiry:
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
         """Returns the recipe by which the agent now sends bytes of the file. Returns None if no
-        source has the file, or if the topic's id is not known or is no longer the id that the
-        file's announcement names.
+        source has the file, if the topic's id is not known, or if the file was announced under
+        another id of the topic.
         """
         if tracked.source is None:
             return None

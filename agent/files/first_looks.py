@@ -119,8 +119,8 @@ class FirstLooks:
         return self._changed(topic, found) is True
 
     def end_look(self, sources: Sequence[TailedSource]) -> None:
-        """Notes that the agent has looked at all patterns of these sources. A path that a pattern
-        excludes now, but did not exclude at an earlier look, also counts as looked at.
+        """Notes that the agent has looked at all patterns of these sources. A path also counts as
+        looked at if its pattern excludes it now, but did not exclude it at an earlier look.
         """
         for look, pattern in self._looks(sources).items():
             before = self._seen.get(look)

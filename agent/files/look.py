@@ -31,8 +31,9 @@ are not read at the same moment.
 @dataclass(slots=True)
 class Findings:
     """What a look found. generations: each generation with its source and the path from which it
-    was rotated. unreadable, passing: (topic, directory, reason) of each directory about whose files
-    this look could not decide. A later look can decide about the directories in `passing`.
+    was rotated. unreadable, passing: the directories for which this look could not decide which
+    files are new, as (topic, directory, reason). For the directories in `passing`, a later look can
+    decide.
     """
 
     generations: list[tuple[Found, int, str]] = field(default_factory=list)
@@ -152,8 +153,8 @@ class Look:
         return plain in self.place.members or plain in lay
 
     def leads_to_older(self, base: str, index: int) -> bool:
-        """Whether the path now leads to a different file than at the last look, and the file to
-        which it now leads already existed at the last look.
+        """Whether the path now leads to another file than at the last look, and this other file
+        already existed then.
         """
         before, here = self.before.get(base), self.here[base]
         if here.born_ns is None or (before is not None and before.key == here.key):

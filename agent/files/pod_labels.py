@@ -121,8 +121,8 @@ def present_labels(host: Host, source: LabelSource, path: str) -> tuple[Labels, 
 
 
 class _Unread(Exception):
-    """Raised if a file with labels cannot be read. seen: the file as it was found; the agent reads
-    it again only when it has changed. None if the agent tries to read the file again in any case.
+    """Raised if a file with labels cannot be read. seen: the file as it was found, if the agent
+    reads it again only when it has changed; None if the agent tries again in any case.
     """
 
     def __init__(self, reason: str, seen: Found | None = None) -> None:

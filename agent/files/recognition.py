@@ -38,8 +38,9 @@ wait for the disk; this module assumes that it waits at most this many seconds.
 
 
 class Recognition:
-    """Decides what a file on the host is. Since the last look, collects two sets of paths: where it
-    has found a truncated file, and where it has found another file with the inode of a known file.
+    """Decides what a file on the host is. Also collects two sets of paths for the next look: where
+    it has found a truncated file, and where it has found another file with the inode of a known
+    file.
     """
 
     def __init__(

@@ -261,8 +261,8 @@ class Rotations:
     def _name(
         self, directory: str, here: Mapping[str, Found], moment: Moment, error: OSError
     ) -> None:
-        """Reports that a directory cannot be listed. Makes a report for each path in it that leads
-        to another file than at the last look; the report is for the path's topic.
+        """Reports that a directory cannot be listed. The report goes to each topic with a path in
+        the directory that leads to another file than at the last look.
         """
         place = self._places.get(directory)
         if place is None:

@@ -195,8 +195,8 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """Returns the topics of the generations in a directory, and each topic with a pattern that
-    matches a path in `left`. left: the paths that lead to another file than at the last look.
+    """Returns the topics of the generations in `members`, and each topic with a pattern for a path
+    in `left`. left: the paths that lead to another file than at the last look.
     """
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}

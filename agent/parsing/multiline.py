@@ -133,9 +133,8 @@ class JoiningFramer:
             lines = tail
         else:
             joints = self._joints(data, lines)
-        # Only the last line with which a record begins matters here. So the first of these lines
-        # may count as such a line, too, even if it continues a record: in that case, a record also
-        # begins with a later line.
+        # Only the beginning of the last record matters here. So the first line may be marked as a
+        # beginning even if it continues a record: in that case, a later line is a beginning, too.
         begins = joints.begins.copy()
         begins[0] = True
         last = int(np.flatnonzero(self._divided(lines, begins))[-1])

@@ -140,7 +140,7 @@ def tell_hosts(states: Iterable[HostState]) -> None:
 
 
 def tell_clocks(found: Clocks) -> None:
-    """Sets the metrics of the clocks of senders that differ from most other clocks."""
+    """Sets the metrics about the senders whose clocks differ from most other clocks."""
     _OWN_CLOCK.set(found.ours_ms / 1000)
     _WRONG_CLOCKS.set(len(found.others))
     _CLOCK.clear()

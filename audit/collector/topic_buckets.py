@@ -337,8 +337,8 @@ class TopicBuckets:
             self._shape_revision += 1
 
     def _look_at_acceptances(self, dependence: Dependence) -> None:
-        """Marks the buckets whose acceptances people have all taken back since the last call, so
-        that these buckets are judged again. Later calls cannot find these buckets again, so they
+        """Since the last call, people may have taken back all acceptances of a bucket. Marks such
+        buckets, so that they are judged again. Later calls cannot find these buckets again, so they
         stay marked until they are judged.
         """
         self.mark(self._accepted - dependence.accepted)

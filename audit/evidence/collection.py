@@ -108,9 +108,9 @@ class Collection:
         )  # fmt: skip
 
     def refresh(self) -> None:
-        """Begins to read new audit topics, such as those of a newly mirrored cluster. Reads a topic
-        that was deleted and created again from its beginning, because offsets of the old topic mean
-        nothing in the new topic."""
+        """Begins to read new audit topics, such as those of a newly mirrored cluster. If a topic
+        was deleted and created again, reads the new topic from its beginning, because offsets of
+        the old topic mean nothing in it."""
         self.take()
         found = self._client.metadata().topics
         known = self._ledger.positions()
