@@ -294,8 +294,9 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
     ) -> None:
         """Reports to the audit each topic that the agent reads but has never sealed, because one of
-        the topic's files cannot be read. Reports each topic only once. Otherwise the audit would
-        not know of these topics, and would believe that the host has sealed all its topics.
+        the topic's files cannot be read. Without this report, the audit would not know of the
+        topic, and would believe that the host has sealed all its topics. Reports each topic only
+        once.
         """
         held = [
             topic

@@ -40,9 +40,10 @@ class Leaving:
     """Owns the last words of the topics. A last word is a seal after which the audit waits for no
     further seal of the topic.
 
-    left: the last word of each topic whose newest seal is one. It is durable, or the transaction of
-    the present turn of the agent's loop makes it durable. done: topics whose
-    last word was sent after the agent started, and whose files have had no new bytes since then.
+    left: by topic, each last word that no later seal of the topic has replaced. It is durable, or
+    becomes durable with the transaction of the present turn of the agent's loop. done: the topics
+    whose last word was sent after the agent started, and whose files have had no new bytes since
+    then.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:

@@ -64,8 +64,8 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
 
 
 def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Returns the two tables that the command prints for people: one of the files, and one of the
-    files' ranges that were declared lost or uncertain. shown: the result of `show`. Ids are written
+    """Returns the two tables that the command prints for people: the files, and the byte ranges of
+    these files that were declared lost or uncertain. shown: the result of `show`. Ids are written
     as in the audit's sentences. If the end of a lost or uncertain range is unknown, "or more"
     follows the number of the file's lost or uncertain bytes. If several file ids have the same
     path, the path is followed by the inode and other facts that distinguish the file ids.

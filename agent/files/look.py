@@ -80,8 +80,8 @@ class Place:
     unknown: frozenset[int] = frozenset()
 
     def seen(self) -> Seen:
-        """Returns what the last look saw during which no names in the directory changed (see
-        `Look.seen`).
+        """Returns what was seen at the last look during which no names in the directory changed
+        (see `Look.seen`).
         """
         return _seen({**self.members, **self.unjudged}, self.lay)
 
@@ -182,8 +182,8 @@ class Look:
 
     @property
     def was_set_back(self) -> bool:
-        """Whether the wall clock was set back since this process last looked. If so, of two files
-        the one that was made later may have the earlier time of birth.
+        """Whether the wall clock was set back since this process last looked. If so, a file may
+        have an earlier time of birth than a file that was made before it.
         """
         place, moment = self.place, self.moment
         elapsed_ms = (moment.now - place.looked_s) * 1000

@@ -159,14 +159,14 @@ def is_meant(path: str, sources: Sequence[TailedSource]) -> bool:
 
 
 def index_of(path: str, sources: Sequence[TailedSource]) -> int | None:
-    """Returns the index of the first source that has a pattern that matches the path; None if there
-    is none."""
+    """Returns the index of the first source with a pattern that matches the path; None if there is
+    none."""
     return next((index for index, each in enumerate(sources) if means(each, path)), None)
 
 
 def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | None:
-    """Returns the index of the source whose patterns match a file's path, or the path from which
-    the file was rotated.
+    """Returns the index of the source that has the file's topic and a pattern for the path at which
+    the file was found or, for a rotated file, for its path before the rotation.
     """
     for index, source in enumerate(sources):
         if source.topic == tracked.birth.topic and means(source, tracked.meant):

@@ -113,8 +113,8 @@ class Changes:
         self.put_meta(f"{LOOKED}{topic} {pattern}", json.dumps(exclude))
 
     def put_left(self, words: Mapping[str, LastWord]) -> None:
-        """Replaces the stored last words (see `LastWord`). words: the last word of each topic whose
-        newest seal is a last word."""
+        """Replaces the stored last words, which are final seals (see `LastWord`). words: the final
+        seal of each topic that has one, if no later seal has replaced it."""
         self.put_meta(LEFT, json.dumps(words, sort_keys=True))
 
     def put_adopted(self, last: tuple[int, int] | None) -> None:
@@ -373,7 +373,7 @@ def intent_row(intent: Intent) -> Row:
 
 
 def drawn_row(each: Drawn) -> Row:
-    """Returns the row in the table `drawn` of a byte range that was chosen for a sample."""
+    """Returns the row of the table `drawn` for a byte range that was chosen for a sample."""
     intent = each.intent
     row = (
         each.period, each.period_ms, each.rank, intent.file, intent.first, intent.end, intent.crc,

@@ -160,8 +160,8 @@ class TopicBuckets:
 
     def waiting(self) -> npt.NDArray[np.int64]:
         """Returns, for each row, for how many calls of `look` the bucket has waited to be judged
-        again. 0 if the bucket need not be judged, or if the last call was the first to find that it
-        must be judged.
+        again: 0 if the bucket need not be judged, or if only the last call has found that it must
+        be judged.
         """
         since = self.rows["stale_since"]
         return np.where(since > 0, self._looks - since, 0)

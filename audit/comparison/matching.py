@@ -248,8 +248,8 @@ class _Join:
         return slice(int(self._ends[file]), int(self._ends[file + 1]))
 
     def is_shipped(self, file: int) -> Array:
-        """Returns, for each line of a file, whether the line has a record, even if the text of the
-        record differs.
+        """Returns, for each line of a file, whether the line has a record, even if this record has
+        another text.
         """
         found = self.counts[self.rows(file)] > 0
         changed = np.array(sorted(self.changed), np.int64) - self._ends[file]
