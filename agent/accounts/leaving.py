@@ -64,8 +64,8 @@ class Leaving:
 
     @property
     def kept(self) -> set[str]:
-        """The topics whose last word was sent after the agent started and is durable, and whose
-        files have had no new bytes since then."""
+        """The topics whose last word is durable and was sent after the agent started, and whose
+        files have had no new bytes since the last word."""
         return self._kept & self.done
 
     def committed(self) -> None:

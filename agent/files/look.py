@@ -203,8 +203,8 @@ class Look:
 
     def since_ms(self, index: int) -> int:
         """Returns the time (ms) of the last look at the directory (see `looked_ms`), minus
-        SLACK_MS. A file that changed after that look may have a time of change that is too early by
-        this much."""
+        SLACK_MS. If a file changes after that look, its time of change may be too early by this
+        much."""
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:

@@ -164,8 +164,8 @@ class Rotations:
         self._waited = list(files)
 
     def places(self) -> Iterator[UnbegunFile]:
-        """Yields the files that the last look found at paths that patterns match, and the empty
-        generations that the next looks check again.
+        """Yields the files that were at meant paths (paths that a pattern matches) at the last
+        look, and the empty generations that later looks check again.
         """
         for place in self._places.values():
             yield from (UnbegunFile(found) for found in place.lay.values())

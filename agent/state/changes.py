@@ -72,8 +72,8 @@ _PUT_FILTERED = "INSERT OR REPLACE INTO filtered_sums VALUES (?, ?, ?, ?, ?, ?, 
 
 class LastWord(NamedTuple):
     """A topic's last word: a seal after which the audit waits for no more lines of this agent in
-    the topic. epoch: the agent's epoch when it made the seal. wall_ms: the wall time up to which,
-    as the seal confirms, all lines of the files are counted. at: the highest number of the deltas
+    the topic. epoch: the agent's epoch when it made the seal. wall_ms: the seal confirms that all
+    lines that were in the files at this wall time are counted. at: the highest number of the deltas
     (messages with new counts) and seals that the agent had made by `wall_ms`.
     """
 

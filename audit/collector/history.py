@@ -4,7 +4,7 @@ bucket has had its verdict, and why the verdict changed.
 A bucket gets a row when the word that reports print for the bucket changes. A bucket whose first
 verdict is `open` gets no row, so most buckets have a single row: `complete`. If a bucket was
 complete and is not complete any more, the row has a cause: which tier has counted more records than
-before, and of which host.
+before, and from which host these records came.
 """
 
 from __future__ import annotations
