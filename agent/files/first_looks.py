@@ -138,9 +138,9 @@ class FirstLooks:
         return looks
 
     def take_new(self) -> list[Looked]:
-        """Returns the patterns that had their first look since the last call. Also returns the
-        patterns whose `exclude` has become shorter, if the agent has since then looked for the
-        first time at the paths that were excluded before.
+        """Returns the patterns that had their first look since the last call. Also returns a
+        pattern whose `exclude` has become shorter, once the agent has looked at the paths that were
+        excluded before.
         """
         taken, self._new = self._new, {}
         return sorted((topic, text, each.exclude) for (topic, text), each in taken.items())

@@ -20,8 +20,7 @@ range's end divides a record, each of its parts is counted as a piece.
 
 Lines are joined only within a range, and a range always begins with a new record. So if the range
 is read again, its records are the same. The records also stay the same if the range is divided in
-two at the end of a record, because where a record ends does not depend on what is before its first
-line.
+two at the end of a record, because the lines before a record do not change where it ends.
 
 A hole (a run of NUL bytes, see the module `framing`) is a record of its own.
 
