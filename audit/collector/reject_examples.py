@@ -2,8 +2,8 @@
 own.
 
 An agent's rules (`shape`) mask, hash or remove fields before the agent sends anything. This module
-shows only what the agent has sent. It shows a line that the agent rejected as it is in
-`<topic>.rejected`, and a record that the loader rejected as it is in the topic (see
+shows only what the agent has sent. For a line that the agent rejected, it shows the text in
+`<topic>.rejected`; for a record that the loader rejected, it shows the text in the topic (see
 loader_rejects). Texts are short and printable
 (see rejected_examples in package schemas.consuming). The thread reads from the brokers whose audit
 topics the collector reads. Every LOOK_EVERY_S seconds, it reads one line of each topic that has got
