@@ -89,10 +89,10 @@ class Endings:
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
         """Returns each agent's newest seal of the topic `source`, together with the files that this
-        agent reported as closed before the seal, in the same partition. Leaves out seals before
-        `positions`. topics: the pairs (cluster, topic) under which agents announce the files whose
-        lines may be in `source`. positions: the offsets up to which the caller has already read the
-        audit topics.
+        agent reported as closed earlier in the same partition of the audit topic. Leaves out seals
+        before `positions`. topics: the pairs (cluster, topic) under which agents announce the files
+        whose lines may be in `source`. positions: the offsets up to which the caller has already
+        read the audit topics.
         """
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}

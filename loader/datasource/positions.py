@@ -42,8 +42,8 @@ _FROM: Final = "from"
 @dataclass(frozen=True, slots=True)
 class TopicPositions:
     """The position in each partition of one topic. topic_id: the id of the topic, or an empty text
-    if it is unknown. begins: if a batch ends at these positions, the offsets at which this batch
-    begins; otherwise None."""
+    if it is unknown. begins: the offsets at which a batch begins, if these are the end positions of
+    the batch; None for all other positions."""
 
     topic_id: str
     offsets: Mapping[int, int]

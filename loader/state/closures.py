@@ -90,8 +90,8 @@ class Fence(NamedTuple):
 class Heard:
     """An agent's newest seal for the topic, as the load has read it. time_ms: when the agent made
     the seal. offsets: for each partition, the last acknowledged offset. follows: the agent's files
-    whose closures come before the seal in the same partition of the audit topic. (Only closures
-    that the feed has read count.)"""
+    whose closures come before the seal in the same partition of the audit topic. (This includes
+    only closures that the feed has read.)"""
 
     time_ms: int
     offsets: Mapping[int, int]

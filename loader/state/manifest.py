@@ -33,9 +33,9 @@
   same. `below` identifies the last batch before `end`; the next load first compares this batch with
   the log. Because `partitions` lists every partition, a loader needs only the newest manifest to
   find all positions.
-- `files[].kind`: rows, rejects, or the name of a table (loader/state/tables.py). `checksum` is the
-  sum modulo 2^64 of the record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a
-  signed long.
+- `files[].kind`: rows, rejects, or the name of a table (loader/state/tables.py). `checksum`, for a
+  file of rows or rejects, is the sum of the hashes of its records (audit/counts/checksum.py) modulo
+  2^64, as a signed long.
 - `schema` is the schema of the rows that this load adds. If a file follows another schema, its
   entry in `files` has a `schema_id`. `schemas` lists the schemas of all files of rows that the
   output has after this load.
@@ -108,7 +108,7 @@ class DataFile:
 @dataclass(frozen=True, slots=True)
 class Gap:
     """Offsets [first, end) that are missing in the log. reason: why they are missing, as the mirror
-    or the operator that listed the gap has stated it.
+    stated it, or that the operator has accepted the gap.
     """
 
     first: int
