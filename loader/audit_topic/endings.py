@@ -59,8 +59,8 @@ class Endings:
     _named: dict[Source, dict[int, int]] = field(default_factory=dict)
 
     def take(self, message: Announcement | Seal, place: Place) -> None:
-        """Stores a message that an agent has closed a file, or a seal. If two messages say that the
-        same file is closed, keeps the first of them."""
+        """Stores a seal, or an agent's message that it has closed a file. If two messages say that
+        the same file is closed, keeps the first of them."""
         if isinstance(message, Announcement):
             if message.length is not None:
                 source = message.source

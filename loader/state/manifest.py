@@ -47,9 +47,10 @@
   already has a file with the same content.
 - `success` lists the files `_SUCCESS` that this load adds to mark hours as complete
   (loader/complete_hours). `reopened` lists the files `_SUCCESS` that this load deletes although it
-  changes no rows of their hours. A load that changes rows of an hour deletes the hour's `_SUCCESS`
-  without listing it, before it moves the first file. `unmarked` lists the hours that have rows, but
-  no `_SUCCESS`, after this load. It lists at most the newest UNMARKED_MAX hours.
+  changes no rows of their hours. If a load changes rows of an hour, it deletes the hour's
+  `_SUCCESS` before it moves the first file, and does not list this `_SUCCESS`. `unmarked` lists the
+  hours that have rows, but no `_SUCCESS`, after this load. It lists at most the newest UNMARKED_MAX
+  hours.
 - `side` lists the files of each table after this load, oldest first. The first file is a snapshot
   of the table, and the others are the changes that later loads made. If several rows have the same
   key, the last row is valid (loader/state/tables.py). Each file of `buckets` has a span of time
@@ -132,7 +133,7 @@ class BatchMark:
 class PartitionRange:
     """Offsets [first, end) of one partition, and the gaps between these offsets.
 
-    ahead: the gaps that the mirror or the operator has listed and that end after `end`; the next
+    ahead: the gaps that end after `end`, as the mirror or the operator has listed them; the next
     load may have to skip them. below: the last batch before `end`.
     """
 
