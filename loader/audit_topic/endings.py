@@ -30,8 +30,8 @@ class Place(NamedTuple):
     offset: int
 
     def is_new(self, positions: Mapping[str, int]) -> bool:
-        """Returns whether a reader has not read the message at this place yet. positions: the
-        offsets up to which the reader has read the audit topics."""
+        """Returns whether the message at this place is new to a reader. positions: the offsets up
+        to which the reader has read the audit topics."""
         return self.offset >= positions.get(self.log, 0)
 
 

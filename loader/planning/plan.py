@@ -165,10 +165,10 @@ def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
 
 
 def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
-    """Returns whether another load should follow at once, because this load has read some partition
-    up to the load's limit, and the partition has more offsets to load. whole: the ranges that were
-    passed to `limit`. taken: the shortened ranges that `limit` returned. done: the load's
-    manifest."""
+    """Returns whether another load should follow at once. It should if this load has read some
+    partition up to the limit of this load, and the partition has more offsets to load. whole: the
+    ranges that were passed to `limit`. taken: the shortened ranges that `limit` returned. done: the
+    load's manifest."""
     limits = {each.partition: each.end for each in taken}
     ends = {each.partition: each.end for each in done.partitions}
     return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)
