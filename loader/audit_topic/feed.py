@@ -204,7 +204,8 @@ class Feed:
             self.take_number(message.sender.producer, message.sender.epoch, message.number)
 
     def take_number(self, producer: str, epoch: int, number: int) -> None:
-        """Stores the number of an output's message, if it is the highest number of its epoch."""
+        """Stores the number of an output's message, if it is higher than the stored number of its
+        epoch."""
         numbers = self.numbers.setdefault(producer, {})
         numbers[epoch] = max(number, numbers.get(epoch, 0))
 

@@ -2,10 +2,10 @@
 loads have read these records from Kafka's log. The reload begins where the first of these loads
 began.
 
-So it reads each partition from the offset at which the load before had ended, and begins with the
-marks that the loader had then. (Marks say how far each log file is loaded; a record below its
-file's mark is a repeat.) So the reload recognizes the same repeats as the loads that first read
-these offsets. The reload skips only the gaps that those loads skipped.
+In each partition, this is the offset at which the load before these loads had ended. The reload
+begins with the marks that the loader had then. (Marks say how far each log file is loaded; a record
+below its file's mark is a repeat.) So the reload recognizes the same repeats as the loads that
+first read these offsets. The reload skips only the gaps that those loads skipped.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ another loader has changed source or target in between."""
 
 
 GivenUp = Callable[[str], bool]
-"""A function that gets the path of a committed file. It returns True if it is no error that the
-file is gone or damaged."""
+"""A function that gets the path of a committed file. It returns True if the file may be gone or
+damaged without an error."""
 
 
 def _nothing(_path: str) -> bool:

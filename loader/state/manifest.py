@@ -1,4 +1,4 @@
-"""Defines the manifest: one JSON file whose creation is the commit of one load of one topic.
+"""Defines the manifest: the JSON file whose creation commits one load of one topic.
 
     <root>/_skidway/<topic>/00000000000000000007.json
 
