@@ -64,9 +64,9 @@ assert HEADER.itemsize == HEADER_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What `unpack_run` returns: the batches, counted from the first, that it has checked and
-    decompressed. `headers` has the headers of all these batches. `run` has only those that contain
-    records and are no control batches. The bytes of the records may be in the memory of the
+    """What `unpack_run` returns. It has checked and decompressed some of the given batches, from
+    the first one on. `headers` has the headers of these batches. `run` has only the batches that
+    contain records and are no control batches. The bytes of the records may be in the memory of the
     `Workspace`.
     """
 
@@ -289,7 +289,7 @@ def _decompress_each(
 ) -> Int64s:
     """Decompresses one batch after the other, until their records together have at least
     `limit_bytes` bytes. Stops before the first batch that is damaged; `unpack` will say what is
-    wrong with it. Returns the size of the records of each decompressed batch."""
+    wrong with it. Returns for each decompressed batch the size of its records."""
     found: list[int] = []
     at = 0
     for size, count in zip(packed_sizes.tolist(), counts.tolist(), strict=True):

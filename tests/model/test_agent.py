@@ -317,9 +317,9 @@ def test_records_of_several_lines_are_neither_lost_nor_doubled(
 @promise("2 ledger", "6 content")
 @pytest.mark.parametrize("block", range(3))
 def test_what_the_host_destroys_harms_no_other_line(block: int, seeds: Seeds) -> None:
-    """If a truncation, a deletion or a power loss destroys lines, the agent delivers each other
-    line once, and the numbers of acknowledged, rejected, lost, uncertain and pending bytes of each
-    file add up to the file's size.
+    """If a truncation, a deletion or a power loss destroys lines, the agent delivers all other
+    lines once each, and the numbers of acknowledged, rejected, lost, uncertain and pending bytes of
+    each file add up to the file's size.
     """
     for seed in seeds(range(1000 + block * 10, 1000 + block * 10 + 10)):
         run(seed, "key", EVERYTHING_SURE | {"truncate", "delete", "power"})

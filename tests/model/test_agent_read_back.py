@@ -213,7 +213,7 @@ class Upgrades(Schedule):
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
         """Remembers a file's present bytes, if the bytes up to the end of the file's last intent
-        are still the same. (An intent is a durable note about bytes to send.) Only the bytes after
+        have not changed. (An intent is a durable note about bytes to send.) Only the bytes after
         this end may change while the file keeps its id.
         """
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):

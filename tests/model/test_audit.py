@@ -116,8 +116,7 @@ class Faults:
       (how long the audit waits for late lines).
     - agents_word (breaks a rule): the audit uses the agent's lateness, even if the audit's own
       lateness is larger. So it assumes that lost lines are late by at most the agent's lateness.
-    - clocks: each of the clocks of the host, the counter, the loader and the audit is right, an
-      hour behind, or an hour ahead.
+    - clocks: each clock (host, counter, loader, audit) is right, an hour behind, or an hour ahead.
     - clock_steps: the host's clock is set during the run. With `clocks`, the new time is right, an
       hour behind, or an hour ahead.
     - rules: the agent's rules leave out some lines, which the agent counts as filtered.
@@ -597,8 +596,8 @@ class World:
         return None
 
     def heard_as_left_out(self, messages: list[Message]) -> dict[int, Line]:
-        """Returns the lines that the agent's deltas among these messages count as left out, by line
-        number."""
+        """Looks at the agent's deltas among these messages. Returns the lines that these deltas
+        count as left out, by line number."""
         keys = {
             (x.sender.epoch, x.number)
             for x in messages

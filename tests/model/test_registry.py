@@ -1,10 +1,9 @@
 """Two registries that share one log get requests in any order, with lost answers, races and
 restarts. Both registries answer as a model of the registry does.
 
-Each answer or refusal is the one that the model gives. After every step, the shared log leads to
-the versions, ids and modes that the model has. Whatever happens, each id belongs to only one
-schema, a new schema gets the id after the highest id (unless the schema is imported with its id),
-and every registry that reads the log reaches the same state.
+After every step, the shared log leads to the versions, ids and modes that the model has. Whatever
+happens, each id belongs to only one schema, a new schema gets the id after the highest id (unless
+the schema is imported with its id), and every registry that reads the log reaches the same state.
 """
 
 from __future__ import annotations
@@ -148,8 +147,8 @@ class Registries(RuleBasedStateMachine):
 
     @rule(node=NODES, behind=st.integers(1, 3))
     def lag(self, node: int, behind: int) -> None:
-        """Lets the registry's ZooKeeper server lack up to `behind` of the newest entries of the
-        log, because the server lags behind ZooKeeper's leader.
+        """Lets the registry's ZooKeeper server lag behind ZooKeeper's leader: the server lacks up
+        to `behind` of the log's newest entries.
         """
         entries, store = self.nodes[node]
         entries.visible = max(store.entries, len(self.shared.contents) - behind)

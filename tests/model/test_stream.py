@@ -179,8 +179,8 @@ def wanted(world: World) -> set[Place]:
 
 
 def test_schedules_kill_and_repeat() -> None:
-    """The schedules really repeat batches of which the sink already has rows, both the first batch
-    of a stream and later batches."""
+    """The schedules really repeat batches whose rows the sink already has: the first batch of a
+    stream, and later batches."""
     repeated: set[bool] = set()
     for seed in range(40):
         with queries() as queried:
