@@ -154,8 +154,8 @@ def decode_run(run: UnpackedRun) -> HeaderColumns:
 
 
 def last_origin(batch: UnpackedBatch) -> Origin | None:
-    """Returns the origin of the batch's last record without decoding the records; None if this
-    record does not end with an origin. In a batch that an agent has sent, the origins of all
+    """Returns the origin of the batch's last record, or None if this record does not end with an
+    origin. Does not decode the records. In a batch that an agent has sent, the origins of all
     records name this agent."""
     if not batch.count or batch.payload[-ORIGIN.itemsize : -ORIGIN_BYTES] != ORIGIN_HEAD:
         return None

@@ -89,7 +89,7 @@ class Workspace:
 def unpack_run(raws: Sequence[memoryview], limit_bytes: int, space: Workspace) -> Taken:
     """Checks and decompresses batches of one partition, from the first batch on. Stops before a
     batch that fails a check, or that does not begin at the offset at which the previous batch ends.
-    Also stops after the batch with which the decompressed records together reach `limit_bytes`. If
+    Also stops as soon as the decompressed records together have at least `limit_bytes` bytes. If
     the first batch fails a check, the result has no batch.
 
     The result is valid until the next call with the same `space`.
@@ -254,9 +254,8 @@ def _known_sizes(bodies: _Bodies, codecs: Int64s, ends: Int64s) -> Int64s:
 
 
 def _enough(sizes: Int64s, limit_bytes: int, counts: Int64s) -> Int64s:
-    """Returns the first elements of `sizes`, up to the batch with which the sum of the sizes
-    reaches `limit_bytes`. Stops earlier if a batch claims more records than its bytes can contain,
-    and leaves that batch out."""
+    """Returns the first elements of `sizes`, and stops as soon as their sum is at least
+    `limit_bytes`. Also stops before a batch that claims more records than its bytes can contain."""
     sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), limit_bytes)) + 1]
     return sizes[: _first_false(counts[: len(sizes)] <= sizes // RECORD_BYTES_MIN)]
 

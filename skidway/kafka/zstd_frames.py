@@ -62,8 +62,8 @@ def decompress_into(frames: memoryview, room: memoryview) -> bool:
 
 def _filled(data: Bytes, at: Int64s, ends: Int64s, known: Bools) -> Bools:
     """Returns for each frame i whether its blocks, which begin at `at[i]`, end exactly at
-    `ends[i]`. Returns False for a frame whose `known[i]` is False, that is, whose header has failed
-    a check.
+    `ends[i]`. If `known[i]` is False, the header of frame i has failed a check, and its result is
+    False.
     """
     filled = np.zeros(len(at), np.bool_)
     rows = np.flatnonzero(known)

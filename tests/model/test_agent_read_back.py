@@ -148,8 +148,8 @@ class Upgrades(Schedule):
                 self.turn()
 
     def tighten(self) -> None:
-        """From now on, the brokers refuse some of the records, chosen by the position of a record's
-        first byte."""
+        """From now on, the brokers refuse some of the records. Which records they refuse depends on
+        the positions of the records' first bytes."""
         remainder = self.random.randrange(PARTS)
         self.world.brokers.refuses = lambda record: record.first % PARTS == remainder
         self.refused.add(remainder)

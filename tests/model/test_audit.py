@@ -861,8 +861,8 @@ def _blind_to_touches(evidence: Evidence) -> None:
 
 
 def _blind_to_missing_rows(evidence: Evidence) -> None:
-    """Makes the audit accept that records are missing in a tier, as long as their number is not
-    above the number of records that rules have left out."""
+    """Makes the audit accept that records are missing in a tier, as long as they are not more than
+    the records that rules have left out."""
     for by_agent in evidence.topic(LOGS).tallies.values():
         tallies = by_agent.get(AGENT, {})
         agents = [x for key, x in tallies.items() if key.tier is Tier.AGENT]

@@ -129,8 +129,8 @@ class Registries(RuleBasedStateMachine):
 
     @rule(node=NODES, subjects=st.tuples(SUBJECTS, SUBJECTS), numbers=st.tuples(NUMBERS, NUMBERS))
     def race(self, node: int, subjects: tuple[str, str], numbers: tuple[int, int]) -> None:
-        """Lets the other registry write after this registry has decided about a request, and before
-        this registry has written its own entry to the log."""
+        """Lets the other registry write at a critical moment: this registry has decided about a
+        request, but has not yet written its own entry to the log."""
         (mine, theirs), (number, other) = subjects, numbers
         entries, _ = self.nodes[node]
         entries.meanwhile.append(

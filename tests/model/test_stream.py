@@ -154,9 +154,9 @@ class World:
 @promise("5 stream")
 @pytest.mark.parametrize("block", range(4))
 def test_a_killed_stream_gives_each_record_once(block: int, seeds: Seeds) -> None:
-    """The stream writes each record that comes after the stream's initial positions into the sink
-    exactly once, even if Spark's driver is killed at any moment. Meanwhile, records are written,
-    partitions are added and records expire."""
+    """Each record after the stream's initial positions is written into the sink exactly once, even
+    if Spark's driver is killed at any moment. Meanwhile, records are written, partitions are added
+    and records expire."""
     for seed in seeds(range(25 * block, 25 * block + 25)):
         with queries() as queried:
             world = World(queried, seed)
