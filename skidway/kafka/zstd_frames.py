@@ -62,8 +62,8 @@ def decompress_into(frames: memoryview, room: memoryview) -> bool:
 
 def _filled(data: Bytes, at: Int64s, ends: Int64s, known: Bools) -> Bools:
     """Returns for each frame i whether its blocks, which begin at `at[i]`, end exactly at
-    `ends[i]`. If `known[i]` is False, the header of frame i has failed a check, and its result is
-    False.
+    `ends[i]`. If `known[i]` is False, the header of frame i has failed a check, and the result for
+    this frame is False.
     """
     filled = np.zeros(len(at), np.bool_)
     rows = np.flatnonzero(known)

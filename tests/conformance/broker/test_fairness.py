@@ -91,8 +91,8 @@ def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> N
 def test_those_that_flood_share_alike_and_all_are_answered(core: BrokerCore) -> None:
     """The event loop serves the flooding clients equally. An allowance is the work that the loop
     may do for one client before it serves the next client. While all clients have requests left,
-    the loop does at most one allowance, plus the cost of one receive, more work for one client than
-    for another. In the end all requests are answered, and the loop is idle."""
+    the work for one client exceeds the work for any other client by at most one allowance plus the
+    cost of one receive. In the end all requests are answered, and the loop is idle."""
     bound = (ALLOWANCE_MIN + RECEIVE_BYTES_MIN // BYTES_PER_COST) // 20 + 1
     clients, answered = flood(core), [0] * FLOODING
     for _ in range(10_000):
