@@ -55,8 +55,8 @@ def test_a_log_that_was_rotated_before_a_pattern_changed_is_read_whole(
     pattern: str, is_restart: bool
 ) -> None:
     """With `start_at: end`, if a pattern of the earlier settings matches the path of a new file,
-    the file is read from its beginning, although the present settings have another pattern for
-    it."""
+    the file is read from its beginning. This is so even if the present settings find the file by
+    another pattern."""
     world = looked(end("logs", APP))
     if is_restart:
         world.kill()
@@ -144,8 +144,8 @@ def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
 
 @promise("1 start at the end")
 def test_another_exclusion_skips_nothing() -> None:
-    """If the setting `exclude` of a source with `start_at: end` changes, but not its pattern, no
-    file is skipped."""
+    """If a source with `start_at: end` keeps its pattern, and only its setting `exclude` changes,
+    no file is skipped."""
     world = looked(end("logs", "/log/*.log", exclude=["/log/b*"]))
     world.files.append("/log/b.log", b"b\n")
     change(world, end("logs", "/log/*.log"))

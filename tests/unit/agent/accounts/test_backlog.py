@@ -1,7 +1,7 @@
 """Tests the backlog, which the agent reports to the audit in a note (a message on which no verdict
-depends). A backlog describes the bytes of files for which the agent must still account: those that
-no broker has acknowledged, and that the agent has not declared lost or uncertain. The life of a
-file is the time from its creation to its deletion."""
+depends). A backlog describes the bytes for which the agent must still account: no broker has
+acknowledged them, and the agent has not declared them lost or uncertain. The life of a file is the
+time from its creation to its deletion."""
 
 from __future__ import annotations
 

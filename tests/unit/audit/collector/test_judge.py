@@ -1,5 +1,5 @@
-"""Tests the judge of the collector. It judges only buckets whose evidence has changed, in steps of
-bounded length. The verdicts are the same as if it judged everything at once."""
+"""Tests the judge of the collector. The judge works in steps of bounded length, and judges only
+buckets whose evidence has changed. Its verdicts are the same as if it judged everything at once."""
 
 from __future__ import annotations
 

@@ -65,8 +65,9 @@ def spans(result: Result) -> list[tuple[Fate, int, int, int]]:
 
 @pytest.mark.parametrize("places", [True, False])
 def test_lines_that_were_shipped_once_are_good(log: Log, places: bool) -> None:
-    """If every line of a log's files has one record in the topic, `skidway audit compare` finds no
-    difference, whether or not the records say at which byte of the file their lines begin."""
+    """If every line of a log's files has one record in the topic, `skidway audit compare` finds
+    nothing wrong. It does not matter whether the records say at which byte of the file their lines
+    begin."""
     log.write(TEXTS)
     log.ship(TEXTS, places=places)
     result = log.compare()

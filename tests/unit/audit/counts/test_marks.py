@@ -53,8 +53,9 @@ def _kinds(walked: Walked) -> str:
 @promise("5 marks")
 @given(records, known_marks)
 def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) -> None:
-    """Processing columns of records finds the same new records, repeats, straddles (records of
-    which only the first bytes are a repeat) and marks as processing one record after another."""
+    """The same new records, repeats, straddles and marks are found whether records are processed in
+    columns or one after another. (A straddle is a record of which only the first bytes are a
+    repeat.)"""
     before = dict(known)
     walked = _walk(chosen, known)
     kinds, after = _sequential(chosen, known)

@@ -101,8 +101,8 @@ def test_a_sample_makes_nobody_heard() -> None:
 
 @promise("6 content")
 def test_the_collector_judges_a_bucket_again_when_it_hears_of_a_difference() -> None:
-    """A complete bucket becomes incomplete when a comparison of samples with rows finds that
-    content differs in it, and complete again when the next comparison finds no difference."""
+    """When a comparison of samples with rows finds a difference in a complete bucket, the bucket
+    becomes incomplete. When the next comparison finds no difference, it is complete again."""
     ledger = Ledger()
     ledger.take([encode(x) for x in good()])
     judge = Judge(ledger, lambda: POLICY, ManualClock())

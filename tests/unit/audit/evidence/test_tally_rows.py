@@ -201,9 +201,9 @@ def _additions(ledger: Ledger) -> int:
 
 
 def test_what_stays_in_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger keeps the tallies (sums of counts) of a bounded number of buckets in memory. The
-    arrays of these tallies are not views of larger arrays (for example, of one with all counts of a
-    message), because a view would keep the larger array in memory, too."""
+    """The ledger keeps the tallies (sums of counts) of a bounded number of buckets in memory. Each
+    of these tallies has an array of its own. If it were a view of a larger array, for example of
+    all counts of a message, the larger array would stay in memory, too."""
     monkeypatch.setattr(tally_rows, "KEPT_BUCKETS_MAX", 3)
     ledger = Ledger()
     for number in range(1, 9):

@@ -348,8 +348,8 @@ def test_a_lost_bucket_names_file_bytes_and_command(site: TestClient) -> None:
 @in_state("incomplete")
 def test_hosts_with_one_trouble_are_one_cause(site: TestClient) -> None:
     """If one place (cluster or output) lacks records of all hosts, the bucket's page shows one
-    cause for all hosts. If there are several causes, the one in the first tier that lacks records
-    comes first."""
+    cause for all hosts. If there are several causes, the page begins with the cause in the first
+    tier that lacks records."""
     body = site.get(f"/buckets?topic=dc1.orders&bucket={NOW // MINUTE * MINUTE - 7 * MINUTE}").text
     assert body.count('<article class="why') == 2
     assert body.index("mirror behind") < body.index("load not run")
