@@ -235,8 +235,8 @@ def named(world: World, source: Source, evidence: Evidence) -> set[tuple[int, in
 
 
 def changed(world: World, source: Source) -> set[tuple[int, int]]:
-    """Each (agent, bucket) of the topic whose rows, compared line by line, really differ from the
-    lines that the loader's messages count."""
+    """Each (agent, bucket) of the topic in which the rows really have other lines than those that
+    the loader's messages count."""
     told = told_by(world, world.audit.told)
     lying, found = world.loader.lying(source), set()
     by_bucket: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)

@@ -134,7 +134,7 @@ class TortureSite:
 
     def _how(self) -> Mapping[Kind, Callable[[Fault], End | None]]:
         """For each kind of fault, the function that begins such a fault. It returns a function that
-        ends the fault, or None if there is nothing to end."""
+        ends the fault, or None if the fault is never undone."""
         programs, proxies, operator = self._programs, self._proxies, self._operator
         return {
             Kind.KILL: lambda x: programs.down(x.target),

@@ -81,8 +81,8 @@ MUTANTS: tuple[Mutant, ...] = (
             "tests/crash/loader/test_load.py::test_a_manifest_that_says_another_batch_is_a_divergence",
         ),
     ),
-    # These mutants break the rule that a counter, when it reports missing offsets, says whether the
-    # mirror has declared all of them as gaps.
+    # When a counter reports missing offsets, it must say whether the mirror has declared all of
+    # them as gaps. These mutants break this rule.
     Mutant(
         "a gap counts as named where the mirror named a part of it",
         "skidway/kafka/gaps.py",

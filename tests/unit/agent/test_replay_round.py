@@ -96,8 +96,8 @@ def test_an_edited_line_is_text(encoding: str, codec: str, tmp_path: Path) -> No
 def test_text_that_the_encoding_does_not_have_is_refused(
     encoding: str, wrong: str, tmp_path: Path
 ) -> None:
-    """If the text of a line that is to be replayed has characters that its source's encoding does
-    not have, the error names the line, and nothing is replayed."""
+    """If a line has characters that its source's encoding cannot represent, nothing is replayed,
+    and the error names the line."""
     (found,) = exported(b"a\n", encoding)
     with pytest.raises(NotReplayed, match=rf"/log/a.log at byte 0 has .* that {encoding} does not"):
         rows([{**found, "line": wrong}], encoding, tmp_path)

@@ -171,7 +171,7 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: bool) -> None:
     """Between two scans, a link is set to several files, one after the other. The clock is set back
     in between, so the times of these files may contradict their order. A running agent still reads
-    all of them. An agent that was down may not find each of them, and then declares a loss."""
+    all of them. An agent that was down may miss some of them, and then declares a loss."""
     made = World(settings(raw("logs", "/log/latest.log")))
     lines = []
     for number in range(1, 5):

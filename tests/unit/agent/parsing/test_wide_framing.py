@@ -39,8 +39,8 @@ def expected(text: str) -> list[str]:
 @promise("2 framing")
 @given(ENCODINGS, TEXTS)
 def test_the_lines_are_those_of_the_decoded_text(encoding: str, text: str) -> None:
-    """The lines of UTF-16 bytes are the lines of the text that Python's codec makes of these
-    bytes."""
+    """The agent finds the same lines in UTF-16 bytes as in the text to which Python's codec decodes
+    these bytes."""
     data = text.encode(encoding)
     if data:
         found = [each.decode(encoding) for each in values(LineFramer(encoding), data)]
