@@ -104,8 +104,8 @@ def test_text_that_the_encoding_does_not_have_is_refused(
 
 
 def test_bytes_without_their_order_are_refused(tmp_path: Path) -> None:
-    """If nothing says in which byte order the bytes of an exported line are, the line is not
-    replayed, because a guess might be wrong."""
+    """If nothing gives the byte order of an exported line, the line is not replayed, because a
+    guess might be wrong."""
     (found,) = exported("a\n".encode("utf-16-be"), "utf-16be")
     with pytest.raises(NotReplayed, match="does not say its byte order"):
         rows([{**found, "line_base64": "AGE="}], "utf-16", tmp_path)

@@ -189,9 +189,9 @@ def test_a_wider_pattern_after_the_clock_was_set_back_loses_no_line() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_direct_first", [False, True])
 def test_a_pattern_that_goes_round_a_link_skips_no_new_file(is_direct_first: bool) -> None:
-    """If one pattern finds a log directly, and another pattern finds the same log through a link,
-    the settings may change from one pattern to the other. Even with `start_at: end`, no new file is
-    then skipped."""
+    """One pattern finds a log directly, and another pattern finds it through a link. If the
+    settings change from one of these patterns to the other, no new file is skipped, even with
+    `start_at: end`."""
     patterns = ["/data/*.log", "/srv/*.log"][:: 1 if is_direct_first else -1]
     world = World(settings(end("logs", patterns[0])))
     world.files.link("/srv/x.log", "/data/x.log")

@@ -5,8 +5,8 @@ from skidway.agent.parsing import lines
 
 
 def test_rows_that_are_no_text_are_told_apart() -> None:
-    """`text` turns the values of an array that are not UTF-8 into null, and returns the indexes of
-    these values."""
+    """`text` turns each value that is not UTF-8 into null, and returns the indexes of these
+    values."""
     text, bad = lines.text(pa.array([b"a", b"\xff", "ü".encode(), b"\xc3"]))
     assert text.to_pylist() == ["a", None, "ü", None]
     assert bad.tolist() == [1, 3]
