@@ -49,8 +49,8 @@ def test_sums_are_those_of_64_bits_wherever_they_are_added(
 ) -> None:
     """The checksum of a bucket is the sum modulo 2^64 of the checksums in all deltas (messages with
     counts). Each delta names the previous delta that counted the bucket, so the ledger sees that no
-    delta is missing. Both hold in whatever order the messages come, and in however many
-    transactions."""
+    delta is missing. This is so in whatever order the messages come, and in however many
+    transactions they are stored."""
     said = [
         encode(Delta(AGENT, number, 5, counts=(Count(LOGS, 7, 0, 9, 1, 2, x, 0, 0, number - 1),)))
         for number, x in enumerate(sums, start=1)

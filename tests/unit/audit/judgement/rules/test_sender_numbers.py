@@ -42,10 +42,10 @@ from support.promises import promise
 def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
     """If a message of an agent is missing, a later epoch of the agent makes up for it: buckets can
     be complete without the message. The first seal of the later epoch contains a time. Event times
-    may be ahead of the clock by at most `ahead_ms`. So the rule is true only of buckets that begin
-    at least `ahead_ms` after this time: no line that was read before the seal can belong to them. A
-    missing message of a counter is never made up for in this way, even if the counter has the
-    agent's name."""
+    may be ahead of the clock by at most `ahead_ms`. So the later epoch makes up for the message
+    only in buckets that begin at least `ahead_ms` after this time: no line that was read before the
+    seal can belong to them. A missing message of a counter is never made up for in this way, even
+    if the counter has the agent's name."""
     new = replace(AGENT, epoch=2)
     first = START - POLICY.ahead_ms
     counters = [delta(sender, 1, count()) for sender in COUNTERS]
