@@ -390,14 +390,14 @@ def plain_text(data: bytes) -> str:
 
 
 def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
-    """Returns the cells (unique pieces of text) in the records of a partition of TOPIC or of
-    REJECTED."""
+    """Returns the cells (unique pieces of text) in the records of a partition. Its topic is TOPIC
+    or REJECTED."""
     return [cell for text in texts_in(tp, log) for cell in cells_of(text.encode())]
 
 
 def texts_in(tp: TopicPartition, log: list[Record]) -> list[str]:
-    """Returns the text of each record of a partition of a data topic or of its rejected topic,
-    without the last line feed."""
+    """Returns the text of each record of a partition, without the last line feed. The partition
+    belongs to a data topic or to its rejected topic."""
     if not tp.topic.endswith(".rejected"):
         return [datum_text(record.value) for record in log]
     if not log:

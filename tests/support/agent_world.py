@@ -670,8 +670,8 @@ class World:
         self.publish()
 
     def values(self, topic: str = "logs") -> list[str]:
-        """Returns the lines in a topic whose lines are not parsed, in the order of partitions and
-        offsets."""
+        """Returns the lines in a topic, in the order of partitions and offsets. The topic's source
+        must not parse its lines."""
         return [datum_text(record.value) for record in self.brokers.records(topic)]
 
     def ledger(self) -> list[dict[str, Any]]:
@@ -699,8 +699,8 @@ class World:
         return [loss for delta in self.deltas() for loss in delta.losses]
 
     def counted(self) -> list[tuple[str, int, int]]:
-        """Returns the topic, the number of records and the number of bytes of each count in the
-        published deltas (messages with counts)."""
+        """For each count in the published deltas (messages with counts), returns its topic, number
+        of records and number of bytes."""
         counts = [count for delta in self.deltas() for count in delta.counts]
         return [(count.source.topic, count.count, count.bytes) for count in counts]
 

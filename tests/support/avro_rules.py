@@ -67,5 +67,5 @@ RULES: list[tuple[Any, Any, list[tuple[str, str]]]] = [
     (record(A, namespace="m"), record(A, namespace="n"), []),
     (record(field("a", ["null", "R"])), record(field("a", ["null", "R"])), []),
 ]
-"""Each rule has the reader's schema, the writer's schema, and the kind and path of each
-incompatible difference."""
+"""Each rule has the reader's schema, the writer's schema, and the kind and path of each difference
+that makes these schemas incompatible."""

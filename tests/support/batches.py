@@ -122,8 +122,8 @@ def contents(log: PartitionLog) -> list[tuple[int, int]]:
 
 
 def stored(directory: Path) -> list[tuple[int, int]]:
-    """Returns the base offset and the number of records of every batch in the segment files of a
-    directory, as they are on disk. Does not run recovery.
+    """Returns two numbers for every batch in a directory's segment files, as they are on disk: its
+    base offset and its number of records. Does not run recovery.
     """
     found = []
     for path in sorted(directory.glob("*.log")):

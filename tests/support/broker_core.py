@@ -185,8 +185,8 @@ class BrokerCore:
         self.loop.turn()
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass, and runs enough turns of the loop for all work that has become due and
-        for all follow-up work."""
+        """Lets time pass, and then runs so many turns of the loop that all due work and its
+        follow-up work are done."""
         self.clock.advance(seconds)
         for _ in range(TURNS):
             self.turn()

@@ -1,5 +1,5 @@
-"""Assigns the tests of a run with `--dist loadgroup` to the run's processes, file by file. Files
-that share a fixture that is slow to start go to the same process.
+"""Assigns the tests of a run with `--dist loadgroup` to the run's processes, file by file. If files
+share a fixture that starts slowly, they go to the same process.
 
 xdist's own scheduler expects the name of the group at the end of a test's id, where xdist appends
 it. With pytest 9.2 the appended name has no effect, so every process would run all stories (the

@@ -4,10 +4,10 @@ files of FOLDER under MOUNT.
     python -m support.failing_device FOLDER MOUNT CONTROL
 
 While the file `CONTROL/fault` exists, some operations fail with EIO. The file contains three words.
-The first word is the kind of operation that fails. The second word is the ending of the names of
-the files for which the operation fails. The third word is the position beyond which a read or a
-write fails. For each operation, the program appends a line to `CONTROL/operations`, with the
-operation's kind, its file, and whether it failed.
+The first word is the kind of operation that fails. The operation fails only for files whose names
+end in the second word. The third word is the position beyond which a read or a write fails. For
+each operation, the program appends a line to `CONTROL/operations`, with the operation's kind, its
+file, and whether it failed.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ class _Known(NamedTuple):
 
     def and_said(self, other: _Known) -> _Known:
         """Combines the facts from two announcements of one file id. The result has the time and
-        path of the earlier announcement, and the earlier creation time. If the two announcements
-        differ in `replaced`, the result's `replaced` is None."""
+        path of the earlier announcement. Of the two creation times, it has the earlier one. If the
+        two announcements differ in `replaced`, the result's `replaced` is None."""
         first = min((self.time_ms, self.path), (other.time_ms, other.path))
         births = [x for x in (self.born_ns, other.born_ns) if x is not None]
         replaced = self.replaced if self.replaced == other.replaced else None

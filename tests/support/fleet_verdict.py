@@ -58,6 +58,6 @@ def pressed_once(fleet: Fleet, name: str, last: Mapping[str, int]) -> None:
 
 
 def _numbers(requests: Sequence[str], name: str) -> list[int]:
-    """Returns the numbers at the ends of all requests whose paths begin with /NAME/, sorted."""
+    """Returns the N of all requests for a path /NAME/N, sorted."""
     found = (re.fullmatch(rf"GET /{name}/(\d+) HTTP/1.1", each) for each in requests)
     return sorted(int(each[1]) for each in found if each)

@@ -324,7 +324,7 @@ def _overlays(folder: Path) -> bool:
 
 def _cgroups(run: str, host: str) -> list[Path]:
     """Returns the paths of the host's own cgroups, one in each hierarchy that the host's systemd
-    uses. Without own cgroups, two hosts would share one."""
+    uses. Without cgroups of their own, two hosts would share one."""
     if (CGROUPS / "cgroup.controllers").exists():
         return [CGROUPS / run / host]
     return [CGROUPS / "systemd" / run / host, CGROUPS / "unified" / run / host]

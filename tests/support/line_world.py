@@ -1,4 +1,4 @@
-"""A site in memory, in which tests search single lines. The site has two clusters, the audit's
+"""A site in memory, for tests that look for single lines. The site has two clusters, the audit's
 ledger (the collector's store of messages), an output with Parquet files, and the log files of a
 host. It uses no sockets and no threads."""
 

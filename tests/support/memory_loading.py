@@ -88,8 +88,8 @@ class MemoryLoading:
         self.shown: list[Figures] = []
         """The progress figures that the runs have shown."""
         self.note: OwnNote | None = None
-        """Writes the file by which a run shows other runs in the same output that it is at work. If
-        None, no such file is written."""
+        """Writes the file that tells other runs of the same output that a run is at work. If None,
+        no such file is written."""
         self.beside: list[SourceTopic] = []
         """Further topics that each run loads. These topics have no records."""
         self.announce()

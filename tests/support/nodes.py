@@ -12,8 +12,8 @@ from skidway.coordination import Versioned
 
 
 class Nodes:
-    """Replaces a `Coordinator`, its kazoo client and the client's transaction. The nodes are in a
-    dictionary. Only the methods that the broker calls exist.
+    """Replaces a `Coordinator`, its kazoo client and the client's transaction. It has only the
+    methods that the broker calls, and keeps the nodes in a dictionary.
 
     `after` contains functions, each for one path. A test uses them to change a node between two
     requests of the broker. A function is called once, when the broker has asked whether the

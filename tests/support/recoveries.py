@@ -106,11 +106,11 @@ class Recoveries:
         return done.returncode, done.stdout
 
     def end(self, broker: str, topic: str) -> int:
-        """Returns the sum of the high watermarks of all partitions of a topic."""
+        """Returns the high watermark of a topic, summed over its partitions."""
         return sum(int(each["high_watermark"]) for each in self._partitions(broker, topic))
 
     def begin(self, broker: str, topic: str) -> int:
-        """Returns the sum of the log start offsets of all partitions of a topic."""
+        """Returns the log start offset of a topic, summed over its partitions."""
         return sum(int(each["log_start_offset"]) for each in self._partitions(broker, topic))
 
     def _partitions(self, broker: str, topic: str) -> list[dict[str, Any]]:

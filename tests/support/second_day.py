@@ -67,8 +67,8 @@ class SecondDay:
         ]
 
     def leaders(self) -> list[str]:
-        """The id of the leader of each partition of the topic to which the agent sends its
-        lines."""
+        """For each partition of the agent's topic, the id of the broker that leads the
+        partition."""
         return [each["leader"] for each in self.partitions()]
 
     def start_writing(self) -> None:

@@ -39,8 +39,7 @@ class Noted:
     """A seal that the agent has prepared and not yet sent. The agent sends it as soon as its deltas
     have counted all lines that its files had at the time `sealed_until`. sizes: the number of these
     lines, by topic. at: the number of the last message that the agent had made at the time
-    `sealed_until`. written: the place of the newest of these lines in the order in which the site's
-    lines were written."""
+    `sealed_until`. written: how many lines the whole site had written at this time."""
 
     sealed_until: int
     sizes: dict[str, int]

@@ -77,7 +77,7 @@ class Record:
 
     @property
     def length(self) -> int:
-        """The length in the record's origin; 0 if the record has no origin."""
+        """The length in the record's origin, or 0 if the record has no origin."""
         return 0 if self.line.agent == NO_AGENT else LENGTH
 
 

@@ -212,9 +212,9 @@ class Truth:
 
     def standing(self, source: Source, bucket: int) -> set[int]:
         """The numbers of all lines that have ever had a record in the topic. The caller checks
-        statement F of the module's docstring for those of them whose records have no origin. The
-        set is empty if the topic was created again, or if no tier counted a record without origin
-        in this bucket."""
+        statement F of the module's docstring for the lines whose records have no origin. The set is
+        empty if the topic was created again, or if no tier counted a record without origin in this
+        bucket."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
         is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)
@@ -235,8 +235,8 @@ def named(world: World, source: Source, evidence: Evidence) -> set[tuple[int, in
 
 
 def changed(world: World, source: Source) -> set[tuple[int, int]]:
-    """Each (agent, bucket) of the topic whose rows, compared line by line, really differ from the
-    lines that the loader's messages count."""
+    """Each (agent, bucket) of the topic in which the rows really have other lines than those that
+    the loader's messages count."""
     told = told_by(world, world.audit.told)
     lying, found = world.loader.lying(source), set()
     by_bucket: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)

@@ -340,9 +340,9 @@ class World:
                 return other, place._replace(source=self.copied(self.names[other]).source)
 
     def swapped(self, flat: list[tuple[int, tuple[Placed, Sums]]], loads: int) -> list[Rows]:
-        """Puts rows into a wrong bucket, agent or topic. The fault `misplaces` names one of these
-        three fields. Two rows with equal values in the other two fields exchange their values of
-        the named field. Returns all rows."""
+        """Puts rows into a wrong bucket, agent or topic, as the fault `misplaces` says. For
+        example, if it says `bucket`, two rows of one agent and topic exchange their buckets.
+        Returns all rows."""
         fields = {"bucket": ("bucket",), "agent": ("agent",), "topic": ("source",)}
         [name] = fields[self.faults.misplaces]
         others = {"bucket", "agent", "source"} - {name}

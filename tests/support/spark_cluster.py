@@ -103,7 +103,7 @@ class SparkCluster:
 
 
 def java_children(pid: int) -> list[int]:
-    """The process ids of the Java processes that a process has started: the executors of a worker,
+    """The ids of the Java processes that the process `pid` has started: the executors of a worker,
     or the Spark driver of a loader."""
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     children = [int(child) for each in tasks for child in each.read_text().split()]

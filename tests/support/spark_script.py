@@ -20,8 +20,8 @@ ENDS_WITHIN_S = 900
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment variables of a shell in which nothing is set for Spark or Skidway and no
-    virtual environment is activated, and the variables in `more`."""
+    """The environment variables of a shell without an active virtual environment and without
+    settings for Spark or Skidway. The variables in `more` are added."""
     kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
     return {"PATH": "/usr/bin:/bin", "TZ": "UTC", **java.environment(java.find()), **kept, **more}
 

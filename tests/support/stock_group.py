@@ -53,9 +53,8 @@ class Group:
         self._poll_until(self._settled, "settled")
 
     def read_all(self, offsets: range) -> dict[Driver, set[int]]:
-        """Polls until the members have read as many records as there are `offsets` in all
-        partitions. Asserts that they have read each of these offsets of every partition once and in
-        order.
+        """The members must read these offsets of every partition. Polls until they have read as
+        many records, and asserts that they have read each of them once and in order.
 
         Returns the partitions that each member read.
         """

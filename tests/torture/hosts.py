@@ -38,7 +38,7 @@ other logs. At each truncation the agent declares a loss. The torture does not r
 buckets with a declared loss to arrive, so with more truncations it would check fewer lines."""
 END = " ."
 COPY = "/copy-"
-"""A part of the path of each copy that a COPY fault makes of a log. The patterns of the agent's
+"""If a COPY fault copies a log, the copy's path contains this text. The patterns of the agent's
 sources match copies too, so the lines of a copied log arrive twice."""
 UNFIT, HALVED = 1 / 200, 1 / 20
 TICK_S = 0.05

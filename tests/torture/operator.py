@@ -39,8 +39,8 @@ RELOADS_MAX = 3
 """How many times the operator tries to reload an hour. If all these attempts fail, the operator
 removes all rows of the topic, so that the loader loads the whole topic again."""
 LAST_LINES = 3
-"""How many of the last lines of an ended program's output the operator reads. They contain the
-sentence that says why the program ended."""
+"""When a program has ended, the operator reads this many lines at the end of its output. They
+contain the sentence that says why the program ended."""
 
 
 class Operator:
@@ -96,8 +96,8 @@ class Operator:
         self._do(self._remade(topic))
 
     def reload(self, topic: str) -> None:
-        """Adds the task to remove the topic's rows and the loader's state of the topic, so that the
-        loader loads the topic again."""
+        """Adds a task that removes a topic's rows and what the loader has stored about the topic,
+        so that the loader loads the topic again."""
         self._do(self._reloaded(topic))
 
     def move(self) -> None:

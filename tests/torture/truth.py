@@ -190,9 +190,8 @@ class _Words:
     lost, the audit shows the loss in a later bucket: that of the time at which the loss was
     declared. So if the audit does not list a bucket, the bucket gets the verdict of the next listed
     bucket, if this verdict is "lost" or "unknown". A topic that was deleted and created again has
-    several ids, and the audit lists the buckets of each id separately. If one of the ids lacks a
-    bucket, the bucket gets for this id the verdict of the id's next bucket, whatever this verdict
-    is.
+    several ids, and the audit lists the buckets of each id separately. If an id's list lacks the
+    bucket, the id's next bucket counts in its place, whatever its verdict is.
 
     A line that does not match the source's pattern gets the time at which the agent read it. So
     this line may be counted in any later bucket of the topic of rejects.

@@ -9,8 +9,8 @@ _PROGRESS = "tests/unit/broker/mirror/test_progress.py"
 _SELECTION = "tests/unit/broker/mirror/test_selection.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # These mutants break the rule that a mirror, before it continues, compares its last batch with
-    # the source's batch at the same offset.
+    # Before a mirror continues, it must compare its last batch with the source's batch at the same
+    # offset. These mutants break this rule.
     Mutant(
         "the batch below is compared by its offsets alone",
         "broker/mirror/follower.py",

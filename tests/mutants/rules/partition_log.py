@@ -187,8 +187,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "            os.fstat(file.descriptor)\n",
         (f"{_LOG}::test_a_full_disk_takes_nothing_by_half",),
     ),
-    # These mutants concern the rules that say when segments are rolled, when segments are deleted,
-    # when producers are forgotten, and for which readers segments are kept.
+    # These mutants concern four rules: when segments are rolled, when they are deleted, for which
+    # readers they are kept, and when producers are forgotten.
     Mutant(
         "a segment expires by the event times of its records",
         "broker/log/expiration.py",

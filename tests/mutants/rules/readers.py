@@ -15,8 +15,8 @@ _SLICE_LOAD = "tests/unit/loader/slices/test_slice_load.py"
 _GAPS = "tests/unit/skidway/kafka/test_gaps.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # These mutants break the rule that topics on Apache Kafka must have configs by which no record
-    # expires by its event time.
+    # A topic on Apache Kafka must have configs with which no record expires by its event time.
+    # These mutants break this rule.
     Mutant(
         "a topic of Apache Kafka may have any retention.ms",
         "agent/cluster/connection.py",
@@ -31,8 +31,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "",
         (f"{_CONNECTION}::test_on_apache_kafka_nothing_may_expire_by_event_time",),
     ),
-    # These mutants break the rule that the agent replaces an event time that is more than an hour
-    # later than the time at which the agent has read the line.
+    # If a line's event time is more than an hour later than the time at which the agent read the
+    # line, the agent replaces the event time. These mutants break this rule.
     Mutant(
         "an event time is believed however far it is ahead",
         "agent/batches/press.py",
@@ -47,8 +47,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "(event_ms < read_ms + AHEAD_MS_MAX)",
         (f"{_PRESS}::test_times_that_cannot_be_believed_are_those_of_reading",),
     ),
-    # These mutants break the rule that the loader and the counters, before they read further, check
-    # that the last batch that they have read is unchanged.
+    # Before the loader or a counter reads further, it must check that the last batch it has read is
+    # unchanged. These mutants break this rule.
     Mutant(
         "a counter compares the offset of the batch below, and nothing else",
         "audit/counter/continuity.py",
@@ -81,8 +81,8 @@ MUTANTS: tuple[Mutant, ...] = (
             "tests/crash/loader/test_load.py::test_a_manifest_that_says_another_batch_is_a_divergence",
         ),
     ),
-    # These mutants break the rule that a counter, when it reports missing offsets, says whether the
-    # mirror has declared all of them as gaps.
+    # When a counter reports missing offsets, it must say whether the mirror has declared all of
+    # them as gaps. These mutants break this rule.
     Mutant(
         "a gap counts as named where the mirror named a part of it",
         "skidway/kafka/gaps.py",

@@ -89,7 +89,7 @@ def test_validate_refuses_what_would_leave_the_mark_out(
 ) -> None:
     """`validate` exits with status 78 and one sentence if the schema has no field
     `encoding_replaced`, which marks lines with invalid bytes. It does the same if the pattern has a
-    group with this name."""
+    group that is also called `encoding_replaced`."""
     schema = tmp_path / "s.avsc"
     fields = [{"name": "line", "type": "string"}]
     schema.write_text(json.dumps({"type": "record", "name": "r", "fields": fields}))

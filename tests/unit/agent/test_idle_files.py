@@ -96,7 +96,8 @@ def test_a_clock_that_was_set_back_makes_no_old_file_new() -> None:
 
 @promise("1 old files")
 def test_rotated_files_are_never_too_old() -> None:
-    """A log that was rotated while no agent ran is read, even if that was long ago."""
+    """If a log was rotated while no agent ran, its rotated files are read, even if the rotation was
+    long ago."""
     world = world_of("/log/a.log")
     world.files.append(PATH, b"one\n")
     started(world)

@@ -369,8 +369,8 @@ def test_no_content_ends_the_agent(data: bytes) -> None:
     "data", [b"[" * 50_000, b"a: " + b"[" * 50_000, b"- " * 30_000, b"0x" + b"f" * 9_999 + b": {}"]
 )
 def test_deep_and_long_contents_are_refused(data: bytes) -> None:
-    """Contents that are nested so deep that they would overflow the stack, and numbers that are too
-    long, are refused."""
+    """The agent refuses contents that are nested so deep that they would overflow the stack, and
+    numbers that are too long."""
     with pytest.raises(MetadataRefused):
         read(data)
 

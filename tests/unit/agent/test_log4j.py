@@ -102,8 +102,8 @@ def millis(event: Event) -> str:
 def test_what_a_pattern_writes_is_read_back(
     parts: list[str], between: str, events: list[Event]
 ) -> None:
-    """If a program writes events with a pattern, the agent reads the same times and fields from the
-    lines."""
+    """If a program writes events as lines of a pattern, the agent reads the events' times and
+    fields from these lines."""
     # In a Logback pattern, parentheses enclose a group, so parentheses in the text are escaped.
     pattern = between.join([*(part.replace("(%X", r"\(%X") for part in parts), "%m%n"])
     lines = [between.join([*(PARTS[part](e) for part in parts), e.message]) for e in events]

@@ -51,8 +51,8 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), max
 def test_what_logging_writes_is_read_back(
     pattern: str, thread: str, level: int, name: str, message: str, ms: int
 ) -> None:
-    """If Python's logging writes records with a format, the agent reads the same times and fields
-    from the lines."""
+    """If Python's logging writes records as lines of a format, the agent reads the records' times
+    and fields from these lines."""
     record = logging.LogRecord(name, level, "/a.py", 7, "%s", (message,), None)
     record.created, record.msecs, record.threadName = ms / 1000, ms % 1000, thread
     date_format = "%d.%m.%Y %H:%M:%S" if "msecs" in pattern else None

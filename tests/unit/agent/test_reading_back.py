@@ -244,8 +244,7 @@ def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
 
 def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: Any) -> None:
     """While one broker is down, the agent still finds out which records arrived in the partitions
-    of the other brokers. Only the files whose partition is on the broker that is down have to
-    wait."""
+    of the other brokers. A file has to wait only if its partition is on the broker that is down."""
     world = World(settings(raw()), partitions=8)
     for number in range(6):
         world.files.append(f"/log/{number}.log", b"line %d\n" % number)

@@ -96,16 +96,16 @@ def test_an_edited_line_is_text(encoding: str, codec: str, tmp_path: Path) -> No
 def test_text_that_the_encoding_does_not_have_is_refused(
     encoding: str, wrong: str, tmp_path: Path
 ) -> None:
-    """If the text of a line that is to be replayed has characters that its source's encoding does
-    not have, the error names the line, and nothing is replayed."""
+    """If a line has characters that its source's encoding cannot represent, nothing is replayed,
+    and the error names the line."""
     (found,) = exported(b"a\n", encoding)
     with pytest.raises(NotReplayed, match=rf"/log/a.log at byte 0 has .* that {encoding} does not"):
         rows([{**found, "line": wrong}], encoding, tmp_path)
 
 
 def test_bytes_without_their_order_are_refused(tmp_path: Path) -> None:
-    """If nothing says in which byte order the bytes of an exported line are, the line is not
-    replayed, because a guess might be wrong."""
+    """If nothing gives the byte order of an exported line, the line is not replayed, because a
+    guess might be wrong."""
     (found,) = exported("a\n".encode("utf-16-be"), "utf-16be")
     with pytest.raises(NotReplayed, match="does not say its byte order"):
         rows([{**found, "line_base64": "AGE="}], "utf-16", tmp_path)

@@ -134,8 +134,8 @@ def test_a_schema_that_does_not_fit_the_parser_is_refused(tmp_path: Path) -> Non
 
 
 def test_the_example_file_is_a_configuration(tmp_path: Path) -> None:
-    """The example of a configuration file has the key of every setting. It is a valid configuration
-    as soon as the required keys have values."""
+    """The example configuration file has the key of every setting. It is a valid configuration as
+    soon as the required keys have values."""
     keys = {each.key for each in settings.documented(AgentSettings)}
     text = settings.example(AgentSettings)
     assert keys_of(yaml.safe_load(uncommented(text, keys))) == keys

@@ -55,8 +55,8 @@ def test_a_log_that_was_rotated_before_a_pattern_changed_is_read_whole(
     pattern: str, is_restart: bool
 ) -> None:
     """With `start_at: end`, if a pattern of the earlier settings matches the path of a new file,
-    the file is read from its beginning, although the present settings have another pattern for
-    it."""
+    the file is read from its beginning. This is so even if the present settings find the file by
+    another pattern."""
     world = looked(end("logs", APP))
     if is_restart:
         world.kill()
@@ -144,8 +144,8 @@ def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
 
 @promise("1 start at the end")
 def test_another_exclusion_skips_nothing() -> None:
-    """If the setting `exclude` of a source with `start_at: end` changes, but not its pattern, no
-    file is skipped."""
+    """If a source with `start_at: end` keeps its pattern, and only its setting `exclude` changes,
+    no file is skipped."""
     world = looked(end("logs", "/log/*.log", exclude=["/log/b*"]))
     world.files.append("/log/b.log", b"b\n")
     change(world, end("logs", "/log/*.log"))
@@ -189,9 +189,9 @@ def test_a_wider_pattern_after_the_clock_was_set_back_loses_no_line() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_direct_first", [False, True])
 def test_a_pattern_that_goes_round_a_link_skips_no_new_file(is_direct_first: bool) -> None:
-    """If one pattern finds a log directly, and another pattern finds the same log through a link,
-    the settings may change from one pattern to the other. Even with `start_at: end`, no new file is
-    then skipped."""
+    """One pattern finds a log directly, and another pattern finds it through a link. If the
+    settings change from one of these patterns to the other, no new file is skipped, even with
+    `start_at: end`."""
     patterns = ["/data/*.log", "/srv/*.log"][:: 1 if is_direct_first else -1]
     world = World(settings(end("logs", patterns[0])))
     world.files.link("/srv/x.log", "/data/x.log")

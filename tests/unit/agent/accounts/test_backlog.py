@@ -1,7 +1,7 @@
 """Tests the backlog, which the agent reports to the audit in a note (a message on which no verdict
-depends). A backlog describes the bytes of files for which the agent must still account: those that
-no broker has acknowledged, and that the agent has not declared lost or uncertain. The life of a
-file is the time from its creation to its deletion."""
+depends). A backlog describes the bytes for which the agent must still account: no broker has
+acknowledged them, and the agent has not declared them lost or uncertain. The life of a file is the
+time from its creation to its deletion."""
 
 from __future__ import annotations
 
@@ -167,8 +167,8 @@ def _tracked(position: int) -> TrackedFile:
 
 
 def test_the_age_is_that_of_the_first_byte_that_is_not_safe() -> None:
-    """The bytes of a file that are neither acknowledged nor declared lost or uncertain are as old
-    as the first of them. To know this age, the agent remembers lengths of the file, each with the
+    """If bytes of a file are neither acknowledged nor declared lost or uncertain, their age is that
+    of the first of them. To know this age, the agent remembers lengths of the file, each with the
     time at which the file had this length. When all bytes up to a remembered length are
     acknowledged or declared, the agent forgets this length."""
     found = then(None, _tracked(0), 10, 1_000)

@@ -105,8 +105,8 @@ def _one(state: StateDatabase) -> Counts:
 
 
 def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Path) -> None:
-    """If sums and losses are in no delta when the agent crashes, the first delta after the crash
-    contains them, and contains each of them once."""
+    """If the agent crashes before it has put sums and losses into a delta, the first delta after
+    the crash contains each of them once."""
     for counted in (0, 2):
         state, changes = open_state(tmp_path), Changes()
         deltas = _opened(state, Mail([]))

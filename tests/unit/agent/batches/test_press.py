@@ -347,7 +347,7 @@ def test_a_schema_that_contains_itself_is_refused() -> None:
 
 def test_recipes_are_known_by_their_fingerprint() -> None:
     """A recipe is the set of rules by which a source's lines become records. Equal recipes have
-    equal fingerprints. A recipe that makes other records has another fingerprint."""
+    equal fingerprints. If two recipes make different records, their fingerprints differ."""
     assert recipe().fingerprint == recipe().fingerprint
     assert from_json(recipe().to_json()) == recipe()
     others = [recipe(partitions=2), recipe(limit=5), recipe(max_line_bytes=99), recipe(key="line")]

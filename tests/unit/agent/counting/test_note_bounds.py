@@ -35,8 +35,8 @@ def test_old_notes_are_dropped() -> None:
 
 
 def test_a_segment_ends_after_a_part_of_the_time() -> None:
-    """The notes of one segment (a group that is dropped as a whole) were written within a fixed
-    part (1 / PARTS) of the time for which notes are kept."""
+    """A segment is a group of notes that is dropped as a whole. If notes are kept for a time T, all
+    notes of a segment were written within T / PARTS."""
     segments = Segments([], KEEP_BYTES, KEEP_MS)
     part_ms = KEEP_MS // PARTS
     assert [segments.add(1, at) for at in (0, part_ms - 1, part_ms, part_ms + 1)] == [1, 1, 2, 2]

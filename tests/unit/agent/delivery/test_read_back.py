@@ -132,7 +132,7 @@ def test_every_record_lies_in_reach(partitioning: str) -> None:
 
 
 def test_what_is_found_counts_as_it_would_have_acknowledged() -> None:
-    """The records of an intent that the agent finds in the partitions count like acknowledged
+    """If the agent finds records of an intent in the partitions, they count like acknowledged
     records: with the same counts, bytes and checksums."""
     made = recipe(**regex("(?P<line>[^x].*)"))
     one = reading(b"a1\nx2\na3\nx4\n")

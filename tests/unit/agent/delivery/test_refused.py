@@ -260,8 +260,8 @@ def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
 
 
 def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While there are too many refused records of which the agent does not know whether they
-    arrived, the agent stops reading files."""
+    """The agent may not know yet whether refused records arrived. While there are too many such
+    records, the agent reads no files."""
     monkeypatch.setattr(refused, "RECORDS_MAX", 1)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)

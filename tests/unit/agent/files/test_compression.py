@@ -181,7 +181,7 @@ def test_promises_are_kept_from_the_compressed_file() -> None:
 def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> None:
     """If two known rotated files are compressed while the agent is down, each compressed file may
     get the inode that the other file had before its compression. The agent still continues each
-    rotated file in the right compressed file."""
+    rotated file in the file that was compressed from it."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"second" + LONG)

@@ -23,7 +23,7 @@ def tracked(path: Path, file: int = 1) -> TrackedFile:
 
 def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
     """The key of a file is its device and inode. The agent gets the same size and the same key of a
-    file, whether it finds the file by a pattern, by its path or by an open handle."""
+    file whether it asks by a pattern, by the file's path or by an open handle."""
     path = tmp_path / "a.log"
     path.write_bytes(b"hello")
     (tmp_path / "d").mkdir()

@@ -169,10 +169,9 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 @pytest.mark.parametrize("is_down", [False, True])
 @pytest.mark.parametrize("before", [2, 3, 4])
 def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: bool) -> None:
-    """Between two scans, a link points to a file for a while, and then to its present target. The
-    clock is set back in between, so the first of these files may seem older than the earlier scan,
-    or younger than the present target. A running agent still reads this file. An agent that was
-    down may not find it, and then declares a loss."""
+    """Between two scans, a link is set to several files, one after the other. The clock is set back
+    in between, so the times of these files may contradict their order. A running agent still reads
+    all of them. An agent that was down may miss some of them, and then declares a loss."""
     made = World(settings(raw("logs", "/log/latest.log")))
     lines = []
     for number in range(1, 5):
@@ -238,9 +237,9 @@ def test_links_to_names_without_an_order_are_declared() -> None:
 
 
 def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
-    """Between two scans, a link was set from one file to another. A file with a similar name is not
-    read if it is older than the first of these two files or newer than the second, because it is
-    assumed that the link never pointed to it."""
+    """Between two scans, a link was set from file A to file B. The agent does not read a file with
+    a similar name that is older than A or newer than B, because it assumes that the link never
+    pointed to this file."""
     made = World(settings(raw("logs", "/log/latest.log")))
     made.files.append("/log/0/app.log", b"history\n")
     made.clock.advance(60)

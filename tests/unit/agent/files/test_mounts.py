@@ -31,7 +31,8 @@ def losses(world: World) -> list[Loss]:
 
 
 def sealed(world: World) -> int:
-    """Returns the time (ms) up to which, as the topic's newest seal says, all lines are counted."""
+    """Returns the time (ms) in the topic's newest seal. The seal says that all earlier lines are
+    counted."""
     return max(
         each.sealed_until
         for seal in world.of(Seal)

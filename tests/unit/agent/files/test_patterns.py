@@ -45,8 +45,8 @@ def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
-    """A directory whose names cannot be listed is reported, because it may contain files that the
-    pattern matches."""
+    """If the agent cannot list the names in a directory, it reports the directory, because the
+    directory may contain files that the pattern matches."""
     (tmp_path / "loop").symlink_to("loop")
     unreadable: list[tuple[str, str]] = []
     assert list(Pattern(f"{tmp_path}/loop/*.log").walk(unreadable)) == []

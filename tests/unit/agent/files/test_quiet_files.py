@@ -93,8 +93,8 @@ def test_another_file_with_the_same_inode_size_and_time_is_not_at_rest(
 
 def test_a_quiet_file_has_one_description(tmp_path: Path) -> None:
     """As long as a file does not change, each scan returns the same object that describes the file.
-    So the description needs memory only once. A file that changes, or that replaces another file,
-    gets a new object."""
+    So an unchanged file has only one description in memory. A file that changes, or that replaces
+    another file, gets a new object."""
     host, path = OperatingSystem(), tmp_path / "a.log"
     path.write_bytes(b"one\n")
     patterns = [Pattern(f"{tmp_path}/*.log")]

@@ -320,9 +320,9 @@ def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restart
 
 
 def test_deleted_while_the_agent_was_down(world: World) -> None:
-    """If the last file that the agent knows and newer files are deleted while the agent is down,
-    the agent declares two losses: one for bytes that may have been added to the known file, and one
-    for the files that it never saw."""
+    """While the agent is down, newer files are written, and some of them are deleted, together with
+    the last file that the agent knows. The agent declares two losses: one for bytes that may have
+    been added to the known file, and one for the files that it never saw."""
     world.kill()
     generations(world, 5, keep=2)
     world.start()

@@ -305,9 +305,9 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """If a file is truncated, the agent continues at the highest position that it has reached and
-    up to which the bytes are still the same. If the file is truncated again, only positions count
-    that the agent has reached since the first truncation. So it sends no line twice."""
+    """If a file is truncated, the agent continues at the last position up to which it has read the
+    file and the bytes are unchanged. If the file is truncated again, only positions count that the
+    agent has reached since the first truncation. So it sends no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)

@@ -10,9 +10,9 @@ RENAMED: Seen = frozenset({("app.log.2", 7)})
 
 
 def test_neighbours_that_come_and_go_keep_nothing_waiting() -> None:
-    """Other files may be created and deleted in a log's directory all the time. The agent does not
-    list the directory again because of them if the names of the log and its rotated files stay the
-    same."""
+    """Other files may be created and deleted in a log's directory all the time. If the names of the
+    log and its rotated files stay the same, such changes do not make the agent list the directory
+    again."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.1, 90 + STILL_MS) is None
 

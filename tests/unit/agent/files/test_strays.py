@@ -191,8 +191,8 @@ def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
 
 @pytest.mark.parametrize("is_grown", [False, True])
 def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
-    """The kernel reports the new file app.log to the agent, and then somebody runs `cp app.log
-    app.log.bak`. Only afterwards does a full scan find both files. Still, no line is read twice."""
+    """The kernel reports the new file app.log to the agent. Then somebody runs `cp app.log
+    app.log.bak`. The next full scan finds both files, but no line is read twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
     made.settle()

@@ -590,9 +590,9 @@ def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
 
 @promise("6 topic without a source")
 def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
-    """A seal says that all earlier lines are counted. The agent continues to send seals for a topic
-    for which it no longer has a source. Otherwise the audit would wait for this agent, although
-    only other hosts still send to the topic."""
+    """A seal says that all earlier lines are counted. If the agent no longer has a source for a
+    topic, it continues to send seals for this topic. Otherwise the audit would wait for this agent,
+    although only other hosts still send to the topic."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)

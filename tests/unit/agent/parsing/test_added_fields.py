@@ -67,7 +67,7 @@ def test_a_pattern_that_gives_no_fields_is_refused(pattern: str) -> None:
 
 
 def test_a_schema_without_the_fields_is_refused() -> None:
-    """A schema is refused if it has no string field with the name of a group of the path
-    pattern."""
+    """If the path pattern has a group, and the schema has no string field of the group's name, the
+    schema is refused."""
     with pytest.raises(ConfigurationRefused, match="'app'"):
         AddedFields((r"(?P<app>\w+)",), (), SCHEMA)

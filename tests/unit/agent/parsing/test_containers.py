@@ -79,8 +79,8 @@ def test_parts_of_another_stream_are_not_joined() -> None:
 
 
 def test_a_trace_in_a_container_is_one_record() -> None:
-    """With `multiline`, the pattern is searched in the text that the container wrote. All lines of
-    a record are of the same stream."""
+    """The pattern of `multiline` is applied to the text that the container wrote. All lines of a
+    record are of the same stream."""
     data = (
         cri(b"A", b"P") + cri(b"1") + cri(b" at b") + cri(b" at c", b"P") + cri(b"d")
         + cri(b"err", stream=b"stderr") + cri(b" at e", stream=b"stderr") + cri(b"B")

@@ -97,9 +97,9 @@ def test_what_others_write_is_read_back(rows: list[tuple[str, str, str]], quotin
 
 
 def test_lines_that_do_not_fit_say_why() -> None:
-    """If the number of a line's values is not the number of the columns, the line is rejected, and
-    the detail of the rejection (a short text) gives both numbers. If a quoted value does not end,
-    only its own line is rejected."""
+    """If a line has more or fewer values than there are columns, the line is rejected, and the
+    detail of the rejection (a short text) gives both numbers. If a quoted value does not end, only
+    its own line is rejected."""
     rows, details = parse(["1,2", '"1,2,3', "1,2,3", '"1"x,2,3', "1,2,3,4", b"\xff,2,3"])
     assert list(rows) == [2]
     assert details == {

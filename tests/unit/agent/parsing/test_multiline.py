@@ -53,7 +53,7 @@ def test_a_record_ends_after_each_line_that_matches() -> None:
 
 
 def test_lines_that_are_not_utf8_are_joined() -> None:
-    """The pattern of `multiline` is also searched in lines that are not UTF-8, so these lines are
+    """The pattern of `multiline` is also applied to lines that are not UTF-8, so these lines are
     joined like others."""
     assert records(start(), b"A\xff\n\xfe\nB\n") == [b"A\xff\n\xfe", b"B"]
 

@@ -39,8 +39,8 @@ def expected(text: str) -> list[str]:
 @promise("2 framing")
 @given(ENCODINGS, TEXTS)
 def test_the_lines_are_those_of_the_decoded_text(encoding: str, text: str) -> None:
-    """The lines of UTF-16 bytes are the lines of the text that Python's codec makes of these
-    bytes."""
+    """The agent finds the same lines in UTF-16 bytes as in the text to which Python's codec decodes
+    these bytes."""
     data = text.encode(encoding)
     if data:
         found = [each.decode(encoding) for each in values(LineFramer(encoding), data)]
@@ -117,7 +117,7 @@ def test_half_a_code_unit_belongs_to_the_last_record(encoding: str) -> None:
 
 
 def test_a_pattern_sees_the_text_and_no_byte_order_mark() -> None:
-    """A pattern of multiline is searched in the decoded line, without a byte order mark."""
+    """The pattern of `multiline` is applied to the decoded line, without a byte order mark."""
     framer = JoiningFramer(Rule(START, "^A", 9), 400, encoding="utf-16le")
     data = "A\nb\n\ufeffA\nc\n".encode("utf-16le")
     assert [each.decode("utf-16le") for each in values(framer, data)] == ["A\nb", "\ufeffA\nc"]

@@ -1,5 +1,5 @@
 """Before a reload, the agent compares the new settings with the old ones. It finds out which
-settings differ, and which of the changes need a restart."""
+settings have changed, and which of these changes need a restart."""
 
 from __future__ import annotations
 

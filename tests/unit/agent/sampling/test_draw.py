@@ -32,9 +32,9 @@ def kept(offered: list[Intent], limit: int, period: int = DAY) -> list[Intent]:
 
 
 def test_a_draw_depends_on_nothing_but_what_was_delivered() -> None:
-    """The same agent chooses the same ranges for its samples again if the period and the delivered
-    ranges are the same. The result depends neither on the order in which the ranges were delivered
-    nor on a restart in between."""
+    """For one period and one set of delivered ranges, an agent always chooses the same ranges for
+    its samples. Neither the order in which the ranges were delivered nor a restart in between
+    changes the result."""
     offered = intents(200)
     shuffled = Random(1).sample(offered, len(offered))
     assert kept(offered, 20) == kept(shuffled, 20)

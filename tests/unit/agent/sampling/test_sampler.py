@@ -232,9 +232,9 @@ def test_an_unreadable_file_is_tried_again_and_then_told_as_gone() -> None:
 
 
 def test_a_reload_that_draws_nothing_drops_what_is_drawn() -> None:
-    """If a reload sets `sample.ranges: 0`, the agent sends no more samples, and deletes the ranges
-    that it has chosen from its state. The setting must take effect at once, because a version of
-    the audit that does not support samples would call every bucket unknown."""
+    """If a reload sets `sample.ranges: 0`, the agent sends no more samples, and deletes the chosen
+    ranges from its state. The setting must take effect at once, because a version of the audit that
+    does not support samples would call every bucket unknown."""
     here = world()
     here.start()
     write(here, b"INFO one\n")

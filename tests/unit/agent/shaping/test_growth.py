@@ -31,8 +31,9 @@ def shaped(texts: list[str | None], rules: str) -> Shaped:
 
 
 def test_one_rule_is_never_too_much() -> None:
-    """A record is rejected if masks make a text more than eight times as long. A single rule `mask`
-    makes it at most eight times as long, so no record is rejected because of a single rule."""
+    """A record is rejected if masks make a text more than eight times as long as it was. A single
+    rule `mask` makes it at most eight times as long, so no record is rejected because of a single
+    rule."""
     found = shaped(["a" * 1_000, "", None], 'mask msg matching "[a-z]"')
     assert found.by.tolist() == [KEPT] * 3
     assert found.batch.to_pylist()[0]["msg"] == "[masked]" * 1_000

@@ -159,8 +159,8 @@ def test_a_history_of_an_older_version_is_kept(site: Site) -> None:
 
 
 def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
-    """The times at which tiers had the records of a bucket are deleted when they are older than
-    `history.days`."""
+    """The history stores at what time each tier had the records of a bucket. If this time is older
+    than `history.days`, it is deleted."""
     site.bucket = site.clock.time_ms() // SIZE * SIZE
     site.count(AGENT, 5)
     site.step()

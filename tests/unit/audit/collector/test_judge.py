@@ -1,5 +1,5 @@
-"""Tests the judge of the collector. It judges only buckets whose evidence has changed, in steps of
-bounded length. The verdicts are the same as if it judged everything at once."""
+"""Tests the judge of the collector. The judge works in steps of bounded length, and judges only
+buckets whose evidence has changed. Its verdicts are the same as if it judged everything at once."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     site.seal()
     for _ in range(3):
         site.judge.step()
-    assert told == [100, 0]  # step 2 reports all buckets and step 3 none; step 1 reports nothing
+    assert told == [100, 0]  # step 1 reports nothing, step 2 all buckets, step 3 none
     site.count(LOGS, 50, agent=4)
     site.count(LOGS, 100)
     site.seal()
@@ -377,10 +377,10 @@ def test_buckets_of_two_sizes_are_complete_up_to_the_first_that_is_not() -> None
 def test_an_old_bucket_is_judged_although_all_change_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The judge reaches every bucket, even if, before each step, something happens for which it
-    must judge all buckets again. In this test, an agent declares a loss before each step, and a
-    step has time for only one bucket. The oldest bucket has lost lines. The judge notices them at
-    the latest when it has judged each bucket once."""
+    """The judge reaches every bucket, even if an event before each step makes it judge all buckets
+    again. In this test, an agent declares a loss before each step, and a step has time for only one
+    bucket. The oldest bucket has lost lines. The judge notices them at the latest when it has
+    judged each bucket once."""
     site, count = Site(), 10
     for index in range(count):
         site.count(LOGS, index)

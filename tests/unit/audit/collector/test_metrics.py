@@ -206,8 +206,9 @@ def test_losses_are_counted_by_reason_without_numbers_and_paths() -> None:
 
 
 def test_rare_reasons_of_losses_are_counted_together() -> None:
-    """Only a bounded number of reasons of losses have metrics of their own. Losses with other
-    reasons are counted together in one more metric."""
+    """The metric of lost ranges has their reason as a label. Only the REASONS_MAX most frequent
+    reasons are values of this label. Ranges with other reasons are counted together under one more
+    value."""
     words = [f"reason {letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
     losses = tuple(loss(each, 10 * at, 10 * at + 10) for at, each in enumerate([words[0], *words]))
     tell([count(LOGS, 3)], [count(LOGS, 3)], [count(LOGS, 3)], losses)

@@ -223,9 +223,9 @@ def loaded(world: World, monkeypatch: pytest.MonkeyPatch) -> Loaded:
 
 
 def test_a_record_that_the_loader_rejected_is_shown(loaded: Loaded) -> None:
-    """The loader reports each load in a note. As an example of the records that the loader
-    rejected, the collector reads the record that the note of the newest load with rejects names. It
-    reads the next one only when a newer load has rejects."""
+    """The loader reports each load in a note. If the load has rejects, the note names one of them.
+    As an example, the collector reads the record that the newest of these notes names. It reads the
+    next one only when a newer load has rejects."""
     loaded.append(b"one", b"t\x1bwo", b"three")
     assert loaded.shown() == {}
     loaded.load(AT, 0, 1)

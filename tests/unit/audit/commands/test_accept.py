@@ -251,8 +251,8 @@ def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Led
 
 
 def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledger) -> None:
-    """The report of one topic includes the lines that agents rejected for this topic, whether or
-    not the topic's name is given to `report` with the cluster's name."""
+    """The report of one topic includes the lines that agents rejected for this topic. The topic may
+    be given as TOPIC or as CLUSTER.TOPIC."""
     reject(store, 1, 2)
     for name in ("logs", "dc1.logs"):
         printed = ask(f"report --topic {name}")[1]

@@ -65,8 +65,9 @@ def spans(result: Result) -> list[tuple[Fate, int, int, int]]:
 
 @pytest.mark.parametrize("places", [True, False])
 def test_lines_that_were_shipped_once_are_good(log: Log, places: bool) -> None:
-    """If every line of a log's files has one record in the topic, `skidway audit compare` finds no
-    difference, whether or not the records say at which byte of the file their lines begin."""
+    """If every line of a log's files has one record in the topic, `skidway audit compare` finds
+    nothing wrong. It does not matter whether the records say at which byte of the file their lines
+    begin."""
     log.write(TEXTS)
     log.ship(TEXTS, places=places)
     result = log.compare()
@@ -76,10 +77,10 @@ def test_lines_that_were_shipped_once_are_good(log: Log, places: bool) -> None:
 
 @pytest.mark.parametrize("places", [True, False])
 def test_missing_doubled_and_pending_lines_are_told_apart(log: Log, places: bool) -> None:
-    """`skidway audit compare` searches a record for each line of a log. A line without a record
-    counts as missing if a later line has a record, and otherwise as not shipped yet. A line with
-    two records counts as doubled, and the result names the partition and offset of the second
-    record."""
+    """`skidway audit compare` searches the topic for the record of each line of a log. A line
+    without a record counts as missing if a later line has a record, and otherwise as not shipped
+    yet. A line with two records counts as doubled, and the result names the partition and offset of
+    the second record."""
     log.write(TEXTS)
     log.ship(TEXTS[:3], places=places)
     log.ship(TEXTS[2:3], begin=16, places=places)

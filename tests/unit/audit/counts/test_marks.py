@@ -53,8 +53,9 @@ def _kinds(walked: Walked) -> str:
 @promise("5 marks")
 @given(records, known_marks)
 def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) -> None:
-    """Processing columns of records finds the same new records, repeats, straddles (records of
-    which only the first bytes are a repeat) and marks as processing one record after another."""
+    """The same new records, repeats, straddles and marks are found whether records are processed in
+    columns or one after another. (A straddle is a record of which only the first bytes are a
+    repeat.)"""
     before = dict(known)
     walked = _walk(chosen, known)
     kinds, after = _sequential(chosen, known)
@@ -96,9 +97,9 @@ def test_slices_that_do_not_overlap_are_not_walked_again() -> None:
 
 
 def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
-    """Slices (parts) of a partition are processed in parallel. If a slice has a record that begins
-    before the end of the same file's records in earlier slices, the slice is processed again. It
-    then gets the marks that all earlier slices have left for the slice's files."""
+    """Slices (parts) of a partition are processed in parallel. A file's records in earlier slices
+    may end after the beginning of its first record in a later slice. The later slice is then
+    processed again, with the marks that the earlier slices have left for its files."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 10}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {1: {(1, 7): 20}}
 

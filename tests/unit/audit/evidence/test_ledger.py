@@ -188,8 +188,8 @@ def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
 def test_a_window_shows_what_the_whole_shows_of_it(
     chosen: list[Message], start: int, source: Source
 ) -> None:
-    """The evidence that the ledger returns for one bucket of one topic gives this bucket the same
-    verdict as all evidence together."""
+    """If a bucket is judged by only the evidence that the ledger returns for this bucket, the
+    verdict is the same as with all evidence."""
     ledger = ledger_of(_encoded(chosen))
     whole = verdicts(ledger.evidence(), POLICY, 300)
     part = verdicts(ledger.evidence((start, start + 100), [source.topic]), POLICY, 300)
@@ -414,8 +414,9 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
 
 @promise("clocks host")
 def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said() -> None:
-    """A host has the name in the agent's message with the highest number, in whatever order the
-    messages come, and even if the time in an older message is years ahead."""
+    """If an agent's messages name several hosts, the name in the message with the highest number
+    counts. This is so in whatever order the messages come, and even if the time in an older message
+    is years ahead."""
     before, now = (Sender(Tier.AGENT, "dc1", "7", name, 1) for name in ("before", "now"))
     ahead_ms = 1 << 50
     said: list[Message] = [

@@ -62,7 +62,7 @@ def test_the_first_missing_number_is_found(first: int, count: int, holes: set[in
 
 
 def test_a_digest_depends_on_every_byte() -> None:
-    """The digests of messages that differ in one byte are different. Each digest has 4 bytes."""
+    """If two messages differ in one byte, their digests differ, too. Each digest has 4 bytes."""
     value = bytes(range(256))
     changed = [value[:at] + b"?" + value[at + 1 :] for at in range(256) if at != ord("?")]
     found = {digest_of(each) for each in [value, value + b"\0", b"", *changed]}

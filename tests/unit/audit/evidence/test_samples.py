@@ -57,10 +57,10 @@ def test_a_sample_without_its_sums_is_refused() -> None:
 
 
 def test_samples_are_taken_once_and_by_their_day() -> None:
-    """Of the samples of the requested day, each one counts once, even if its message arrives again,
-    or is also in a mirror. Samples of other days are ignored. The result also says how many
-    messages were damaged, and how many of the byte ranges that agents have chosen are missing,
-    because their messages have not come."""
+    """Each sample of the requested day counts once, even if its message arrives again, or is also
+    in a mirror. Samples of other days are ignored. The result also says how many messages were
+    damaged, and how many of the byte ranges that agents have chosen are missing, because their
+    messages have not come."""
     told = Told()
     damaged = encode(SAMPLE)[:20]
     later = replace(SAMPLE, period=2 * DAY)
@@ -101,8 +101,8 @@ def test_a_sample_makes_nobody_heard() -> None:
 
 @promise("6 content")
 def test_the_collector_judges_a_bucket_again_when_it_hears_of_a_difference() -> None:
-    """A complete bucket becomes incomplete when a comparison of samples with rows finds that
-    content differs in it, and complete again when the next comparison finds no difference."""
+    """When a comparison of samples with rows finds a difference in a complete bucket, the bucket
+    becomes incomplete. When the next comparison finds no difference, it is complete again."""
     ledger = Ledger()
     ledger.take([encode(x) for x in good()])
     judge = Judge(ledger, lambda: POLICY, ManualClock())

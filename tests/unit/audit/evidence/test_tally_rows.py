@@ -49,8 +49,8 @@ def test_sums_are_those_of_64_bits_wherever_they_are_added(
 ) -> None:
     """The checksum of a bucket is the sum modulo 2^64 of the checksums in all deltas (messages with
     counts). Each delta names the previous delta that counted the bucket, so the ledger sees that no
-    delta is missing. Both hold in whatever order the messages come, and in however many
-    transactions."""
+    delta is missing. This is so in whatever order the messages come, and in however many
+    transactions they are stored."""
     said = [
         encode(Delta(AGENT, number, 5, counts=(Count(LOGS, 7, 0, 9, 1, 2, x, 0, 0, number - 1),)))
         for number, x in enumerate(sums, start=1)
@@ -201,9 +201,9 @@ def _additions(ledger: Ledger) -> int:
 
 
 def test_what_stays_in_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger keeps the tallies (sums of counts) of a bounded number of buckets in memory. The
-    arrays of these tallies are not views of larger arrays (for example, of one with all counts of a
-    message), because a view would keep the larger array in memory, too."""
+    """The ledger keeps the tallies (sums of counts) of a bounded number of buckets in memory. Each
+    of these tallies has an array of its own. If it were a view of a larger array, for example of
+    all counts of a message, the larger array would stay in memory, too."""
     monkeypatch.setattr(tally_rows, "KEPT_BUCKETS_MAX", 3)
     ledger = Ledger()
     for number in range(1, 9):

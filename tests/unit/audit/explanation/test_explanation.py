@@ -270,8 +270,8 @@ def test_each_cause_has_a_host_and_a_command(case: Case) -> None:
 
 
 def parsed(line: str) -> argparse.Namespace | None:
-    """Returns the arguments of a printed command, parsed as `skidway` parses them; None if the line
-    runs another program."""
+    """Returns the arguments of a printed command, parsed as `skidway` parses them, or None if the
+    command runs another program."""
     words = shlex.split(line)
     if words[0] != "skidway" or words[1].startswith("-"):
         return None

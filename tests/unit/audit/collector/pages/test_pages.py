@@ -81,8 +81,8 @@ def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
 @in_state("silent")
 def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
     """A host that has been silent for longer than `silence.ms` is in the first page's table of
-    silent hosts. The page shows the lines that the host wrote since its last seal (the message
-    which says that all earlier lines are counted) as at risk."""
+    silent hosts. A seal says that all earlier lines are counted. The page shows as at risk what the
+    host wrote since its last seal."""
     found = _json(site, "/index.json")
     [row] = found["silent_hosts"]
     assert (row["host"], row["state"]) == ("app3", NOW - 14 * MINUTE - 2_000)
@@ -348,8 +348,8 @@ def test_a_lost_bucket_names_file_bytes_and_command(site: TestClient) -> None:
 @in_state("incomplete")
 def test_hosts_with_one_trouble_are_one_cause(site: TestClient) -> None:
     """If one place (cluster or output) lacks records of all hosts, the bucket's page shows one
-    cause for all hosts. If there are several causes, the one in the first tier that lacks records
-    comes first."""
+    cause for all hosts. If there are several causes, the page begins with the cause in the first
+    tier that lacks records."""
     body = site.get(f"/buckets?topic=dc1.orders&bucket={NOW // MINUTE * MINUTE - 7 * MINUTE}").text
     assert body.count('<article class="why') == 2
     assert body.index("mirror behind") < body.index("load not run")

@@ -282,9 +282,9 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
     """Both agents of a host have read a file. Later one of them gives a new file id to a file with
-    the same inode and the same first bytes. The lines that this agent counts up to its next seal
-    are in doubt (may be doubled); later lines are not, because the file may be another one. For
-    example, each rotation may write the same header into a new file, and reuse the inode."""
+    the same inode and the same first bytes. It may be the same file or another one: for example,
+    each rotation may write the same header into a new file, and reuse the inode. So the lines that
+    this agent counts up to its next seal are in doubt (may be doubled), and later lines are not."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
@@ -352,8 +352,8 @@ def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
 
 @promise("1 two agents")
 def test_machines_made_from_one_image_do_not_share_its_files() -> None:
-    """Files on two machines that were made from one disk image are different files, although they
-    have the same inode, birth time and bytes."""
+    """If two machines were made from one disk image, their files may have the same inodes, birth
+    times and bytes. They still count as different files."""
     said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, host="web2")]
     assert part(said, SECOND, NEW).status is Status.COMPLETE
 

@@ -36,8 +36,9 @@ def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_ta
     late: int, expected: Status
 ) -> None:
     """If an agent's clock is ahead of the audit's clock, the times in its seals are in the future.
-    An epoch's last seal then proves only that all lines up to the time at which the audit received
-    the seal were counted. Later lines may have been read again in the next epoch."""
+    By its own clock, the audit received such a seal at an earlier time. An epoch's last seal then
+    proves only that all lines up to this earlier time were counted. Later lines may have been read
+    again in the next epoch."""
     messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
     assert verdict_taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
 

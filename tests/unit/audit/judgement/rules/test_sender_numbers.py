@@ -1,7 +1,7 @@
 """Tests how the audit notices that messages are missing: by the numbers of a sender's messages, and
-by chains of counts, in which each count names the previous message that counted the same bucket.
-The tests also show when a later message "makes up" for a missing one, so that a bucket can be
-complete although the message is missing."""
+by chains of counts. (Each count names the previous message that counted the same bucket.) The tests
+also show when a later message "makes up" for a missing one, so that a bucket can be complete
+although the message is missing."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ from support.promises import promise
 @pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
 def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
     """If a message of an agent is missing, a later epoch of the agent makes up for it: buckets can
-    be complete without the message. This is true only of buckets that begin at least `ahead_ms` (by
-    which event times may be in the future) after the time in the later epoch's first seal. No line
-    that was read before this seal can belong to such a bucket. A missing message of a counter is
-    never made up for in this way, even if the counter has the agent's name."""
+    be complete without the message. The first seal of the later epoch contains a time. Event times
+    may be ahead of the clock by at most `ahead_ms`. So the later epoch makes up for the message
+    only in buckets that begin at least `ahead_ms` after this time: no line that was read before the
+    seal can belong to them. A missing message of a counter is never made up for in this way, even
+    if the counter has the agent's name."""
     new = replace(AGENT, epoch=2)
     first = START - POLICY.ahead_ms
     counters = [delta(sender, 1, count()) for sender in COUNTERS]

@@ -67,8 +67,8 @@ def test_without_origin_a_bucket_waits_for_its_counter() -> None:
 
 
 def test_records_without_origin_are_compared_too() -> None:
-    """The first tier that has a counter and all later tiers must have counted the same records
-    without origin."""
+    """Each later tier must have counted the same records without origin as the first tier that has
+    a counter."""
     messages = from_the_broker_on()
     messages[2] = delta(HDFS, 1, count(4, agent=0))
     found = verdict(messages)
