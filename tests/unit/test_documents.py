@@ -206,7 +206,7 @@ def test_a_package_names_its_modules(package: Path) -> None:
     known = SELF_EXPLAINING.get(str(package.relative_to(ROOT)), set())
     assert not modules - known - set(re.findall(r"\b[a-z][a-z0-9_]*", page))
     for listed in lists_in(page):
-        if 2 * len(listed & modules) > len(listed):  # then it is a list of modules
+        if 2 * len(listed & modules) > len(listed):  # a list that names mostly modules
             assert not listed - modules
 
 
@@ -283,8 +283,8 @@ def test_every_run_time_dependency_has_its_reason() -> None:
 
 
 def test_every_run_time_dependency_is_used() -> None:
-    """Each package that pyproject.toml requires at run time is imported by one of Skidway's
-    packages, or one of them checks whether it is installed."""
+    """Skidway imports each package that pyproject.toml requires at run time, or checks whether it
+    is installed."""
     packages = [each for each in TOP if each != "bench"]
     sources = "\n".join(f.read_text() for top in packages for f in (ROOT / top).rglob("*.py"))
     extras = [each for each in PROJECT["optional-dependencies"] if each not in NO_PROGRAM]

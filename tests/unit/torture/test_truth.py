@@ -155,10 +155,9 @@ def test_a_line_of_another_datacenter_is_another() -> None:
 
 
 def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
-    """If lines are missing because a Parquet file was deleted, they count as declared only in two
-    kinds of buckets: those in which a recount found a difference, and all buckets of an hour of
-    which the recount calls a file damaged or missing. In a bucket that is called complete, a
-    doubled line never counts as declared."""
+    """If lines are missing because a Parquet file was deleted, they count as declared only if a
+    recount found a difference in their bucket, or called a file of their hour damaged or missing.
+    In a bucket that is called complete, a doubled line never counts as declared."""
     hour = 1_769_853_600_000
     document = {
         "topics": [

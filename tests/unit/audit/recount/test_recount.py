@@ -290,8 +290,8 @@ def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_changed_byte_of_any_column_is_found(output: Output) -> None:
-    """The recount finds a changed byte in any column, even in one that does not belong to the
-    origin of the rows."""
+    """The recount finds a changed byte in any column, even in a column that is not part of the
+    rows' origin."""
     path = output.load(0, 10)
     data = (output.root / path).read_bytes()
     output.put(path, data.replace(b"line 50", b"line 5O"))
@@ -736,8 +736,8 @@ def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
 
 
 def test_a_removed_file_that_cannot_be_opened_is_named(output: Output) -> None:
-    """The recount reports a file that a manifest removes and that is still there, even if it cannot
-    open the file. About the file's rows it then reports only what the file's name says."""
+    """If a file that a manifest removes is still there, the recount reports the file, even if it
+    cannot open it. About the file's rows it then reports only what the file's name says."""
     path = output.load(0, 10)
     output.rewrite(path, deleted=False)
 

@@ -60,7 +60,7 @@ def store() -> MemoryStore:
 
 @promise("5 reload")
 def test_rejects_are_counted_in_their_files(store: MemoryStore) -> None:
-    """The rejected records of each bucket are counted from the rows of the files of rejects."""
+    """To count the rejected records in each bucket, the loader reads the files of rejects."""
     files = [file(store, 1, 0, 3, 3, 4), file(store, 2, 10, 4)]
     found, unknown = rejects_before(store, files, {}, BUCKET_MS)
     assert (by_minute(found), unknown) == ({3: 2, 4: 2}, [])

@@ -134,9 +134,9 @@ def test_a_living_run_writes_a_deleted_note_again() -> None:
 
 
 def test_notes_are_no_topic(tmp_path: Path) -> None:
-    """The folder with the notes of runs (files with their progress) is next to the folders of
-    topics, but is never treated as a topic: neither a pattern nor a name of topics selects it, and
-    a recount ignores its files."""
+    """Run notes are files with the progress of runs. Their folder is next to the folders of topics,
+    but is never treated as a topic: neither a pattern nor a name of topics selects it, and a
+    recount ignores its files."""
     store = LocalStore(str(tmp_path))
     with OwnNote(store, ManualClock()) as own:
         own.say({"topic": "logs"})
