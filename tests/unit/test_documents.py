@@ -177,8 +177,8 @@ def test_files_that_documents_name_exist() -> None:
 
 def test_files_of_the_reading_order_exist() -> None:
     """Every file and folder in the reading order of docs/architecture.md exists. If the page names
-    a file without a folder, the file is in the folder that the page names just before, or next to
-    the file that the page names just before."""
+    a file without a folder, it has named just before either this file's folder or another file in
+    this folder."""
     order = (ROOT / "docs/architecture.md").read_text().partition("## Reading order\n")[2]
     items = re.findall(r"^\d+\. (.*)$", order, re.MULTILINE)
     assert len(items) > 9

@@ -200,8 +200,8 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
-    """If all lines of a bucket have arrived although the audit does not call the bucket complete,
-    the result lists the bucket with the first reason of its verdict. The bucket is in the list
+    """If all lines of a bucket have arrived, but the audit does not call the bucket complete, the
+    result lists the bucket with the first reason of its verdict. The bucket is in the list
     `unhealed` if the verdict on its records or on its rejects is "open" or "incomplete". It is in
     the list `false_alarms` if the verdict is "lost" or "unknown". But the bucket is in a third
     list, `beside`, if the audit gives the same reason for another bucket, in which lines are really

@@ -152,8 +152,8 @@ def test_host_and_path_of_a_row_are_read() -> None:
 
 
 def test_what_cannot_be_turned_back_is_no_difference() -> None:
-    """If the file lacks the column of a field of the record's schema, or has this column with
-    another type, its rows are not compared, and the reason names the column."""
+    """If the record's schema has a field for which the file has no column, or a column of another
+    type, the file's rows are not compared, and the reason names the column."""
     renamed = texts("a").rename_columns(["other"])
     (found,) = found_in(output_file(renamed), CODEC)
     assert found.content is None

@@ -502,9 +502,9 @@ def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) ->
 
 
 def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> None:
-    """If the mirror restarts after it has written a gap (a range of missing offsets) into the
-    config and before it copies a later batch, it does not write a second gap. If more records have
-    expired in the source meanwhile, it enlarges the first gap."""
+    """The mirror may write a gap (a range of missing offsets) into the config, and restart before
+    it copies a later batch. It then does not write a second gap. If more records have expired in
+    the source meanwhile, it enlarges the first gap."""
     fill(logs, 5)
     logs.source.log("logs").expire(36)
     logs.client.lose()

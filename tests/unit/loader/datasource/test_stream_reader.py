@@ -40,8 +40,8 @@ def batch(queried: Queried, reader: Any, start: Any, end: Any) -> list[str]:
 
 
 def test_a_new_stream_begins_at_the_end(queried: Queried) -> None:
-    """Without further options a stream returns exactly once each record that is written after the
-    stream's start."""
+    """Without further options a stream returns the records that are written after the stream's
+    start, each exactly once."""
     queried.send(record(0))
     reader = stream(queried)
     initial = reader.initialOffset()

@@ -86,9 +86,9 @@ def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
 
 
 def test_a_lost_file_of_a_reload_is_named(store: MemoryStore) -> None:
-    """The manifest of a load that replaced files has only the changes of the counts, not the counts
-    themselves. So if a file of rejects of such a load is lost, its number of rejects is unknown.
-    The loader then reports the file's path."""
+    """If a load replaced files, its manifest says only by how much the counts have changed, not the
+    counts themselves. So if a file of rejects of such a load is lost, its number of rejects is
+    unknown. The loader then reports the file's path."""
     (lost,) = [file(store, 2, 0, 3)]
     store.delete(lost.file.path)
     _, unknown = rejects_before(store, [lost], {2: counted(2, 3, removed=("x",))}, BUCKET_MS)
