@@ -265,8 +265,8 @@ def bytes_skipped(topic: str, count: int) -> None:
 
 
 def files_ignored(topic: str, files: int, size: int, path: str) -> None:
-    """Since the last look (search for files), the number of a topic's files that are too old to be
-    read has changed. size: the bytes of all these files. path: the path of one of them.
+    """The number of a topic's files that are too old to be read has changed since the last look.
+    size: the bytes of all these files. path: the path of one of them.
     """
     _IGNORED.labels(topic).set(files)
     _IGNORED_BYTES.labels(topic).set(size)

@@ -68,8 +68,8 @@ def give_back() -> None:
 
 
 def unchanged(smaps: Iterable[str]) -> Iterator[str]:
-    """Yields, for each mapping that has only unchanged pages of a library's file, its line in
-    /proc/self/maps. The kernel can read these pages again from the file.
+    """Finds the mappings that have only unchanged pages of a library's file. Yields the line of
+    each such mapping in /proc/self/maps. The kernel can read these pages again from the file.
 
     smaps: the lines of /proc/self/smaps. A mapping is left out if this process may write to it, or
     if it has pages that the process has changed ("Anonymous"), because the file does not contain

@@ -80,8 +80,8 @@ class Status:
     """What /health reports. Another thread reads the fields. So the loop never changes a field's
     value in place, but sets the field to a new value.
 
-    pending: a function that returns how many bytes of the files are not settled yet. (Bytes are
-    settled when they are, for example, acknowledged or declared lost.) None until the loop exists.
+    pending: a function that returns how many bytes of the files are not settled yet; None until the
+    loop exists. (Bytes are settled when they are, for example, acknowledged or declared lost.)
     """
 
     health: Health

@@ -45,8 +45,8 @@ def tables() -> str:
 
 
 def updated(readme: str) -> str:
-    """Returns the README's text `readme`, in which the tables of variables between the lines BEGIN
-    and END are replaced by new ones. Raises ValueError if one of these lines is missing."""
+    """Returns the README's text `readme` with new tables of variables between the lines BEGIN and
+    END. Raises ValueError if one of these lines is missing."""
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

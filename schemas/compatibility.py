@@ -289,8 +289,8 @@ class _Comparison:
 
 def _sources(field: Field, written: dict[str, int]) -> list[int]:
     """Returns the indexes of the writer's fields that match this field by name or alias. If several
-    fields match, Avro Java reads none of them. Other programs read one of the fields, but they
-    differ in which field they choose. (The module `resolution` says which field Skidway reads.)"""
+    fields match, Avro Java reads none of them. Other programs read one of the fields, but not all
+    of them choose the same field. (The module `resolution` says which field Skidway reads.)"""
     names = dict.fromkeys((field.name, *field.aliases))
     return [written[name] for name in names if name in written]
 

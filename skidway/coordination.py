@@ -159,8 +159,8 @@ class Coordinator:
         """Creates a node and its parents. Returns False if the node already exists.
 
         False may also mean that this call sent its request twice: the first request created the
-        node, but the answer was lost. A caller that must know whether this call created the node
-        can compare the node's content with the content that it passed.
+        node, but the answer was lost. To find out whether this call created the node, the caller
+        can compare the node's content with `data`.
         """
         create = self.client.create_async
         try:

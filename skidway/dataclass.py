@@ -119,8 +119,8 @@ def _compiled(cls: type) -> Callable[..., None]:
 
 
 def _values(cls: type) -> Callable[[Any], Any]:
-    """Returns a function that returns a tuple of the values by which an object is compared with
-    others."""
+    """Returns a function that gets an object and returns a tuple of the values that `==`
+    compares."""
     names = [x.name for x in dataclasses.fields(cls) if x.compare]
     if len(names) > 1:
         return attrgetter(*names)

@@ -29,7 +29,8 @@ def needed(extra: str) -> list[str]:
 
 
 def lacking(extra: str) -> list[str]:
-    """Returns the requirements of an extra of which no version is installed here."""
+    """Returns those requirements of an extra whose packages are not installed here in any
+    version."""
     return [each for each in needed(extra) if not _is_installed(each)]
 
 

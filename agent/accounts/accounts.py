@@ -293,9 +293,10 @@ class Accounts:
         tracker: Tracker,
         topics: Mapping[str, tuple[Source, Source]],
     ) -> None:
-        """Reports to the audit, once for each topic, the topics that the agent reads but has never
-        sealed, because a file of the topic cannot be read. Otherwise the audit would not know of
-        these topics, and would believe that the host has sealed all its topics.
+        """Reports to the audit each topic that the agent reads but has never sealed, because one of
+        the topic's files cannot be read. Without this report, the audit would not know of the
+        topic, and would believe that the host has sealed all its topics. Reports each topic only
+        once.
         """
         held = [
             topic

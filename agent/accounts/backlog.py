@@ -155,7 +155,7 @@ class Backlogs:
 
     def _kept_ms(self, topic: str, path: str) -> int | None:
         """Returns how long (ms) the agent expects a file at this path to exist after its birth;
-        None if neither a setting says this nor a file of the directory was deleted.
+        None if no setting says this, and the agent saw no file of the directory vanish.
         """
         said = [
             each.deleted_after_ms
@@ -194,8 +194,8 @@ class Lives:
             self._found.popitem(last=False)
 
     def shortest(self, directory: str) -> int | None:
-        """Returns how long (ms) the shortest-lived of the last deleted files of this directory
-        lived; None if the agent saw no file of the directory vanish."""
+        """Returns the shortest life (ms) among the files that were deleted last in this directory;
+        None if the agent saw none of its files vanish."""
         found: Sequence[int] = self._found.get(directory, ())
         return min(found, default=None)
 

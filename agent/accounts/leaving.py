@@ -40,17 +40,18 @@ class Leaving:
     """Owns the last words of the topics. A last word is a seal after which the audit waits for no
     further seal of the topic.
 
-    left: the last word of each topic whose newest seal is one. It is durable, or the transaction of
-    the present turn of the agent's loop makes it durable. done: topics whose
-    last word was sent after the agent started, and whose files have had no new bytes since then.
+    left: by topic, each last word that no later seal of the topic has replaced. It is durable, or
+    becomes durable with the transaction of the present turn of the agent's loop. done: the topics
+    whose last word was sent after the agent started, and whose files have had no new bytes since
+    then.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        # for each topic whose files the agent has stopped reading: how often it had doubted the
-        # bytes of these files (`Noted.doubts`) when it made the last word
+        # by topic whose files are not read any more: the value of `Noted.doubts` when the agent
+        # made the topic's last word
         self._at_rest: dict[str, int] = {}
         self._kept: set[str] = set()
 
@@ -63,8 +64,8 @@ class Leaving:
 
     @property
     def kept(self) -> set[str]:
-        """The topics whose last word was sent after the agent started and is durable, and whose
-        files have had no new bytes since then."""
+        """The topics whose last word is durable and was sent after the agent started, and whose
+        files have had no new bytes since the last word."""
         return self._kept & self.done
 
     def committed(self) -> None:

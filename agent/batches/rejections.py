@@ -64,7 +64,7 @@ class _Topic:
 
 
 class Rejections:
-    """Owns the counts of the recent lines and of the rejected lines of each topic. share_max:
+    """Owns, for each topic, the numbers of its recent lines and of its rejected lines. share_max:
     too_many() returns the topics whose share of rejected lines is greater than `share_max`.
     """
 

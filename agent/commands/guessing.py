@@ -231,9 +231,9 @@ def _as_format(sample: Sample) -> Guess | None:
 
 
 def _is_of(form: catalog.Format, sample: Sample) -> bool:
-    """Whether a log is in this logfmt format: most lines have the format's first key and its time,
-    and each key that most lines have is a key of the format. (The share of lines that the parser
-    accepts shows nothing, because the parser accepts every line with key=value pairs.)
+    """Whether a log is in this logfmt format: most lines have the format's first key and the keys
+    of its time, and the format has every key that most lines have. (The share of lines that the
+    parser accepts shows nothing, because the parser accepts every line with key=value pairs.)
     """
     found = unnamed_formats.as_logfmt(sample.strings)
     if found is None or form.time is None or "timestamp" not in found:

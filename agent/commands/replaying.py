@@ -4,11 +4,12 @@ and replayed lines.
     <state.dir>/replay/<topic>/<time>-<random>.replay    tailed by the agent (parsing.replayed)
 
 A repaired line is a rejected line that people have corrected. The command writes repaired lines to
-such files, and the agent sends them. The files also show which lines were replayed: if the origin
-of a rejected line is in one of the files, the command does not replay this line again. The command
-writes each file under another name first, and renames it when it is complete. So if the command is
-killed, a second call replays the lines that the first call did not replay. No program deletes the
-files. People may delete a file when `<topic>.rejected` no longer has the file's lines.
+files with such names, and the agent sends the lines. The files also show which lines were replayed:
+if the origin of a rejected line is in one of the files, the command does not replay this line
+again. The command writes each file under another name first, and renames it when it is complete. So
+if the command is killed, a second call replays the lines that the first call did not replay. No
+program deletes the files. People may delete a file when `<topic>.rejected` no longer has the file's
+lines.
 """
 
 from __future__ import annotations

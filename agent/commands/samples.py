@@ -47,8 +47,8 @@ languages, hardly any letter is ASCII.
 """
 
 MIXED_MOST: Final = 0.1
-"""Suppose that some lines of a file are not UTF-8. If more than this share of the lines that are
-not ASCII is UTF-8, the file has lines in two encodings.
+"""Suppose that some lines of a file are not UTF-8. If, of the lines that are not ASCII, more than
+this share is UTF-8, the file has lines in two encodings.
 """
 
 TOPIC_CHARACTERS_MAX: Final = 100
@@ -92,8 +92,8 @@ class Sample:
 
     @property
     def pod(self) -> re.Match[str] | None:
-        """If the file is a container's log at a path that kubelet gives to such logs (or to links
-        to them), the match with the path's namespace and container; otherwise None.
+        """The match of the file's path, with the groups `namespace` and `container`; None if the
+        file is no container's log, or its path is not one that kubelet gives to logs or to links.
         """
         if self.more.get("container") != CRI:
             return None

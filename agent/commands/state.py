@@ -64,8 +64,8 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
 
 
 def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Returns the two tables that the command prints for people: one of the files, and one of the
-    files' ranges that were declared lost or uncertain. shown: the result of `show`. Ids are written
+    """Returns the two tables that the command prints for people: the files, and the byte ranges of
+    these files that were declared lost or uncertain. shown: the result of `show`. Ids are written
     as in the audit's sentences. If the end of a lost or uncertain range is unknown, "or more"
     follows the number of the file's lost or uncertain bytes. If several file ids have the same
     path, the path is followed by the inode and other facts that distinguish the file ids.
@@ -206,8 +206,8 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
 
 def give_up(directory: Path, topic: str) -> str:
     """Gives up the bytes whose records the agent intended to send to a topic, but which no broker
-    has acknowledged. Because of such bytes, the agent refuses to start if the topic was deleted and
-    made again; now it can start. Returns a sentence for the operator. Raises StateRefused.
+    has acknowledged. If the topic was deleted and made again, the agent refuses to start as long as
+    there are such bytes. Returns a sentence for the operator. Raises StateRefused.
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)

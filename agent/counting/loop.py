@@ -4,9 +4,9 @@
     files    -> readings -> notes
                 ONE TRANSACTION for the notes and the new positions
 
-The files are searched for in the directories that the patterns name. The loop runs in one thread
-and owns all state. If the disk is too full for a transaction, the loop reads no further bytes until
-it has committed this transaction.
+The patterns say where the loop looks for files. The loop runs in one thread and owns all state. If
+the disk is too full for a transaction, the loop reads no further bytes until it has committed this
+transaction.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ looks for their records in the brokers' logs again. A part keeps the `read_ms` o
 The agent sends a part only if the present program begins a record at the part's first byte and ends
 a record at the part's end. The agent does not send a record if its partition already has later
 records of the file. This concerns only two kinds of records: those that a broker had refused, and
-those that the present program sends to another partition than the earlier program. The partition
-differs if the present program rejects other lines or finds another key.
+those that the present program sends to another partition than the earlier program. The present
+program sends a record to another partition if it rejects other lines or finds another key.
 """
 
 from __future__ import annotations
@@ -267,8 +267,8 @@ class Inquiry:
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
         """Returns the recipe by which the agent now sends bytes of the file. Returns None if no
-        source has the file, or if the topic's id is not known or is no longer the id that the
-        file's announcement names.
+        source has the file, if the topic's id is not known, or if the file was announced under
+        another id of the topic.
         """
         if tracked.source is None:
             return None

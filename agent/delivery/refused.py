@@ -174,8 +174,8 @@ class Refused:
             self._search.end()
 
     def passed(self, intents: Iterable[int]) -> list[SetApart]:
-        """Called when the checkpoint passes these intents. Returns the byte ranges of the intents'
-        refused records, if these ranges must be declared lost or uncertain.
+        """Called when the checkpoint passes these intents. Returns the byte ranges of those refused
+        records of the intents that must be declared lost or uncertain.
         """
         return [each for intent in intents for each in self._apart.pop(intent, [])]
 

@@ -44,8 +44,8 @@ In a look, the agent goes once through the directories of all sources, to find n
 deleted log files. If a link points to a file, the agent watches and lists the directory in which
 the file really is, and looks there for rotated files. A meant path is a path that a pattern
 matches. Two looks may find the same file or two different files at a meant path. Sometimes nobody
-can know whether the file is the same (same_file). If the files differ, rotation has probably
-renamed the first file between the looks, and the agent looks for it in the path's directory
-(rotations). So the agent reads every file that is still on the host, and declares a loss for unread
-files that are gone.
+can know whether the file is the same (same_file). If they find two different files, rotation has
+probably renamed the first file between the looks, and the agent looks for it in the path's
+directory (rotations). So the agent reads every file that is still on the host, and declares a loss
+for unread files that are gone.
 """

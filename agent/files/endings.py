@@ -20,9 +20,9 @@ CHANGED: Final = "the bytes before the position are others than were read"
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
 """A file may vanish between two looks. The file counts as read to its end if two conditions are
-met. First, at the last look, all bytes of the file had an intent. Second, at that look the file had
-been unchanged for at least STILL_S, and for at least STILL_FACTOR times the time between that look
-and the look that found the file gone.
+met. First, at the last look, all bytes of the file had an intent. Second, at that look, the file
+had not changed for at least STILL_S, and for at least STILL_FACTOR times as long as the time that
+passed until the next look, which found the file gone.
 """
 
 CLOCK_SET_S: Final = 5.0

@@ -119,8 +119,8 @@ class FirstLooks:
         return self._changed(topic, found) is True
 
     def end_look(self, sources: Sequence[TailedSource]) -> None:
-        """Notes that the agent has looked at all patterns of these sources. A path that a pattern
-        excludes now, but did not exclude at an earlier look, also counts as looked at.
+        """Notes that the agent has looked at all patterns of these sources. A path also counts as
+        looked at if its pattern excludes it now, but did not exclude it at an earlier look.
         """
         for look, pattern in self._looks(sources).items():
             before = self._seen.get(look)
@@ -138,9 +138,9 @@ class FirstLooks:
         return looks
 
     def take_new(self) -> list[Looked]:
-        """Returns the patterns that had their first look since the last call. Also returns the
-        patterns whose `exclude` has become shorter, if the agent has since then looked for the
-        first time at the paths that were excluded before.
+        """Returns the patterns that had their first look since the last call. Also returns a
+        pattern whose `exclude` has become shorter, once the agent has looked at the paths that were
+        excluded before.
         """
         taken, self._new = self._new, {}
         return sorted((topic, text, each.exclude) for (topic, text), each in taken.items())

@@ -93,8 +93,8 @@ def _bases(plain: str) -> list[str]:
 
 
 def _stems(name: str) -> Iterator[str]:
-    """Yields each beginning of `name` whose rest consists only of parts that rotation adds
-    (numbers, dates)."""
+    """Yields each beginning of `name` that is followed only by parts that rotation adds (numbers,
+    dates)."""
     run = _PARTS.search(name)
     for at in range(max(run.start(), 1), len(name)) if run is not None else ():
         before, behind = name[at - 1], name[at]

@@ -38,8 +38,8 @@ class Ignored:
         self._now = {}
 
     def end_look(self) -> list[str]:
-        """Keeps the counts of this look. Returns the topics whose number of old files differs from
-        the look before."""
+        """Keeps the counts of this look. Returns the topics that have another number of old files
+        than at the look before."""
         before, self.by_topic = self.by_topic, self._now
         topics = sorted(before.keys() | self._now.keys())
         none = Left()

@@ -41,8 +41,8 @@ class Links:
         self._led: dict[str, str] = {}
 
     def load(self, found: Iterable[tuple[str, str]]) -> None:
-        """Takes over to which files links led before the agent started. found: for each file, the
-        path of the link and the real path. The newest file comes last.
+        """Takes over the files to which links led before the agent started. found: for each file,
+        the path of the link and the real path. The newest file comes last.
         """
         self._led = dict(found)
 

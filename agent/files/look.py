@@ -31,8 +31,9 @@ are not read at the same moment.
 @dataclass(slots=True)
 class Findings:
     """What a look found. generations: each generation with its source and the path from which it
-    was rotated. unreadable, passing: (topic, directory, reason) of each directory about whose files
-    this look could not decide. A later look can decide about the directories in `passing`.
+    was rotated. unreadable, passing: the directories for which this look could not decide which
+    files are new, as (topic, directory, reason). For the directories in `passing`, a later look can
+    decide.
     """
 
     generations: list[tuple[Found, int, str]] = field(default_factory=list)
@@ -79,8 +80,8 @@ class Place:
     unknown: frozenset[int] = frozenset()
 
     def seen(self) -> Seen:
-        """Returns what the last look saw during which no names in the directory changed (see
-        `Look.seen`).
+        """Returns what was seen at the last look during which no names in the directory changed
+        (see `Look.seen`).
         """
         return _seen({**self.members, **self.unjudged}, self.lay)
 
@@ -152,8 +153,8 @@ class Look:
         return plain in self.place.members or plain in lay
 
     def leads_to_older(self, base: str, index: int) -> bool:
-        """Whether the path now leads to a different file than at the last look, and the file to
-        which it now leads already existed at the last look.
+        """Whether the path now leads to another file than at the last look, and this other file
+        already existed then.
         """
         before, here = self.before.get(base), self.here[base]
         if here.born_ns is None or (before is not None and before.key == here.key):
@@ -181,8 +182,8 @@ class Look:
 
     @property
     def was_set_back(self) -> bool:
-        """Whether the wall clock was set back since this process last looked. If so, of two files
-        the one that was made later may have the earlier time of birth.
+        """Whether the wall clock was set back since this process last looked. If so, a file may
+        have an earlier time of birth than a file that was made before it.
         """
         place, moment = self.place, self.moment
         elapsed_ms = (moment.now - place.looked_s) * 1000
@@ -202,8 +203,8 @@ class Look:
 
     def since_ms(self, index: int) -> int:
         """Returns the time (ms) of the last look at the directory (see `looked_ms`), minus
-        SLACK_MS. A file that changed after that look may have a time of change that is too early by
-        this much."""
+        SLACK_MS. If a file changes after that look, its time of change may be too early by this
+        much."""
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:

@@ -67,8 +67,8 @@ class PodLabels:
         return sum(each.fault is not None for each in self._files.values())
 
     def take_news(self) -> list[Unlabelled | Unreadable]:
-        """Returns, and then forgets, which logs have no labels and which files with labels cannot
-        be read, or can be read again, since the last call."""
+        """Returns the news since the last call, and forgets them: logs without labels, and files
+        with labels that cannot be read, or that can be read again."""
         news, self._news = self._news, []
         return news
 
@@ -121,8 +121,8 @@ def present_labels(host: Host, source: LabelSource, path: str) -> tuple[Labels, 
 
 
 class _Unread(Exception):
-    """Raised if a file with labels cannot be read. seen: the file as it was found; the agent reads
-    it again only when it has changed. None if the agent tries to read the file again in any case.
+    """Raised if a file with labels cannot be read. seen: the file as it was found, if the agent
+    reads it again only when it has changed; None if the agent tries again in any case.
     """
 
     def __init__(self, reason: str, seen: Found | None = None) -> None:

@@ -38,8 +38,9 @@ wait for the disk; this module assumes that it waits at most this many seconds.
 
 
 class Recognition:
-    """Decides what a file on the host is. Since the last look, collects two sets of paths: where it
-    has found a truncated file, and where it has found another file with the inode of a known file.
+    """Decides what a file on the host is. Also collects two sets of paths for the next look: where
+    it has found a truncated file, and where it has found another file with the inode of a known
+    file.
     """
 
     def __init__(
@@ -421,9 +422,9 @@ class Recognition:
         """Whether the file was written to since the last look, but has not grown yet.
 
         A write sets the file's time of change before its size. But a program may also have
-        truncated the file and written the same bytes again, as a job does that writes the same text
-        at each run. So if the size still has not changed after WRITE_S, the agent declares that
-        lines may be unread.
+        truncated the file and written the same bytes again, for example a job that writes the same
+        text at each run. So if the size still has not changed after WRITE_S, the agent declares
+        that lines may be unread.
         """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns

@@ -164,8 +164,8 @@ class Rotations:
         self._waited = list(files)
 
     def places(self) -> Iterator[UnbegunFile]:
-        """Yields the files that the last look found at paths that patterns match, and the empty
-        generations that the next looks check again.
+        """Yields the files that were at meant paths (paths that a pattern matches) at the last
+        look, and the empty generations that later looks check again.
         """
         for place in self._places.values():
             yield from (UnbegunFile(found) for found in place.lay.values())
@@ -261,8 +261,8 @@ class Rotations:
     def _name(
         self, directory: str, here: Mapping[str, Found], moment: Moment, error: OSError
     ) -> None:
-        """Reports that a directory cannot be listed. Makes a report for each path in it that leads
-        to another file than at the last look; the report is for the path's topic.
+        """Reports that a directory cannot be listed. The report goes to each topic with a path in
+        the directory that leads to another file than at the last look.
         """
         place = self._places.get(directory)
         if place is None:

@@ -159,14 +159,14 @@ def is_meant(path: str, sources: Sequence[TailedSource]) -> bool:
 
 
 def index_of(path: str, sources: Sequence[TailedSource]) -> int | None:
-    """Returns the index of the first source that has a pattern that matches the path; None if there
-    is none."""
+    """Returns the index of the first source with a pattern that matches the path; None if there is
+    none."""
     return next((index for index, each in enumerate(sources) if means(each, path)), None)
 
 
 def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | None:
-    """Returns the index of the source whose patterns match a file's path, or the path from which
-    the file was rotated.
+    """Returns the index of the source that has the file's topic and a pattern for the path at which
+    the file was found or, for a rotated file, for its path before the rotation.
     """
     for index, source in enumerate(sources):
         if source.topic == tracked.birth.topic and means(source, tracked.meant):
@@ -195,8 +195,8 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """Returns the topics of the generations in a directory, and each topic with a pattern that
-    matches a path in `left`. left: the paths that lead to another file than at the last look.
+    """Returns the topics of the generations in `members`, and each topic with a pattern for a path
+    in `left`. left: the paths that lead to another file than at the last look.
     """
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}

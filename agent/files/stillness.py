@@ -46,7 +46,7 @@ class Restless:
 
 def look_again(before: Restless, seen: Seen, now: float, now_ms: int) -> Restless | None:
     """Returns None if this look at the directory can be trusted. If it cannot, because the
-    directory changed just now, returns the value to which the next look must be compared.
+    directory changed just now, returns the value with which the next look must be compared.
 
     before: the value from the last look. now: the monotonic time (s).
     """

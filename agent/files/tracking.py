@@ -385,7 +385,7 @@ class Tracker:
         return lay, rotated
 
     def _place_of(self, path: str) -> str:
-        """Returns the real path to which `path`, which a pattern matches, leads."""
+        """Returns the real path to which a path leads. path: a path that a pattern matches."""
         found = self._host.look(path)
         if found is not None:
             return found.real_path

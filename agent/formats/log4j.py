@@ -7,8 +7,8 @@ Each directive becomes a group; the module `directives` has the groups' names. C
 parentheses only enclose other directives, and become no groups. If a directive may write any text,
 the text ends where the pattern's next literal text begins. So two such directives need literal text
 between them. The message takes the rest of the record, so a stack trace is a part of the message.
-If lines that a pattern writes cannot be divided into its directives again, the pattern is refused.
-The error message points at the refused part of the pattern.
+A pattern is refused if the lines that it writes cannot be divided into its directives again. The
+error message points at the refused part of the pattern.
 """
 
 from __future__ import annotations

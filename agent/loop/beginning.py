@@ -23,8 +23,9 @@ def check_cluster(
     destinations: Sequence[Destination],
     open_topics: set[str],
 ) -> None:
-    """Raises StateRefused if lines on their way to a topic are not acknowledged yet, and the agent
-    now sends to another cluster, or the topic was deleted and made again.
+    """If lines on their way to a topic are not acknowledged yet, checks that they can still arrive:
+    raises StateRefused if the agent now sends to another cluster, or if the topic was deleted and
+    made again.
     """
     if not open_topics:
         return

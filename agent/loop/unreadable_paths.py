@@ -13,8 +13,8 @@ class UnreadablePaths:
         self._named: set[tuple[str, str]] = set()
 
     def name(self, tracker: Tracker) -> None:
-        """Logs each path that could not be read at the last look, but only if it is not one of the
-        paths that the previous call found unreadable.
+        """Logs the paths that could not be read at the last look, except those that the previous
+        call already found unreadable.
         """
         found = {
             (topic, path): reason

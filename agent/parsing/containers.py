@@ -89,8 +89,8 @@ def whole_texts(lines: Unwrapped) -> pa.BinaryArray:
 
 
 def is_alone(lines: Unwrapped) -> Booleans:
-    """Returns, for each line, whether it must not be in the same record as the line before it:
-    their streams differ, or one of the two is not in the runtime's format."""
+    """Returns, for each line, whether it must not be joined with the line before it. This is so if
+    the two lines come from different streams, or if one of them is not in the runtime's format."""
     alone = ~lines.is_good | _differs(lines)
     alone[1:] |= ~lines.is_good[:-1]
     return alone

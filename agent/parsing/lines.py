@@ -84,8 +84,7 @@ def sizes(values: pa.BinaryArray) -> Int64s:
 
 def spans(lines: pa.StringArray) -> tuple[bytes, Int64s, Int64s]:
     """Returns the bytes of all lines, one after the other, with a single line feed after the last
-    line; and, for each line, the position in these bytes at which the line begins, and the position
-    at which it ends.
+    line. Also returns where each line begins in these bytes, and where it ends.
     """
     if not len(lines):
         return b"\n", np.zeros(0, np.int64), np.zeros(0, np.int64)

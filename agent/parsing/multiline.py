@@ -20,8 +20,7 @@ range's end divides a record, each of its parts is counted as a piece.
 
 Lines are joined only within a range, and a range always begins with a new record. So if the range
 is read again, its records are the same. The records also stay the same if the range is divided in
-two at the end of a record, because where a record ends does not depend on what is before its first
-line.
+two at the end of a record, because the lines before a record do not change where it ends.
 
 A hole (a run of NUL bytes, see the module `framing`) is a record of its own.
 
@@ -133,9 +132,8 @@ class JoiningFramer:
             lines = tail
         else:
             joints = self._joints(data, lines)
-        # Only the last line with which a record begins matters here. So the first of these lines
-        # may count as such a line, too, even if it continues a record: in that case, a record also
-        # begins with a later line.
+        # Only the beginning of the last record matters here. So the first line may be marked as a
+        # beginning even if it continues a record: in that case, a later line is a beginning, too.
         begins = joints.begins.copy()
         begins[0] = True
         last = int(np.flatnonzero(self._divided(lines, begins))[-1])

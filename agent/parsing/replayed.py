@@ -6,12 +6,12 @@ record:
      "agent": 5, "file": 7, "first": 4096, ...}
 
 "line" is text. "line_base64" is the record's bytes, in the encoding of the source; UTF-16 begins
-with a byte order mark. If a line of the file has both members, and both stand for the same bytes,
-the parser takes these bytes. If the two members differ, somebody has edited "line", and the parser
-takes the text of "line". agent, file and first are the origin of the rejected record. If that
-record was itself replayed, original_agent, original_file and original_first are the origin of the
-record that was rejected first. Other members are ignored. `skidway rejected export` makes such
-lines, and `skidway agent replay` makes files of them. These files have "line_base64" only.
+with a byte order mark. If a line of the file has both members, somebody may have edited "line": if
+its UTF-8 bytes are not those of "line_base64", the parser takes "line". agent, file and first are
+the origin of the rejected record. If that record was itself replayed, original_agent, original_file
+and original_first are the origin of the record that was rejected first. Other members are ignored.
+`skidway rejected export` makes such lines, and `skidway agent replay` makes files of them. These
+files have "line_base64" only.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Formats consist of Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and
 %%. Python's rules apply: white space matches one or more blanks, numbers may lack their leading
-zero, and upper and lower case do not differ. Names are English. A leap second (:60) is read as the
+zero, and upper and lower case mean the same. Names are English. A leap second (:60) is read as the
 second after :59. One rule differs from Python: each directive reads as many digits as its number
 may have (%d reads two digits if two digits follow). So adjacent numbers (%y%m%d) need their leading
 zeros; Python would also accept such numbers without the zeros, and guess where each number ends. A

@@ -1,4 +1,5 @@
-"""Which settings differ, and which of them the agent can take while it runs. Does no I/O."""
+"""Which settings were changed, and which of these changes the agent can take while it runs. Does no
+I/O."""
 
 from __future__ import annotations
 
@@ -18,19 +19,19 @@ RELOADABLE: Final = frozenset(
     }
 )  # fmt: skip
 """The settings that can change while the agent runs. (The settings of the registry can change, too;
-they have the prefix REGISTRY.) A change of any other setting needs a restart, and so does a change
-of a setting that developers have not added to this set yet.
+they have the prefix REGISTRY.) A change of any other setting needs a restart; so a new setting
+needs one until developers add it to this set.
 """
 
 
 def needs_restart(before: AgentSettings, after: AgentSettings) -> list[str]:
-    """Returns the keys of the settings that differ and cannot change while the agent runs."""
+    """Returns the keys of the changed settings that cannot change while the agent runs."""
     return [key for key in _changed(before, after) if not _is_reloadable(key)]
 
 
 def changes(before: AgentSettings, after: AgentSettings) -> list[str]:
-    """Returns sentences that say which settings and sources differ. The sentences name the keys of
-    settings, and never their values."""
+    """Returns sentences that say which settings and sources were changed. The sentences name the
+    keys of settings, and never their values."""
     keys = [key for key in _changed(before, after) if key not in ("sources", "sources.dir")]
     return [*(f"{key} changed" for key in keys), *_of_sources(before.sources, after.sources)]
 

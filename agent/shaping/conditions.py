@@ -37,7 +37,7 @@ def holds(condition: Condition, batch: pa.RecordBatch) -> pa.BooleanArray:
             return _ORDERS[how](column, _scalar(value, column.type)).fill_null(False)
         case r.Membership(field, values):
             column = _column(batch, field.name)
-            # `pc.is_in` is not used, because for it -0.0 and 0.0 differ
+            # `pc.is_in` is not used, because for it -0.0 is not equal to 0.0
             equal = (pc.equal(column, _scalar(value, column.type)) for value in values)
             return reduce(pc.or_, equal).fill_null(False)
         case r.IsNull(field):

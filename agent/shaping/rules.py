@@ -124,7 +124,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """A rule that leaves out the records for which its condition is not true."""
+    """A rule that keeps only the records for which its condition is true."""
 
     where: Condition
     name: str

@@ -1,7 +1,7 @@
 """Chooses a share of records by a hash of their origins, and never by chance.
 
-The hash is the one with which the audit makes its checksums, but also depends on the rule's name.
-So if the agent sends records again, it chooses the same records; and two rules of one source choose
+The hash is made from the hash that the audit uses for its checksums, and from the rule's name. So
+if the agent sends records again, it chooses the same records; and two rules of one source choose
 independently of each other.
 """
 

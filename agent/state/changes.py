@@ -72,8 +72,8 @@ _PUT_FILTERED = "INSERT OR REPLACE INTO filtered_sums VALUES (?, ?, ?, ?, ?, ?, 
 
 class LastWord(NamedTuple):
     """A topic's last word: a seal after which the audit waits for no more lines of this agent in
-    the topic. epoch: the agent's epoch when it made the seal. wall_ms: the wall time up to which,
-    as the seal confirms, all lines of the files are counted. at: the highest number of the deltas
+    the topic. epoch: the agent's epoch when it made the seal. wall_ms: the seal confirms that all
+    lines that were in the files at this wall time are counted. at: the highest number of the deltas
     (messages with new counts) and seals that the agent had made by `wall_ms`.
     """
 
@@ -113,8 +113,8 @@ class Changes:
         self.put_meta(f"{LOOKED}{topic} {pattern}", json.dumps(exclude))
 
     def put_left(self, words: Mapping[str, LastWord]) -> None:
-        """Replaces the stored last words (see `LastWord`). words: the last word of each topic whose
-        newest seal is a last word."""
+        """Replaces the stored last words, which are final seals (see `LastWord`). words: the final
+        seal of each topic that has one, if no later seal has replaced it."""
         self.put_meta(LEFT, json.dumps(words, sort_keys=True))
 
     def put_adopted(self, last: tuple[int, int] | None) -> None:
@@ -373,7 +373,7 @@ def intent_row(intent: Intent) -> Row:
 
 
 def drawn_row(each: Drawn) -> Row:
-    """Returns the row in the table `drawn` of a byte range that was chosen for a sample."""
+    """Returns the row of the table `drawn` for a byte range that was chosen for a sample."""
     intent = each.intent
     row = (
         each.period, each.period_ms, each.rank, intent.file, intent.first, intent.end, intent.crc,

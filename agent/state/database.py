@@ -170,7 +170,7 @@ class StateDatabase:
         file's intents come in the order of their bytes.
 
         Sequence numbers alone do not give this order: if an intent was divided, its parts have
-        higher sequence numbers than the intents of later bytes. So the list is first sorted by
+        higher sequence numbers than the intents of later bytes. The list is first sorted by
         sequence number. In this list, the intents of one file may have the places 2, 5 and 7. They
         are then sorted by their bytes and put into the places 2, 5 and 7 again, so that the intents
         of other files do not move.

@@ -14,8 +14,8 @@ agent published these sums while it used the newer state.
 A file id that has ended (the agent reads no more bytes under it) is not replaced, because the
 file's inode may already belong to a file with a newer id. The agent handles the intents of an ended
 file id as after any crash: if the file's bytes still have the CRC that the intent names, the agent
-sends them again. If the bytes differ, the agent reads the brokers' log to find out which of the
-intent's records arrived.
+sends them again. If they have another CRC, the agent reads the brokers' log to find out which of
+the intent's records arrived.
 """
 
 from __future__ import annotations

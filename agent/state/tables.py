@@ -118,5 +118,5 @@ CREATE TABLE IF NOT EXISTS unbegun ( -- files without a file id: empty, or too o
     base BLOB -- the path that a rotated file had before
 ) STRICT, WITHOUT ROWID;
 """
-"""Statements that create the tables that a state of the same format may lack, because an older
-version of the agent made the state."""
+"""Statements that create missing tables: an older version of the agent may have made a state of the
+same format without these tables."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 def excerpt(value: object, characters_max: int) -> str:
-    """A value as one line of printable text. Line ends and tabs are shown as `\\n` and `\\t`.
+    """Returns a value as one line of printable text. Line ends and tabs are shown as `\\n` and
+    `\\t`.
     Other control characters, which a terminal could obey, are replaced by U+FFFD.
     """
     text = str(value).replace("\n", "\\n").replace("\t", "\\t")

@@ -170,9 +170,9 @@ def _labels(source: SourceSettings, path: str) -> tuple[Labels, list[str]]:
 
 
 def _notes_of_path(source: SourceSettings) -> list[str]:
-    """Returns a warning if rules mask, hash or remove groups of `path.pattern`; otherwise empty.
-    The warning says: rejected records and the audit contain the whole path. Groups of Kubernetes'
-    own paths are not secret, so they do not count.
+    """Returns a warning if rules mask, hash or remove groups of `path.pattern`; otherwise an empty
+    list. The warning says that rejected records and the audit contain the whole path. Groups of
+    Kubernetes' own paths are not secret, so they do not count.
     """
     if source.path_pattern is None:
         return []

@@ -52,8 +52,8 @@ class Misfit:
 class Trial:
     """The result for one source. replaced: how many lines had invalid bytes that were replaced, so
     that the lines are not rejected. filtered: how many records each rule left out. untried: why no
-    line was tried; None if lines were tried. reserved: fields of the rows that have the name of one
-    of the loader's columns, so that the loader refuses the topic.
+    line was tried; None if lines were tried. reserved: the fields whose names the loader needs for
+    its own columns; because of these fields, the loader refuses the topic.
     """
 
     topic: str

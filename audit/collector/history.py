@@ -4,7 +4,7 @@ bucket has had its verdict, and why the verdict changed.
 A bucket gets a row when the word that reports print for the bucket changes. A bucket whose first
 verdict is `open` gets no row, so most buckets have a single row: `complete`. If a bucket was
 complete and is not complete any more, the row has a cause: which tier has counted more records than
-before, and of which host.
+before, and from which host these records came.
 """
 
 from __future__ import annotations
@@ -132,9 +132,10 @@ class Kept:
 def _cause(
     kept: Counts | None, verdict: BucketVerdict, totals: Mapping[str, int], now: Mapping[str, int]
 ) -> str:
-    """Says in words which tiers counted more records than before, and of which hosts; "" if none
-    did. kept: the counts by tier and host when the bucket was complete; if None, the words name no
-    hosts. totals: the counts by tier when the bucket was complete. now: the present counts by tier.
+    """Says in words which tiers counted more records than before, and from which hosts these
+    records came; "" if none did. kept: the counts by tier and host when the bucket was complete; if
+    None, the words name no hosts. totals: the counts by tier when the bucket was complete. now: the
+    present counts by tier.
     """
     before = {(tier, ""): count for tier, count in totals.items()} if kept is None else kept
     found = {(tier, ""): count for tier, count in now.items()}

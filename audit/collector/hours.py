@@ -12,8 +12,8 @@ before it marks the hour as complete.
 `topic` is a name as reports print it. `since` and `until` are times such as 2026-02-01T00:00:00Z or
 90m (90 minutes ago). With `output=<name>`, the answer of /complete.json also names the newest
 message that the collector has from that output. The program that loads into that output must
-compare this message with the last message that it published itself. If the two are the same
-message, the answer takes all rows into account that the program has loaded.
+compare this message with the last message that it published itself. If both are the same message,
+the answer takes into account all rows that the program has loaded.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Judges all buckets of a ledger, again and again, in bounded memory and time.
 
 The verdicts on all buckets, summed up, are called the *standing*. A step judges only the buckets
-whose verdict may have changed because their counts have changed, or because other evidence on which
-the verdict depends has changed (see judgement.dependence). So after a step that had enough time,
-the standing is the same as if the step had judged every bucket. If the time is too short, the step
-leaves some buckets to later steps: first the buckets that are too young for a final verdict (not
-due yet), then the oldest buckets. Every second step begins with the buckets that have waited
-longest. So every bucket is judged in the end, even if evidence that concerns all buckets changes
-again and again. The standing contains the number of hours with buckets that were never judged.
-While the ledger is being rebuilt, nothing is judged.
+whose verdict may have changed: their counts have changed, or other evidence for the verdict has
+changed (see judgement.dependence). So after a step that had enough time, the standing is the same
+as if the step had judged every bucket. If the time is too short, the step leaves some buckets to
+later steps: first the buckets that are too young for a final verdict (not due yet), then the oldest
+buckets. Every second step begins with the buckets that have waited longest. So every bucket is
+judged in the end, even if evidence that concerns all buckets changes again and again. The standing
+contains the number of hours with buckets that were never judged. While the ledger is being rebuilt,
+nothing is judged.
 """
 
 from __future__ import annotations
@@ -323,8 +323,8 @@ def _ordered(
     looks: Sequence[_Look], *, is_noting: bool, is_fair: bool
 ) -> Iterator[tuple[_Look, int]]:
     """Yields the rows to judge, in their order; a row stands for a bucket. The newest buckets come
-    first. Buckets that already have a verdict and are not due yet come last. is_fair: if true, the
-    buckets that have waited for the most steps come before all others."""
+    first. Last come the buckets that already have a verdict and are not due yet. is_fair: if true,
+    the buckets that have waited for the most steps come before all others."""
     found = []
     for number, look in enumerate(looks):
         rows = look.topic.rows

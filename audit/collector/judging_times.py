@@ -19,8 +19,8 @@ STEP_SHARE: Final = 20
 the time that the step took."""
 
 AFTER_DUE_S: Final = 0.1
-"""A step for buckets that become due begins this many seconds later, so that they surely are due
-when they are judged."""
+"""When buckets become due, a step begins this many seconds later, so that they surely are due when
+they are judged."""
 
 
 class Due(NamedTuple):

@@ -4,10 +4,10 @@ topic how complete and how fresh it is, and which of its records never became ro
 The thread that judges passes the numbers to this module after each step of judging. When Prometheus
 scrapes /metrics, it gets these numbers. Metrics of a topic have the labels `cluster` and `topic`:
 the cluster and topic to which the records were first published. The other labels have a bounded
-number of values, too: tiers, verdicts and the certainty of a loss (lost or uncertain) are fixed
-sets, rules come from the settings of agents, and only the REASONS_MAX most frequent reasons of
-losses are values of a label; all other reasons share one value. Only the metrics of clocks have
-hosts as labels, and only for the CLOCKS_MAX clocks that differ most.
+number of values, too. Tiers, verdicts and the certainty of a loss (lost or uncertain) are fixed
+sets, and rules come from the settings of agents. Of the reasons of losses, only the REASONS_MAX
+most frequent are values of a label; all other reasons share one value. Only the metrics of clocks
+have hosts as labels, and only for the CLOCKS_MAX clocks that differ most.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def tell_hosts(states: Iterable[HostState]) -> None:
 
 
 def tell_clocks(found: Clocks) -> None:
-    """Sets the metrics of the clocks of senders that differ from most other clocks."""
+    """Sets the metrics about the senders whose clocks differ from most other clocks."""
     _OWN_CLOCK.set(found.ours_ms / 1000)
     _WRONG_CLOCKS.set(len(found.others))
     _CLOCK.clear()

@@ -2,9 +2,9 @@
 own.
 
 An agent's rules (`shape`) mask, hash or remove fields before the agent sends anything. This module
-shows only what the agent has sent. It shows a line that the agent rejected in the form that the
-line has in `<topic>.rejected`, and a record that the loader rejected in the form that the record
-has in the topic (see loader_rejects). Texts are short and printable
+shows only what the agent has sent. For a line that the agent rejected, it shows the text in
+`<topic>.rejected`; for a record that the loader rejected, it shows the text in the topic (see
+loader_rejects). Texts are short and printable
 (see rejected_examples in package schemas.consuming). The thread reads from the brokers whose audit
 topics the collector reads. Every LOOK_EVERY_S seconds, it reads one line of each topic that has got
 a newer bucket with rejected lines. It also reads one record of each topic if a newer load has

@@ -160,8 +160,8 @@ class TopicBuckets:
 
     def waiting(self) -> npt.NDArray[np.int64]:
         """Returns, for each row, for how many calls of `look` the bucket has waited to be judged
-        again. 0 if the bucket need not be judged, or if the last call was the first to find that it
-        must be judged.
+        again: 0 if the bucket need not be judged, or if only the last call has found that it must
+        be judged.
         """
         since = self.rows["stale_since"]
         return np.where(since > 0, self._looks - since, 0)
@@ -337,8 +337,8 @@ class TopicBuckets:
             self._shape_revision += 1
 
     def _look_at_acceptances(self, dependence: Dependence) -> None:
-        """Marks the buckets whose acceptances people have all taken back since the last call, so
-        that these buckets are judged again. Later calls cannot find these buckets again, so they
+        """Since the last call, people may have taken back all acceptances of a bucket. Marks such
+        buckets, so that they are judged again. Later calls cannot find these buckets again, so they
         stay marked until they are judged.
         """
         self.mark(self._accepted - dependence.accepted)

@@ -185,9 +185,9 @@ def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
 
 
 def _places_of(evidence: Evidence, place: str) -> list[Place]:
-    """Returns, for each sender that is not an agent, the place at which the sender counts. The
-    place is marked as retired if the text `place` names it, or something that contains it, such as
-    its cluster.
+    """Returns, for each sender that is not an agent, the place at which the sender counts. A
+    returned place is marked as retired if the argument `place` is its name, or the name of
+    something that contains it, such as its cluster.
     """
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)

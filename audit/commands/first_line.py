@@ -44,8 +44,8 @@ _KINDS = {
     Cause.RECORDS_DOUBLED: "doubled",
     Cause.CONTENT_DIFFERS: "differing",
 }
-"""What is wrong with the line that explains a cause (the line's kind), by the cause why a bucket is
-not complete. For all other causes, the kind is `missing`."""
+"""For some causes why a bucket is not complete: the kind of the line that the command shows, that
+is, what is wrong with this line. For all other causes, the kind is `missing`."""
 _RECORD_COLUMN = "line"
 _OF_REJECTS = (Cause.REJECTED, Cause.WRONG_PATTERN)
 

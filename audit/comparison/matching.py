@@ -248,8 +248,8 @@ class _Join:
         return slice(int(self._ends[file]), int(self._ends[file + 1]))
 
     def is_shipped(self, file: int) -> Array:
-        """Returns, for each line of a file, whether the line has a record, even if the text of the
-        record differs.
+        """Returns, for each line of a file, whether the line has a record, even if this record has
+        another text.
         """
         found = self.counts[self.rows(file)] > 0
         changed = np.array(sorted(self.changed), np.int64) - self._ends[file]
@@ -268,15 +268,15 @@ class _Join:
         return self._places[0][record], self._places[1][record]
 
     def by_place(self) -> None:
-        """Joins each record that says where its line begins in the file with a line that begins at
-        this byte and has the same text."""
+        """Takes the records that say at which byte of the file their lines begin. Joins each of
+        them with a line that begins at this byte and has the record's text."""
         rows = np.flatnonzero(self._offsets >= 0)
         keys = keys_of(self._record_hashes[rows], self._offsets[rows])
         self._join(keys_of(self._hashes, self.begins), np.arange(len(self.begins)), keys, rows)
 
     def by_text(self) -> None:
-        """Joins each record that does not say where its line begins with a line that has the same
-        text."""
+        """Takes the records that do not say where their lines begin. Joins each of them with a line
+        that has the record's text."""
         rows = np.flatnonzero(self._offsets < 0)
         lines = np.flatnonzero(self.counts == 0)
         self._join(self._hashes[lines], lines, self._record_hashes[rows], rows)

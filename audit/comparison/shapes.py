@@ -69,8 +69,8 @@ class Shape:
         )
 
     def with_names(self, names: Mapping[str, str | None]) -> Shape:
-        """Returns a shape with other names, by field (text, path, offset, host). None keeps a name,
-        and an empty name removes the field."""
+        """Returns a copy of this shape with these names, by field (text, path, offset, host). None
+        keeps the field's present name, and an empty name removes the field."""
         given = {field: name or None for field, name in names.items() if name is not None}
         return replace(self, **given)
 

@@ -3,9 +3,9 @@ the previous batch ended. If a batch begins later, the offsets in between are a 
 never skips a gap silently, but reports it as missing in the next delta.
 
 After an interruption, the counter first reads the last counted batch of a partition again, and
-compares its CRC and leader epoch with those in the state. If one of the two differs, the log has
-diverged from the log that was counted. If the log has diverged, the counter stops counting the
-partition, and /health gives the reason.
+compares its CRC and leader epoch with those in the state. If the two CRCs or the two epochs are not
+the same, this is not the log that was counted. Then the counter stops counting the partition, and
+/health gives the reason.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from skidway.kafka.batch import BatchHeader
 @dataclass(frozen=True, slots=True)
 class Following:
     """How far the counter has followed a partition. position: the next offset to count, and the
-    last counted batch. comparing: whether this batch must still be read again and compared with its
-    CRC and leader epoch in the state."""
+    last counted batch. comparing: whether this batch must still be read again, to compare its CRC
+    and leader epoch with those in the state."""
 
     position: Position
     comparing: bool = False

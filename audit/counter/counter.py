@@ -167,7 +167,7 @@ class Counter:
 
     @property
     def topics(self) -> dict[str, Source]:
-        """By the name of each counted topic in the cluster: its source topic, that is, the topic
+        """For each counted topic, by its name in this cluster: the source topic, that is, the topic
         and the cluster to which agents sent the records."""
         return {tp.topic: x.source for tp, x in self._partitions.items()}
 

@@ -1,4 +1,5 @@
-"""Buckets of event time are the windows in which counts are compared.
+"""Buckets are the windows of event time for which the audit compares the counts of the tiers with
+each other.
 
 The name of a bucket is its start, in ms since 1970. The bucket contains the event times in [start,
 start + size). Starts are multiples of the size, even before 1970, so all tiers with the same size

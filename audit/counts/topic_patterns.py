@@ -3,8 +3,8 @@ expressions that match whole names.
 
 An entry of the configuration is a name if each of its characters is legal in a topic name. Any
 other entry is a pattern. Patterns never match Skidway's own topics, such as `_skidway_audit`, with
-or without the cluster prefix of a mirror. An entry that is a topic's name also chooses the topic to
-which agents send this topic's rejected lines.
+or without the cluster prefix of a mirror. An entry that is the name `app` also chooses
+`app.rejected`, the topic of the rejected lines of `app`.
 """
 
 from __future__ import annotations

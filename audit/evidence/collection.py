@@ -30,12 +30,12 @@ _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit
 TAKE_SHARE = 10
 WAITING_BYTES_MAX = 24 * 1024 * 1024
 CATCHING_UP_BYTES_MAX = 40 * 1024 * 1024
-"""Writing many records together is much cheaper than writing each of them alone. So if the ledger's
-last transaction took 0.1 s, the next one begins 1 s after the beginning of the last one (TAKE_SHARE
-times 0.1 s), and records wait for it. The ledger gets them earlier if REFRESH_S has passed, or if
-WAITING_BYTES_MAX are waiting. In a small fleet, transactions are short, so the ledger gets each
-record almost at once. While the ledger catches up, nothing is judged, so more memory is free: then
-up to CATCHING_UP_BYTES_MAX may wait."""
+"""Writing many records together is much cheaper than writing each of them alone. So if a
+transaction of the ledger took 0.1 s, the next transaction begins 1 s (TAKE_SHARE times 0.1 s) after
+this one began, and records wait until then. The ledger gets them earlier if REFRESH_S has passed,
+or if WAITING_BYTES_MAX are waiting. In a small fleet, transactions are short, so the ledger gets
+each record almost at once. While the ledger catches up, nothing is judged, so more memory is free:
+then up to CATCHING_UP_BYTES_MAX may wait."""
 
 
 class Collection:
@@ -108,9 +108,9 @@ class Collection:
         )  # fmt: skip
 
     def refresh(self) -> None:
-        """Begins to read new audit topics, such as those of a newly mirrored cluster. Reads a topic
-        that was deleted and created again from its beginning, because offsets of the old topic mean
-        nothing in the new topic."""
+        """Begins to read new audit topics, such as those of a newly mirrored cluster. If a topic
+        was deleted and created again, reads the new topic from its beginning, because offsets of
+        the old topic mean nothing in it."""
         self.take()
         found = self._client.metadata().topics
         known = self._ledger.positions()

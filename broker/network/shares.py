@@ -43,7 +43,7 @@ Who = TypeVar("Who", bound=Hashable)
 
 
 class Shares(Generic[Who]):
-    """Decides which of all connections is served next. Only the loop uses it."""
+    """Decides which connection is served next. Only the loop uses it."""
 
     def __init__(self, turn_cost: int = TURN_COST, allowance_min: int = ALLOWANCE_MIN) -> None:
         self._turn_cost = turn_cost
@@ -107,12 +107,11 @@ class Shares(Generic[Who]):
 
     @property
     def allowance(self) -> int:
-        """Returns the cost that the connection returned by `next` may use before it has to wait
-        again."""
+        """Returns the cost that the connection from `next` may use before it has to wait again."""
         return max(self._turn_cost // (len(self._waiting) + 1), self._allowance_min)
 
     def charge(self, who: Who, cost: int) -> None:
-        """Adds the cost of work that was done for a connection to the connection's tag, and
-        subtracts it from what is left of the turn's limit."""
+        """Adds `cost` to the connection's tag, and subtracts it from what is left of the turn's
+        limit. The caller has done work of this cost for the connection."""
         self._tags[who] += cost
         self._left -= cost

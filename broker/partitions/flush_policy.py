@@ -3,8 +3,8 @@
 If a request waits until records of the log are flushed, the flush begins at once, so that the
 request waits only for the flush, and not for a timer. Otherwise the flush begins after
 `flush.messages` records or after `flush.ms`, so that many records are flushed together. At most one
-flush of a partition runs at a time. Records that are appended while it runs are flushed by the next
-one.
+flush of a partition runs at a time. Records that are appended during a flush are flushed by the
+next flush.
 """
 
 from __future__ import annotations

@@ -90,8 +90,7 @@ class HostedPartitions:
         self._tell_if_idle()
 
     def touch(self, replica: Replica) -> None:
-        """Notes that batches were appended to the replica's log, so that `write` must write
-        them."""
+        """Notes that batches were appended to the replica's log; `write` then writes them."""
         self._touched[replica] = None
 
     def write(self) -> None:

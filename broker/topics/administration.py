@@ -63,8 +63,8 @@ class Topics(Hosting):
         done: Done,
     ) -> uuid.UUID:  # fmt: skip
         """Creates a topic, whose settings and assignment the caller has checked, and returns its
-        id. Calls `done` once this broker serves those partitions of the topic that are assigned to
-        it, or with an error.
+        id. Calls `done` once this broker serves the topic's partitions that are assigned to it; if
+        this fails, calls `done` with the error.
         """
         topic_id = uuid.uuid4()
         self._creating.add(name)
@@ -139,8 +139,8 @@ class Topics(Hosting):
         self.session.submit(work, altered)
 
     def delete(self, topic: Topic, done: Done) -> None:
-        """Deletes a topic and its data. Calls `done` when the topic is removed from ZooKeeper, or
-        with an error."""
+        """Deletes a topic and its data. Calls `done` when the topic is removed from ZooKeeper; if
+        this fails, calls `done` with the error."""
 
         def work(coordinator: Coordinator) -> None:
             store.mark_deletion(coordinator, topic.name, topic.topic_id)

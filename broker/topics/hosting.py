@@ -143,7 +143,7 @@ class Hosting:
         return None if topic is None else topic.topic_id
 
     def holds_of(self, group: str) -> dict[str, float]:
-        """Returns the topics whose `retention.hold` names a group. The value of each topic is the
+        """Returns the topics whose `retention.hold` names the group. The value of each topic is the
         longest time (ms) for which the group may keep the topic's segments from being deleted.
         """
         named = (each for each in self.catalog.topics.values() if RETENTION_HOLD in each.configs)
@@ -333,9 +333,9 @@ class Hosting:
 
 
 def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
-    """Returns the catalog, and adds this broker if it is missing. This broker is missing in
-    ZooKeeper's list while it registers again after a lost session, but even then the answers to
-    Metadata requests must name it.
+    """Returns the catalog with this broker in its list of brokers. ZooKeeper's list lacks this
+    broker while it registers again after a lost session, but even then the answers to Metadata
+    requests must name it.
     """
     return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 

@@ -30,8 +30,8 @@ class Place(NamedTuple):
     offset: int
 
     def is_new(self, positions: Mapping[str, int]) -> bool:
-        """Returns whether a reader has not read the message at this place yet. positions: the
-        offsets up to which the reader has read the audit topics."""
+        """Returns whether the message at this place is new to a reader. positions: the offsets up
+        to which the reader has read the audit topics."""
         return self.offset >= positions.get(self.log, 0)
 
 
@@ -59,8 +59,8 @@ class Endings:
     _named: dict[Source, dict[int, int]] = field(default_factory=dict)
 
     def take(self, message: Announcement | Seal, place: Place) -> None:
-        """Stores a message that an agent has closed a file, or a seal. If two messages say that the
-        same file is closed, keeps the first of them."""
+        """Stores a seal, or an agent's message that it has closed a file. If two messages say that
+        the same file is closed, keeps the first of them."""
         if isinstance(message, Announcement):
             if message.length is not None:
                 source = message.source
@@ -89,10 +89,10 @@ class Endings:
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
         """Returns each agent's newest seal of the topic `source`, together with the files that this
-        agent reported as closed before the seal, in the same partition. Leaves out seals before
-        `positions`. topics: the pairs (cluster, topic) under which agents announce the files whose
-        lines may be in `source`. positions: the offsets up to which the caller has already read the
-        audit topics.
+        agent reported as closed earlier in the same partition of the audit topic. Leaves out seals
+        before `positions`. topics: the pairs (cluster, topic) under which agents announce the files
+        whose lines may be in `source`. positions: the offsets up to which the caller has already
+        read the audit topics.
         """
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}

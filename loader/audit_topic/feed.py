@@ -77,11 +77,11 @@ class Feed:
 
     positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
     to read. since: the offsets at which the feed was told to begin (0 for a partition that is not
-    in `since`). begins: the offsets at which the feed began; it has read every message from these
-    offsets up to the positions. unread: true if there is a message that the feed could not read.
-    Any output may have written this message, so the feed may not know the highest epoch of an
-    output. places: where the first announcement of each file was read. numbers: for each output (by
-    its name) and each of its epochs, the highest number of a message.
+    in `since`). begins: the offsets at which the feed began; it has fetched every message from
+    these offsets up to the positions. unread: true if there is a message that the feed could not
+    decode. Any output may have written this message, so the feed may not know the highest epoch of
+    an output. places: where the first announcement of each file was read. numbers: for each output
+    (by its name) and each of its epochs, the highest number of a message.
     """
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
@@ -204,7 +204,8 @@ class Feed:
             self.take_number(message.sender.producer, message.sender.epoch, message.number)
 
     def take_number(self, producer: str, epoch: int, number: int) -> None:
-        """Stores the number of an output's message, if it is the highest number of its epoch."""
+        """Stores the number of an output's message, if it is higher than the stored number of its
+        epoch."""
         numbers = self.numbers.setdefault(producer, {})
         numbers[epoch] = max(number, numbers.get(epoch, 0))
 

@@ -11,7 +11,7 @@ output. The loader creates the files `_SUCCESS` by committing a manifest (loader
 So these files cannot contradict the rows. A load that adds rows to an hour first deletes the hour's
 `_SUCCESS`. Suppose that another loader asked the collector before such a load, and wants to write
 `_SUCCESS` after the load. The other loader cannot commit its manifest, because the manifest of the
-load already has the number that the other loader's manifest would get.
+load already has the same number.
 
 An hour loses its `_SUCCESS` when a load adds rows to it. It also loses its `_SUCCESS` when the
 collector says that records of the hour are missing somewhere, or were declared lost. If the

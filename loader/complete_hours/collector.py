@@ -39,9 +39,9 @@ class Answer:
     """The collector's answer about one hour.
 
     heard: epoch and number of the output's newest audit message that the answer takes into account.
-    lacks: whether a bucket of the hour lacks records in some tier, or an agent has declared a loss
-    in it; false if the collector has doubts about the whole topic. accepted: the buckets whose
-    findings a person accepted.
+    lacks: whether, in any bucket of the hour, a tier lacks records or an agent has declared a loss;
+    false if the collector has doubts about the whole topic. accepted: the buckets whose findings a
+    person accepted.
     """
 
     is_complete: bool
@@ -68,9 +68,9 @@ class Collector:
         self._spent_s = 0.0
 
     def judged(self, source: Source, since: str, until: str) -> dict[str, Answer]:
-        """Returns the collector's last judgement of each hour from `since` to `until` in which
-        something was counted. Hours are written as `2026-01-31T07`. Raises Unreachable,
-        SkidwayError."""
+        """Returns the collector's last judgement of each hour from `since` to `until`, without the
+        hours in which nothing was counted. Hours are written as `2026-01-31T07`. Raises
+        Unreachable, SkidwayError."""
         return self._ask(_judgements, "hours.json", source, since, until)
 
     def complete(self, source: Source, hour: str, output: str) -> Answer:

@@ -47,9 +47,9 @@ class Announcements:
         self._positions: dict[tuple[TopicPartition, str], int] = {}
 
     def read_on(self, client: Client, sources: Iterable[Source], clock: Clock) -> None:
-        """Reads the audit topics on which the log files of these sources are announced, up to the
-        present high watermarks. If an audit topic was deleted and created again, reads the topic
-        from its start."""
+        """Reads, up to the present high watermarks, the audit topics on which the log files of
+        these sources are announced. If an audit topic was deleted and created again, reads the
+        topic from its start."""
         names = {TOPIC, *(f"{each.cluster}.{TOPIC}" for each in sources if each.cluster)}
         cluster = client.metadata(sorted(names))
         keys, ranges = {}, {}

@@ -7,9 +7,9 @@ positions to JSON and back.
 `id` is the id of the topic (32 hexadecimal digits). `id` is left out if the topic's id is unknown.
 A topic that was deleted and created again has another id, and its offsets mean other records.
 
-If the positions are the end of a batch of a stream, `from` has the offsets at which this batch
-begins. Partitions that `from` leaves out begin at 0. After a crash, Spark repeats a batch with the
-same start and end positions. But if this batch is the first batch of the stream, Spark asks for new
+If a stream's batch ends at these positions, `from` has the offsets at which the batch begins.
+Partitions that `from` leaves out begin at 0. After a crash, Spark repeats a batch with the same
+start and end positions. But if this batch is the first batch of the stream, Spark asks for new
 start positions, and these may be higher than before the crash. So the end positions of each batch
 also contain the offsets at which the batch begins.
 
@@ -42,8 +42,8 @@ _FROM: Final = "from"
 @dataclass(frozen=True, slots=True)
 class TopicPositions:
     """The position in each partition of one topic. topic_id: the id of the topic, or an empty text
-    if it is unknown. begins: if a batch ends at these positions, the offsets at which this batch
-    begins; otherwise None."""
+    if it is unknown. begins: the offsets at which a batch begins, if these are the end positions of
+    the batch; None for all other positions."""
 
     topic_id: str
     offsets: Mapping[int, int]

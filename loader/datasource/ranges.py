@@ -32,10 +32,11 @@ class OffsetRange(InputPartition):
 def within(
     topic: SourceTopic, firsts: Mapping[int, int], ends: Mapping[int, int]
 ) -> tuple[list[Planned], list[str]]:
-    """Returns, for each partition in `ends` that exists, those wanted offsets that the log has.
-    Also returns a sentence for each range of wanted offsets that the log lacks, and for each
-    partition that does not exist. firsts: for each partition, the first wanted offset (0 for a
-    partition that is not in `firsts`). ends: for each partition, one past the last wanted offset.
+    """Returns, for each partition in `ends` that exists, the wanted offsets that the log has. Also
+    returns sentences about what is missing: one for each range of wanted offsets that the log
+    lacks, and one for each partition that does not exist. firsts: for each partition, the first
+    wanted offset (0 for a partition that is not in `firsts`). ends: for each partition, one past
+    the last wanted offset.
     """
     known = {each.partition: each for each in topic.bounds}
     planned: list[Planned] = []

@@ -61,8 +61,8 @@ def positions(newest: Manifest | None) -> dict[int, PartitionRange]:
 
 
 def check_identity(newest: Manifest | None, source: Source) -> None:
-    """Raises StateRefused if the cluster or the topic has an id that differs from the id in
-    the newest manifest. If the ids differ, the same offsets mean other records."""
+    """Raises StateRefused if the cluster or the topic has another id than in the newest manifest.
+    The offsets then mean other records than those that were loaded."""
     if newest is None:
         return
     was = newest.source
@@ -165,10 +165,10 @@ def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
 
 
 def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
-    """Returns whether another load should follow at once, because this load has read some partition
-    up to the load's limit, and the partition has more offsets to load. whole: the ranges that were
-    passed to `limit`. taken: the shortened ranges that `limit` returned. done: the load's
-    manifest."""
+    """Returns whether another load should follow at once. It should if this load has read some
+    partition up to the limit of this load, and the partition has more offsets to load. whole: the
+    ranges that were passed to `limit`. taken: the shortened ranges that `limit` returned. done: the
+    load's manifest."""
     limits = {each.partition: each.end for each in taken}
     ends = {each.partition: each.end for each in done.partitions}
     return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)
@@ -189,9 +189,9 @@ def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
 
 
 def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
-    """Compares the last batch that was loaded with the broker's batch at the same offset. header:
-    the header of the broker's batch. Returns how the two batches differ; "" if they are the same
-    batch."""
+    """Checks that the broker still has the last batch that was loaded. header: the header of the
+    broker's batch at the same offset. If this is another batch, returns a sentence that says so;
+    otherwise returns ""."""
     below = planned.below
     if below is None or (header.base_offset, header.crc, header.leader_epoch) == (
         below.base_offset,

@@ -8,8 +8,8 @@ order, and the values come from the first writer's field that is found (as in
 schemas/codec/resolution.py). If no writer's field matches a reader's field, the rows get the
 default of the reader's field, or null if the field allows null. A value is cast to the reader's
 type if the cast does not change the value. Otherwise the value's row becomes a reject. All rows of
-a writer's schema become rejects in two cases: a reader's field that matches no writer's field has
-no default and does not allow null, or a type cannot be cast.
+a writer's schema become rejects in two cases: if the writer lacks a reader's field that has no
+default and does not allow null, or if a type cannot be cast.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts alone
 would give wrong values, because they ignore aliases and defaults, and match the members of unions

@@ -1,11 +1,11 @@
 """Finds where a reload begins to read. A reload replaces the records of some hours. Certain earlier
-loads have read these records from Kafka's log. The reload begins where the load before the first of
-these loads ended.
+loads have read these records from Kafka's log. The reload begins where the first of these loads
+began.
 
-The reload reads each partition from that offset on, and begins with the marks that the loader had
-there. (Marks say how far each log file is loaded; a record below its file's mark is a repeat.) So
-the reload recognizes the same repeats as the loads that first read these offsets. The reload skips
-only the gaps that those loads skipped.
+In each partition, this is the offset at which the load before these loads had ended. The reload
+begins with the marks that the loader had then. (Marks say how far each log file is loaded; a record
+below its file's mark is a repeat.) So the reload recognizes the same repeats as the loads that
+first read these offsets. The reload skips only the gaps that those loads skipped.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from skidway.loader.state.operations import Steps
 class Beginning:
     """Where a reload begins to read. before: the manifest from which the reload takes its first
     marks; None if the reload begins where the first load began. gaps: for each partition, the gaps
-    that were skipped by the loads whose offsets the reload reads again. These are the loads after
-    the load of the manifest `before`, up to the last load that read records of the reloaded hours
-    from the log.
+    that were skipped by the loads after `before`, up to the last load that read records of the
+    reloaded hours from the log.
     """
 
     before: Manifest | None
@@ -60,9 +59,9 @@ def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
 
 
 def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
-    """Raises ReloadRefused if the manifest of the load `before` has been deleted. before: the
-    number of the load with whose marks a reload of these hours begins; 0 if the reload begins where
-    the first load began."""
+    """Raises ReloadRefused if the manifest of the load `before` has been deleted. A reload of these
+    hours begins with the marks of that load; `before` is 0 if it begins where the first load
+    began."""
     oldest = yield from chain.oldest_kept(topic)
     if max(before, 1) < oldest:
         first = min(hours)

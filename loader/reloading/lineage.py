@@ -1,5 +1,5 @@
-"""Finds the loads that read the records of some files from the log, and up to which offsets they
-read.
+"""Finds the loads that read the records of some files from the log, and the offsets up to which
+these loads read.
 
 The name of a file of rows or rejects contains the number of the load that wrote the file. If that
 load read new offsets of the log, the file's records come from the offsets that the load read of the
@@ -37,9 +37,9 @@ class Lineage:
 
 
 def lineage(topic: str, paths: Iterable[str], oldest: int) -> Steps[Lineage]:
-    """Returns which loads read the records of the files at these paths from the log, and up to
-    which offsets. oldest: the oldest load whose manifest has not been deleted. Raises ReloadRefused
-    if one of the files is from a load whose manifest has been deleted."""
+    """Returns the loads that read the records of these files from the log, and the offsets up to
+    which these loads read. oldest: the oldest load whose manifest has not been deleted. Raises
+    ReloadRefused if one of the files is from a load whose manifest has been deleted."""
     found, manifests = Lineage(), dict[int, Manifest]()
     left, seen = sorted(paths), set[str]()
     while left:

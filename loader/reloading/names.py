@@ -6,8 +6,8 @@ names of all these log files, because loads drop the names of closed log files a
 (state/closures.py). But each name is in a Parquet file that some load added to the table. This
 Parquet file is kept as long as some manifest still lists it (state/folding.py).
 
-Names that the table had dropped before the given load are left out. The records that were loaded
-after such a name was dropped became rejects, and they stay rejects.
+Names that the table had dropped before the given load are left out. After such a name was dropped,
+newly loaded records of its log file became rejects, and they stay rejects.
 """
 
 from __future__ import annotations

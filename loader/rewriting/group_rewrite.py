@@ -122,7 +122,8 @@ class GroupRewrite:
             yield parquet.read_row_group(number)
 
     def _opened(self, file: DataFile) -> pq.ParquetFile:
-        """Opens the file. Raises FileRefused if its bytes differ from those that were committed."""
+        """Opens the file. Raises FileRefused if the file no longer has the bytes that were
+        committed."""
         data = self._store.read(file.path)
         if data is None:
             raise FileRefused(f"{file.path} is gone")

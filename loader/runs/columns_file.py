@@ -1,4 +1,4 @@
-"""Writes the file that lists the columns of the rows into the staging directory. The commit puts
+"""Writes, into the staging directory, the file that lists the columns of the rows. The commit puts
 this file into the topic's directory of rows (state/layout.columns)."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from skidway.loader.store import Store
 
 
 def stage_columns(store: Store, load: LoadId, schema: str) -> Replacement | None:
-    """Writes the file that lists the columns into the staging directory, and returns its path there
+    """Writes, into the staging directory, the file that lists the columns. Returns its path there
     and its final path. If the output already has a file with the same content, writes nothing and
     returns None. schema: the text of the schema that the load's rows follow."""
     path = layout.columns(load.topic)

@@ -168,7 +168,7 @@ class HourMarking:
     def _sound(
         self, complete: Mapping[str, Answer], files: Mapping[str, LiveFile]
     ) -> dict[str, Answer]:
-        """Returns the hours whose files all exist and have the length and the number of rows that
+        """Returns the hours of which every file exists, with the length and the number of rows that
         were committed. Does not check the bytes; a load checks them later, but only those of files
         that it puts together."""
         unfit = dict[str, SkidwayError]()

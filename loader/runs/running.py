@@ -30,8 +30,8 @@ run, a run writes its note every 10 s. At other times, for example while Spark s
 committed, the note may stay unchanged for longer."""
 
 LEAST_LOOK_S: Final = 20.0
-"""The least time between two readings of the notes. In this time, a run whose tasks work writes its
-note at least once."""
+"""The least time between two readings of the notes. A run that does tasks writes its note at least
+once in this time."""
 
 COLUMNS: Final = (
     "host", "pid", "state", "topic", "step", "load", "records", "records_total",

@@ -38,8 +38,8 @@ def status(settings: LoaderSettings) -> list[Row]:
 
 
 def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
-    """Returns what a run would load, as one row for each partition of each chosen topic, and the
-    exit status."""
+    """Returns two values: what a run would load (one row for each partition of each chosen topic),
+    and the exit status."""
     store = open_store(settings.output)
     rows: list[Row] = []
     codes = []

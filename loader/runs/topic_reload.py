@@ -248,8 +248,8 @@ class TopicReload:
         return (*left, choice) if has_rows else left
 
     def _by_rows(self, files: Sequence[DataFile]) -> tuple[list[str], list[str]]:
-        """Returns the hours that have the same rows as before, and the hours in which rejects
-        became rows or rows became rejects."""
+        """Divides the hours into two lists. The first has the hours with the same rows as before.
+        The second has the hours in which rejects became rows, or rows became rejects."""
         was, now = contents(each.file for each in self._files.values()), contents(files)
         same = [hour for hour in self._hours if was[hour].rows == now[hour].rows]
         return same, sorted({*self._hours} - {*same})

@@ -91,8 +91,8 @@ class TopicRun:
     def needs_audit_topics(self) -> bool:
         """Returns whether the run needs the audit topics to load this topic. If the topic never had
         a record, the run does not need them. An example is the `.rejected` topic of a topic without
-        rejects. Without this check, such a topic, which has no positions in the audit topics yet,
-        would make the run read them from their beginning.
+        rejects. Such a topic has no positions in the audit topics yet, so without this check the
+        run would read the audit topics from their beginning.
         """
         return self.newest is not None or any(each.high_watermark for each in self._topic.bounds)
 

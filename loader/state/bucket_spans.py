@@ -1,5 +1,5 @@
-"""Reads and writes the table `buckets`, which has a number for each agent and bucket (an interval
-of event time): the number of this output's last audit delta (a message with counts) that counted
+"""Reads and writes the table `buckets`. For each agent and bucket (an interval of event time), the
+table has the number of the last audit delta (a message with counts) in which this output counted
 the bucket.
 
 When another delta counts the bucket again, it contains this number. So a reader of the audit topic

@@ -13,7 +13,7 @@ find manifest 300, it can find the checkpoint that explains why manifest 300 is 
 
 A loader that was stopped for a long time may create a manifest with the number of a deleted
 manifest, because creating a file fails only if the file exists. Such a manifest is not valid.
-Therefore every program that has created or read a manifest then looks at the checkpoints. If a
+Therefore a program looks at the checkpoints after it has created or read a manifest. If a
 checkpoint says that manifests with this number may be gone, the manifest is not valid.
 """
 

@@ -27,8 +27,9 @@ highest offset in the seals of all agents. For a topic of the loader's own clust
 be the high watermark alone. But if a topic is mirrored, its records may arrive later than the
 mirrored seals. In this case the seals have the higher offset.
 
-A repeat that comes after the file was forgotten is loaded: as a reject if the file's name is gone,
-and otherwise as a row. The loader counts the repeat, so the audit reports one record too many.
+If a repeat comes after the file was forgotten, the loader loads it: as a reject if the file's name
+is gone, and otherwise as a row. The loader counts the repeat, so the audit reports one record too
+many.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ class Fence(NamedTuple):
 class Heard:
     """An agent's newest seal for the topic, as the load has read it. time_ms: when the agent made
     the seal. offsets: for each partition, the last acknowledged offset. follows: the agent's files
-    whose closures come before the seal in the same partition of the audit topic. (Only closures
-    that the feed has read count.)"""
+    whose closures come before the seal in the same partition of the audit topic. (This includes
+    only closures that the feed has read.)"""
 
     time_ms: int
     offsets: Mapping[int, int]
@@ -108,8 +109,8 @@ class Closures:
 
     @property
     def is_fenced(self) -> bool:
-        """Returns whether the topic has a fence, that is, whether files wait until the topic is
-        loaded up to certain offsets."""
+        """Returns whether the topic has a fence, that is, whether closed files wait until the topic
+        is loaded up to the fence's offsets."""
         return any(each.end is not None for each in self.fence.values())
 
     def close(self, closed: Mapping[FileKey, int], now_ms: int) -> None:

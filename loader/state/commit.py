@@ -79,8 +79,8 @@ another loader has changed source or target in between."""
 
 
 GivenUp = Callable[[str], bool]
-"""A function that gets the path of a committed file. It returns True if it is no error that the
-file is gone or damaged."""
+"""A function that gets the path of a committed file. It returns True if the file may be gone or
+damaged without an error."""
 
 
 def _nothing(_path: str) -> bool:
@@ -174,10 +174,10 @@ def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
     """Deletes the files that a committed load removes, and moves the load's own files into place,
     as far as they are still in the staging directory. Any loader may do this, at any time.
 
-    Moves the file that lists the columns into place before the rows, so that no reader of the
-    directory finds a column that is not listed. Deletes the `_SUCCESS` of an hour before it moves
-    the first file of the hour, and moves a new `_SUCCESS` into place after the last file. If the
-    staged `_SUCCESS` is gone, another loader has already moved it.
+    First moves the file that lists the columns, and then the files of rows, so that no reader of
+    the directory finds a column that is not listed. Deletes the `_SUCCESS` of an hour before it
+    moves the first file of the hour, and moves a new `_SUCCESS` into place after the last file. If
+    the staged `_SUCCESS` is gone, another loader has already moved it.
     """
     if manifest.columns is not None:
         yield Replace(manifest.columns.staged, manifest.columns.path)

@@ -1,4 +1,4 @@
-"""Defines the manifest: one JSON file whose creation is the commit of one load of one topic.
+"""Defines the manifest: the JSON file whose creation commits one load of one topic.
 
     <root>/_skidway/<topic>/00000000000000000007.json
 
@@ -33,9 +33,9 @@
   same. `below` identifies the last batch before `end`; the next load first compares this batch with
   the log. Because `partitions` lists every partition, a loader needs only the newest manifest to
   find all positions.
-- `files[].kind`: rows, rejects, or the name of a table (loader/state/tables.py). `checksum` is the
-  sum modulo 2^64 of the record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a
-  signed long.
+- `files[].kind`: rows, rejects, or the name of a table (loader/state/tables.py). `checksum`, for a
+  file of rows or rejects, is the sum of the hashes of its records (audit/counts/checksum.py) modulo
+  2^64, as a signed long.
 - `schema` is the schema of the rows that this load adds. If a file follows another schema, its
   entry in `files` has a `schema_id`. `schemas` lists the schemas of all files of rows that the
   output has after this load.
@@ -47,9 +47,10 @@
   already has a file with the same content.
 - `success` lists the files `_SUCCESS` that this load adds to mark hours as complete
   (loader/complete_hours). `reopened` lists the files `_SUCCESS` that this load deletes although it
-  changes no rows of their hours. A load that changes rows of an hour deletes the hour's `_SUCCESS`
-  without listing it, before it moves the first file. `unmarked` lists the hours that have rows, but
-  no `_SUCCESS`, after this load. It lists at most the newest UNMARKED_MAX hours.
+  changes no rows of their hours. If a load changes rows of an hour, it deletes the hour's
+  `_SUCCESS` before it moves the first file, and does not list this `_SUCCESS`. `unmarked` lists the
+  hours that have rows, but no `_SUCCESS`, after this load. It lists at most the newest UNMARKED_MAX
+  hours.
 - `side` lists the files of each table after this load, oldest first. The first file is a snapshot
   of the table, and the others are the changes that later loads made. If several rows have the same
   key, the last row is valid (loader/state/tables.py). Each file of `buckets` has a span of time
@@ -108,7 +109,7 @@ class DataFile:
 @dataclass(frozen=True, slots=True)
 class Gap:
     """Offsets [first, end) that are missing in the log. reason: why they are missing, as the mirror
-    or the operator that listed the gap has stated it.
+    stated it, or that the operator has accepted the gap.
     """
 
     first: int
@@ -132,7 +133,7 @@ class BatchMark:
 class PartitionRange:
     """Offsets [first, end) of one partition, and the gaps between these offsets.
 
-    ahead: the gaps that the mirror or the operator has listed and that end after `end`; the next
+    ahead: the gaps that end after `end`, as the mirror or the operator has listed them; the next
     load may have to skip them. below: the last batch before `end`.
     """
 

@@ -9,8 +9,8 @@ compatibility would allow the schema, and which edits make it compatible.
 - `report`: `advise`, which puts the advice together for people
 
 This package does no I/O. Before the package suggests a schema, it parses the schema's text and
-checks the schema with `compatibility.check`. This check uses the earlier versions and the level
-with which the author's schema was checked.
+checks the schema with `compatibility.check`. This check uses the same earlier versions and the same
+level as the check of the author's schema.
 """
 
 from skidway.schemas.advice.repair import Suggestion

@@ -16,8 +16,8 @@ from skidway.schemas.differences import type_name
 
 
 def add_default(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """Proposes edits for a field of the new schema that the old schema does not have and that has
-    no default. The edits add the name of an old field as an alias, or add a default."""
+    """Proposes edits for a field that only the new schema has, and that has no default. The edits
+    add the name of an old field as an alias, or add a default."""
     name, field = place_name(new, fault.path), Draft(new).field_at(fault.path)
     former = _renamed_from(field, fault, new, old)
     if former is not None:

@@ -21,8 +21,8 @@ class Edit:
 
 
 def keep_type(place: str, name: str, theirs: AvroType) -> Edit:
-    """Returns the edit that restores the old type `theirs` at the path `place`, where `name` is the
-    readable form of the path."""
+    """Returns the edit that restores the old type `theirs` at the path `place`. `name` is this path
+    in a form for people."""
     return Edit(
         f"keep the type of {name}: {type_name(theirs)}", lambda draft: draft.put(place, theirs)
     )

@@ -1,5 +1,5 @@
-"""Edits a schema until `compatibility.check`, which judges the schema after each edit, calls it
-compatible. The number of edits is limited."""
+"""Edits a schema until it is compatible. After each edit, `compatibility.check` judges the schema.
+The number of edits is limited."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ from skidway.schemas.avro_schema.recursion import Recursive
 
 STEPS_MAX: Final = 2_000_000
 """The check of a schema's defaults takes at most this many steps, one for each value, field or
-character. This takes two seconds. Without this limit, the check of many defaults of one large
-record, or of one large default of a large union, would take hours."""
+character. This takes two seconds. Without this limit, some checks would take hours: many defaults
+whose type is one large record, or one large default whose type is a large union."""
 
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1

@@ -171,9 +171,8 @@ def shown(value: Any) -> str:
 
 
 def _pruned(value: Any, levels: int, left: Iterator[int]) -> Any:
-    """Returns the beginning of the value: at most as many inner values as `left` has items, and at
-    most `levels` levels of nesting. So `shown` need not turn a huge value into text only to cut off
-    most of the text."""
+    """Returns the value, cut to `levels` levels of nesting, and to as many inner values as `left`
+    has items. So `shown` need not turn a huge value into text only to cut off most of the text."""
     if isinstance(value, str):
         return value[:SHOWN_MAX]
     if isinstance(value, dict) and levels:

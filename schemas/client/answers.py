@@ -17,7 +17,7 @@ contracts). The client does not change their values."""
 
 @dataclass(frozen=True, slots=True, order=True)
 class Reference:
-    """A schema's reference to a schema of another subject: the name that the schema uses for it,
+    """A schema's reference to a schema of another subject: the name that the referring schema uses,
     the other subject, and the version in that subject."""
 
     name: str

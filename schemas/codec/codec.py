@@ -133,9 +133,9 @@ class Codec:
 
     def encode_pieces_checked(self, batch: pa.RecordBatch) -> tuple[list[pa.BinaryArray], Refused]:
         """Returns columns of bytes, and (index, reason) for each refused row. For each row that is
-        not refused, the concatenation of the row's bytes in all columns is the row's datum. If the
-        schema has only a text field, there is one column with the lengths and one with the texts.
-        So a caller that puts more bytes around each datum copies the text only once.
+        not refused, the row's bytes in all columns, joined, are the row's datum. If the schema has
+        only a text field, there is one column with the lengths and one with the texts. So a caller
+        that puts more bytes around each datum copies the text only once.
 
         Fills missing columns and raises errors like `encode_rows_checked`.
         """

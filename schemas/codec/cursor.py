@@ -122,7 +122,7 @@ class Cursor:
         self.at[rows], self.end[rows], self.bad[rows] = other.at, other.end, other.bad
 
     def fail(self, mask: Mask) -> None:
-        """Marks the rows where the mask is true as bad, and moves their positions to the sink (the
+        """Marks as bad the rows where the mask is true, and moves their positions to the sink (the
         zero bytes after the data)."""
         if mask.any():
             self.bad |= mask

@@ -63,8 +63,8 @@ def _exceeds(little_endian: Bytes, limit: int) -> Mask:
 
 def _less(words: Any, high: Ints, limit: int) -> Mask:
     """Returns a mask that is true for the numbers below `limit`. A number consists of several words
-    of 64 bits; `high` has the highest word of each number. A number is below `limit` if it has the
-    smaller word at the highest position at which the two differ."""
+    of 64 bits; `high` has the highest word of each number. Compares word by word, from the highest
+    word on: the first word in which the number differs from `limit` decides."""
     count = words.shape[1]
     parts = [(limit >> (64 * at)) & (2**64 - 1) for at in range(count)]
     less: Mask = np.zeros(len(words), bool)

@@ -141,9 +141,9 @@ class Resolver:
         return self._records[pair]
 
     def _child(self, writer: Record, field: Field, path: str) -> tuple[str, str | None, Any]:
-        """`field` is a field of the reader. Returns its name, the name of the writer's field from
-        which the value comes, and the conversion of the value. If no field of the writer matches,
-        returns the name of `field`, None, and its default."""
+        """`field` is a field of the reader. Returns three values: the name of `field`, the name of
+        the writer's field from which the value comes, and the conversion of the value. If no field
+        of the writer matches, the second value is None, and the third is the default of `field`."""
         place = f"{path}.{field.name}".lstrip(".")
         known = {each.name: each.type for each in writer.fields}
         for name in (field.name, *field.aliases):

@@ -45,6 +45,5 @@ def check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, pat
 
 
 def unknown_symbol(reader: Enum) -> str:
-    """Returns the reason that is given if a symbol is refused because the reader's enum lacks
-    it."""
+    """Returns the reason for the refusal of a symbol that the reader's enum lacks."""
     return f"a symbol that enum {reader.name} has not, nor a default"

@@ -160,10 +160,10 @@ def _default_member(union: Union, value: Any) -> Any:
 
 
 def _weights(record: Record) -> dict[int, int]:
-    """Returns, for each type of items (under its Python `id`), the number of bytes that one item
-    takes in columns. The result is empty if no type can take more bytes than `CLAIM_MAX` allows.
-    For items that take no bytes in a datum, the number is 0, because `EMPTY_ITEMS_MAX` limits
-    them."""
+    """Returns, for each type of items, the number of bytes that one item takes in columns. The key
+    of a type is its Python `id`. The result is empty if no type can take more bytes than
+    `CLAIM_MAX` allows. For items that take no bytes in a datum, the number is 0, because
+    `EMPTY_ITEMS_MAX` limits them."""
     every = {
         id(each): (column_bytes(arrow_type(each)), least_bytes(each)) for each in item_types(record)
     }

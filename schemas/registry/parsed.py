@@ -13,8 +13,8 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.registry.kept import Kept, everything_needed
 
 CHARACTERS_MAX: Final = 4_000_000
-"""The texts from which the cached types were parsed have at most this many characters together. The
-types take about twenty times as much memory as the texts."""
+"""The cached types were parsed from texts of at most this many characters in all. The types take
+about twenty times as much memory as the texts."""
 NEEDED_MAX: Final = 100
 """A schema may reference at most this many schemas, directly and through other schemas."""
 NEEDED_CHARACTERS_MAX: Final = 4_000_000

@@ -8,8 +8,9 @@ A user with several lines has several valid passwords. To change a password, add
 password, tell the clients, and then remove the old line.
 
 Salt and hash are base64 without padding, as in the PHC string format. A check takes about 30 ms and
-16 MB, so an attacker can guess only few passwords per second. The registry remembers each right
-password as a keyed digest (not as text), so only a client's first request needs the slow check.
+16 MB, so an attacker can guess only few passwords per second. After a check that a password passes,
+the registry remembers the password as a keyed digest (not as text), so only a client's first
+request needs the slow check.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ class Users:
         self._nobody = Hash.of(secrets.token_hex())
 
     def is_remembered(self, name: str, password: str) -> bool:
-        """Returns whether an earlier check found that this password is right, and this object still
-        remembers the password. This method is fast."""
+        """Returns whether this object remembers, from an earlier check, that this is a password of
+        the user. This method is fast."""
         digest = self._digest(name, password)
         with self._lock:
             self._refresh()

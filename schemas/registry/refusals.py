@@ -29,8 +29,8 @@ class NotFound(Refusal):
 
 
 def subject_not_found(subject: str) -> Refusal:
-    """Returns the refusal of a request for a subject that does not exist. A subject that has only
-    soft-deleted versions exists only for requests that ask for deleted versions."""
+    """Returns the refusal of a request for a subject that does not exist. If all versions of a
+    subject are soft-deleted, the subject exists only for requests that ask for deleted versions."""
     return NotFound(40401, f"Subject '{subject}' not found.")
 
 

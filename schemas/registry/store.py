@@ -156,8 +156,8 @@ class Store:
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """First calls `ahead` once, without the lock for which other writers wait. Then calls
-        `decide`, appends the change in the resulting decision to the log, and returns the
+        """First calls `ahead` once, before it takes the lock that other writers need, too. Then
+        calls `decide`, appends the change in the resulting decision to the log, and returns the
         decision's answer for the client.
 
         If another registry wrote the log's next entry first, calls `decide` again. Raises refusals.

@@ -79,8 +79,8 @@ def _words_of(point: EntryPoint) -> Iterator[tuple[str, list[str]]]:
 
 
 def _walk(path: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[str]]]:
-    """Yields the command of `parser`, and then each of its subcommands, each together with the
-    words that may follow it."""
+    """Yields the command of `parser` and then all its subcommands, together with the words that may
+    follow each command."""
     words: list[str] = []
     below: list[tuple[str, argparse.ArgumentParser]] = []
     for action in parser._actions:  # argparse has no public list of actions

@@ -1,11 +1,11 @@
 """Computes how long a consumer can rely on its session with ZooKeeper.
 
-ZooKeeper ends a session when it has heard nothing from the client for the session timeout. So an
-answered request proves that the session exists until one session timeout after the request was
-sent, no matter how late the answer came. The consumer relies on the session only for three quarters
+ZooKeeper ends a session when it has heard nothing from the client for the session timeout. So if
+ZooKeeper answers a request, the session exists for at least one session timeout after the request
+was sent, however late the answer comes. The consumer relies on the session only for three quarters
 of the session timeout. This time is the lease. The last quarter is a margin, for two reasons. A
-follower of the ensemble tells its leader up to half a tick late that it has heard from the client.
-And clocks run at different speeds.
+follower of the ensemble may tell its leader half a tick late that it has heard from the client. And
+clocks run at different speeds.
 
 This module reads no clock: its callers pass times (monotonic seconds).
 """

@@ -51,8 +51,8 @@ class Release(NamedTuple):
     and remove the node.
 
     A partition that is not in `Membership.owned` may need this step, too. For example, the reader
-    tried to claim the partition and got no answer, so it may own the partition, and the partition
-    is now assigned to another reader.
+    may own a partition after a claim without an answer, although the partition is now assigned to
+    another reader.
     """
 
     tp: TopicPartition

@@ -70,7 +70,7 @@ class Share:
         self._membership = Membership(random, look_every_s=settings.metadata_max_age_ms / 1000)
         self._guard: Guard | None = None
         self._counts: dict[str, int] = {}
-        # Maps an owned partition that is not read yet to the time at which to ask for its start
+        # For each owned partition that is not read yet: the time at which to ask for its start
         # position.
         self._unplaced: dict[TopicPartition, float] = {}
         self._commit_at = 0.0

@@ -1,5 +1,4 @@
-"""Finds the ZooKeeper in which the consumer groups are stored, which is the ZooKeeper of the
-brokers.
+"""Finds the ZooKeeper of the brokers, in which the consumer groups are stored.
 
 A broker lists its settings (DescribeConfigs, KIP-133). Skidway's brokers list `zookeeper.connect`
 with its chroot. Brokers of Apache Kafka before 4.0 also list this setting, if they run on

@@ -68,11 +68,11 @@ processor's cache."""
 class DecodedRecords:
     """The records of one batch or of several batches, in offset order. Timestamps are in ms.
 
-    `origins` says which bytes of which file each record came from; None if no record has an origin.
-    A row without an origin has zeros in the columns of `origins`, and False in `has_origin`. A
-    control batch (transaction markers) has no rows. `headers` contains all headers of each record,
-    as a column of the type `record_headers.COLUMN`; None if `decode` was called without
-    `with_headers`.
+    `origins` says from which file and bytes each record came; it is None if no record has an
+    origin. A row without an origin has zeros in the columns of `origins`, and False in
+    `has_origin`. A control batch (transaction markers) has no rows. `headers` contains all headers
+    of each record, as a column of the type `record_headers.COLUMN`; it is None if `decode` was
+    called without `with_headers`.
     """
 
     offsets: Int64s
@@ -154,8 +154,8 @@ def decode_run(run: UnpackedRun) -> HeaderColumns:
 
 
 def last_origin(batch: UnpackedBatch) -> Origin | None:
-    """Returns the origin of the batch's last record without decoding the records; None if this
-    record does not end with an origin. In a batch that an agent has sent, the origins of all
+    """Returns the origin of the batch's last record, or None if this record does not end with an
+    origin. Does not decode the records. In a batch that an agent has sent, the origins of all
     records name this agent."""
     if not batch.count or batch.payload[-ORIGIN.itemsize : -ORIGIN_BYTES] != ORIGIN_HEAD:
         return None
@@ -163,8 +163,8 @@ def last_origin(batch: UnpackedBatch) -> Origin | None:
 
 
 def sound_batches(batches: Sequence[UnpackedBatch]) -> tuple[int, CorruptBatch | None]:
-    """Returns how many batches, counted from the first, can be decoded, and what is wrong with the
-    batch after them (None if all can be decoded).
+    """Returns the number of batches before the first one that cannot be decoded, and what is wrong
+    with that one (None if all can be decoded).
     """
     for count, batch in enumerate(batches):
         try:

@@ -64,9 +64,9 @@ assert HEADER.itemsize == HEADER_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What `unpack_run` returns: the batches, counted from the first, that it has checked and
-    decompressed. `headers` has the headers of all these batches. `run` has only those that contain
-    records and are no control batches. The bytes of the records may be in the memory of the
+    """What `unpack_run` returns. It has checked and decompressed some of the given batches, from
+    the first one on. `headers` has the headers of these batches. `run` has only the batches that
+    contain records and are no control batches. The bytes of the records may be in the memory of the
     `Workspace`.
     """
 
@@ -89,7 +89,7 @@ class Workspace:
 def unpack_run(raws: Sequence[memoryview], limit_bytes: int, space: Workspace) -> Taken:
     """Checks and decompresses batches of one partition, from the first batch on. Stops before a
     batch that fails a check, or that does not begin at the offset at which the previous batch ends.
-    Also stops after the batch with which the decompressed records together reach `limit_bytes`. If
+    Also stops as soon as the decompressed records together have at least `limit_bytes` bytes. If
     the first batch fails a check, the result has no batch.
 
     The result is valid until the next call with the same `space`.
@@ -254,9 +254,8 @@ def _known_sizes(bodies: _Bodies, codecs: Int64s, ends: Int64s) -> Int64s:
 
 
 def _enough(sizes: Int64s, limit_bytes: int, counts: Int64s) -> Int64s:
-    """Returns the first elements of `sizes`, up to the batch with which the sum of the sizes
-    reaches `limit_bytes`. Stops earlier if a batch claims more records than its bytes can contain,
-    and leaves that batch out."""
+    """Returns the first elements of `sizes`, and stops as soon as their sum is at least
+    `limit_bytes`. Also stops before a batch that claims more records than its bytes can contain."""
     sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), limit_bytes)) + 1]
     return sizes[: _first_false(counts[: len(sizes)] <= sizes // RECORD_BYTES_MIN)]
 
@@ -289,7 +288,7 @@ def _decompress_each(
 ) -> Int64s:
     """Decompresses one batch after the other, until their records together have at least
     `limit_bytes` bytes. Stops before the first batch that is damaged; `unpack` will say what is
-    wrong with it. Returns the size of the records of each decompressed batch."""
+    wrong with it. Returns for each decompressed batch the size of its records."""
     found: list[int] = []
     at = 0
     for size, count in zip(packed_sizes.tolist(), counts.tolist(), strict=True):

@@ -28,8 +28,8 @@ _BLOCKS_MAX = 64  # a frame with more blocks is decompressed alone; 64 blocks ha
 
 def content_sizes(packed: memoryview, starts: Int64s, ends: Int64s) -> Int64s:
     """Returns, for each i, the content size that the frame in packed[starts[i]:ends[i]] states. The
-    size is -1 if these bytes are not exactly one frame with a plausible size and without a
-    dictionary; the caller then decompresses these bytes alone."""
+    size is -1 if these bytes are not exactly one frame, or if the frame has a dictionary, no size,
+    or a size that is not plausible. The caller then decompresses these bytes alone."""
     padded = np.zeros(len(packed) + _HEAD_BYTES_MAX, np.uint8)
     padded[: len(packed)] = packed
     words = np.ndarray(len(packed) + _HEAD_BYTES_MAX - 7, "<u8", padded, strides=(1,))
@@ -62,8 +62,8 @@ def decompress_into(frames: memoryview, room: memoryview) -> bool:
 
 def _filled(data: Bytes, at: Int64s, ends: Int64s, known: Bools) -> Bools:
     """Returns for each frame i whether its blocks, which begin at `at[i]`, end exactly at
-    `ends[i]`. Returns False for a frame whose `known[i]` is False, that is, whose header has failed
-    a check.
+    `ends[i]`. If `known[i]` is False, the header of frame i has failed a check, and the result for
+    this frame is False.
     """
     filled = np.zeros(len(at), np.bool_)
     rows = np.flatnonzero(known)

@@ -82,8 +82,8 @@ def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
 
 
 class StickyPartitions:
-    """The partition to which each topic's messages without a key go. The partition changes when a
-    new batch begins."""
+    """For each topic, the partition that gets the messages without a key. The partition changes
+    when a new batch begins."""
 
     def __init__(self, choose: Callable[[Sequence[int]], int]) -> None:
         """`choose` picks one of the available partitions at random. It is a parameter, so that a

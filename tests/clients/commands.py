@@ -10,8 +10,8 @@ from typing import Any
 
 
 def serve(driver: object) -> None:
-    """Calls, for each command on standard input, the method of the driver that the command
-    names."""
+    """Reads commands from standard input. For each command, calls the driver's method that has the
+    command's name."""
     # Text that a library prints to standard output must not get between the answers. So the answers
     # go to a copy of the descriptor of standard output. This descriptor itself is then redirected
     # to standard error.

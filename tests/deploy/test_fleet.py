@@ -157,9 +157,9 @@ def test_an_alert_names_the_agent_that_is_down(fleet: Fleet) -> None:
 
 
 def on_the_server(up: int) -> dict[tuple[str, str], int]:
-    """Returns, for the pair (job, instance) of each Prometheus target on the server, the expected
-    value of the target's metric `up`. The value is the parameter `up`: 1 if Prometheus can scrape
-    the targets, and 0 if not."""
+    """Returns the expected value of the metric `up` of each Prometheus target on the server. A
+    target is given by the pair (job, instance). The value is the parameter `up`: 1 if Prometheus
+    can scrape the targets, and 0 if not."""
     ports = {
         "zookeeper": 9106,
         "broker": 9102,
@@ -208,8 +208,8 @@ def test_a_site_chooses_its_nightly_checks(fleet: Fleet) -> None:
 
 def test_the_night_s_samples_compare_rows_with_lines(fleet: Fleet) -> None:
     """Every night, a systemd service compares samples of the agents' lines with their rows, and
-    succeeds if they are equal. The service finds the brokers, the registry and the output in its
-    systemd drop-in."""
+    succeeds if the rows agree with the lines. The service finds the brokers, the registry and the
+    output in its systemd drop-in."""
     again = "systemctl reset-failed skidway-sample; systemctl start skidway-sample"
     eventually(
         lambda: fleet.server.run(again, check=False, within_s=300).returncode == 0,

@@ -52,8 +52,8 @@ def stage(
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_lines_through_apache_kafka(stage: Stage, story: Story) -> None:
-    """Runs one story. A story is a function of this module that sends lines, and then checks that
-    the rows are as the docstring of this function says."""
+    """Runs one story. A story is a function of this module. It sends lines, and then checks that
+    the rows are as its docstring says."""
     stage.result(story)
 
 

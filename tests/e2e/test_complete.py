@@ -25,8 +25,7 @@ LOADS_MAX = 5
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_a_job_asks(stage: Stage, story: Story) -> None:
     """Runs one story. A story is a function of this module. It asks whether a topic is complete,
-    before and after a load, and checks that the answers are as the docstring of this function
-    says."""
+    before and after a load, and checks that the answers are as its docstring says."""
     stage.result(story)
 
 

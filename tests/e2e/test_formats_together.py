@@ -346,8 +346,8 @@ def test_every_line_is_a_row_a_reject_or_was_left_out(told: Told, name: str) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_have_the_fields_that_other_parsers_find(told: Told, name: str) -> None:
     """The rows are in the order of the log's lines, and each row has the fields that independent
-    parsers found in its line. If a rule leaves out a share of the lines, both are true of the rows
-    of the other lines."""
+    parsers found in its line. If a rule leaves out a share of the lines, both statements hold for
+    the rows of the remaining lines."""
     log = told.logs[name]
     found = [fields_of(row, log.rows[0]) for row in rows_of(told, name)]
     if None not in log.filtered.values():
@@ -359,8 +359,8 @@ def test_rows_have_the_fields_that_other_parsers_find(told: Told, name: str) -> 
 
 
 def fields_of(row: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Returns the fields of a row that `wanted` also has. pyarrow returns a map as a list of pairs;
-    this function makes a dict of it."""
+    """Returns those fields of a row that `wanted` also has. pyarrow returns a map as a list of
+    pairs; this function makes a dict of it."""
     return {
         name: dict(row[name]) if isinstance(value, dict) else row[name]
         for name, value in wanted.items()

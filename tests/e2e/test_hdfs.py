@@ -26,8 +26,8 @@ def stage(request: pytest.FixtureRequest, pipeline: Pipeline, hdfs: Hdfs) -> Sta
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_rows_on_hdfs_are_the_lines(stage: Stage, story: Story) -> None:
-    """Runs one story. A story is a function of this module that sends lines, and then checks that
-    the rows are as the docstring of this function says."""
+    """Runs one story. A story is a function of this module. It sends lines, and then checks that
+    the rows are as its docstring says."""
     stage.result(story)
 
 

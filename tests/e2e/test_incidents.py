@@ -219,7 +219,7 @@ def _all_well(site: Incidents) -> Iterator[None]:
 
 def test_an_agent_was_killed(site: Incidents) -> None:
     """If an agent was killed, `skidway audit why` names its silent host and a command that starts
-    the agent. After the start, the bucket of the lines that the agent had not read becomes
+    the agent. After the start, the agent reads the remaining lines, and their bucket becomes
     complete."""
     log = site.log("killed-agent")
     log.write("app.log", 10)

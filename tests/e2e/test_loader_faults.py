@@ -26,8 +26,8 @@ HOURS = 400
 @promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
-    """Runs one story. A story is a function of this module that causes a fault, and then checks
-    that the rows are as the docstring of this function says."""
+    """Runs one story. A story is a function of this module. It causes a fault, and then checks that
+    the rows are as its docstring says."""
     stage.result(story)
 
 

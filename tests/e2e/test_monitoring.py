@@ -120,7 +120,7 @@ def names_shown(prometheus: Prometheus) -> set[str]:
 
 
 def test_every_panel_has_an_answer(prometheus: Prometheus) -> None:
-    """In a pipeline with loads, rejects, filtered records and losses, each query of each panel of
+    """In a pipeline with loads, rejects, filtered records and losses, every query in the panels of
     the Grafana boards returns at least one time series. So if a panel is empty on a real site, the
     events that the panel shows have not happened there."""
     queries = {

@@ -17,8 +17,8 @@ STORIES = Stories()
 
 
 def write(trial: Trial, name: str, data: bytes) -> None:
-    """Appends `data` to a log in two parts, of which the first ends in the middle of a line. Kills
-    and restarts the agent after the first part.
+    """Appends `data` to a log in two parts. The first part ends in the middle of a line. Kills and
+    restarts the agent after the first part.
     """
     path = trial.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -151,8 +151,8 @@ def test_a_changed_row_is_found_and_explained(site: Samples) -> None:
     """If all rows have the content of their lines, `skidway audit sample` finds no difference. If
     one value of one row is changed in the output, the command names host, file, byte, row and
     field, and shows the line's text. The bucket is then not complete, and `skidway audit why` names
-    the changed row as the cause. After a reload of the hour, all rows are equal and the bucket is
-    complete again."""
+    the changed row as the cause. After a reload of the hour, all rows agree with their lines, and
+    the bucket is complete again."""
     topic = "changed-row"
     lines = [f"INFO {number} shipped" for number in range(20)]
     path = site.deliver(topic, "app.log", [*lines, "no level"])

@@ -19,8 +19,8 @@ STORIES = Stories()
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_a_line_is_followed(stage: Stage, story: Story) -> None:
-    """Runs one story. A story is a function of this module that asks about lines after a load, and
-    checks that the answers are as the docstring of this function says."""
+    """Runs one story. A story is a function of this module. It asks about lines after a load, and
+    checks that the answers are as its docstring says."""
     stage.result(story)
 
 

@@ -189,8 +189,8 @@ class Container(Schedule):
 
     def check_whole(self, text: list[str], last: Part) -> None:
         """Asserts that a record does not end within a text: the part that was written after the
-        record's last part (`last`) must not continue the same text. Checks nothing unless `faults`
-        contains "patient" (the runtime writes all parts of a text without a pause)."""
+        record's last part (`last`) must not continue the text of `last`. Checks nothing unless
+        `faults` contains "patient" (the runtime writes all parts of a text without a pause)."""
         follower = self.cell_after.get((last.file, last.number + 1))
         if "patient" in self.faults and follower is not None:
             assert not last.goes_on_in(self.parts[follower]), f"{text} goes on in {follower}"

@@ -63,7 +63,7 @@ class Host:
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0
     compressing: str = ""
-    # a backup was deleted that may have had the last copy of some lines
+    # a deleted backup may have had the last copy of some lines
     has_lost_copy: bool = False
     freed: int = 0  # the inode of the last file that was deleted
     trace: list[str] = field(default_factory=list)
@@ -133,8 +133,8 @@ class Host:
 
     def copytruncate(self) -> None:
         """Copies the log to app.log.1 and then truncates the log. Does nothing if the agent has not
-        scanned for files since the last copy. After two copies between two scans, nobody could say
-        which copy has which earlier content of the log."""
+        scanned for files since the last copy. If the log were copied twice between two scans,
+        nobody could say which of its earlier contents each copy has."""
         if not self.was_looked_at:
             return
         self.was_looked_at = False

@@ -148,8 +148,8 @@ class Upgrades(Schedule):
                 self.turn()
 
     def tighten(self) -> None:
-        """From now on, the brokers refuse some of the records, chosen by the position of a record's
-        first byte."""
+        """From now on, the brokers refuse some of the records. Which records they refuse depends on
+        the positions of the records' first bytes."""
         remainder = self.random.randrange(PARTS)
         self.world.brokers.refuses = lambda record: record.first % PARTS == remainder
         self.refused.add(remainder)
@@ -213,7 +213,7 @@ class Upgrades(Schedule):
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
         """Remembers a file's present bytes, if the bytes up to the end of the file's last intent
-        are still the same. (An intent is a durable note about bytes to send.) Only the bytes after
+        have not changed. (An intent is a durable note about bytes to send.) Only the bytes after
         this end may change while the file keeps its id.
         """
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):

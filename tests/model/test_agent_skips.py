@@ -91,7 +91,7 @@ class Skipping(Schedule):
         self.since_ms: int | None = None
         self.now_ms: int | None = None  # when the running agent process last scanned for files
         self.uncertain: set[str] = set()
-        self.unsure: set[str] = set()  # lines of which the agent may have seen nothing
+        self.unsure: set[str] = set()  # lines that the agent may never have seen
         self.has_deleted = False
         self.has_unseen = False  # a log was created and rotated between two scans
 
@@ -274,8 +274,8 @@ class Skipping(Schedule):
 
     def judge(self, log: Log, now_ms: int | None) -> None:
         """Decides from which position the agent must read a file whose path a pattern matches.
-        `now_ms` is when the agent's process last scanned for files. It is None before the first
-        scan; the method then decides nothing if the decision needs the file's age."""
+        `now_ms` is when the agent's process last scanned for files, or None before the first scan.
+        Without this time, the method decides nothing about a file whose age matters."""
         if log.begin is not None or not log.file.data or not self.means(log.path):
             return
         is_first = os.path.dirname(log.path) not in self.looked

@@ -1,5 +1,5 @@
-"""The real agent runs under random schedules in which a turn (one pass of the agent's loop) reads
-several times from one file, and in which the file changes between two of these readings.
+"""The real agent runs under random schedules. A turn (one pass of the agent's loop) reads several
+times from one file, and the file changes between two of these readings.
 
 The model is that of test_agent, with readings of a few lines instead of a MiB. So programs write
 more bytes than one reading covers, and the agent makes batches from several readings together.
@@ -36,8 +36,8 @@ SIZES = (
     ("GUARD_BYTES", 32, (identity, reading)),
 )
 """The constants that the tests make smaller, each with its new value and the modules that use it.
-READ_BYTES, the size of a reading, must not be less than the length of the longest line, or less
-than FINGERPRINT_BYTES (the length of the beginning of a file by which the agent recognizes it)."""
+READ_BYTES, the size of a reading, must be at least the length of the longest line, and at least
+FINGERPRINT_BYTES (the length of the beginning of a file by which the agent recognizes it)."""
 
 OF_HOLES = 600
 """READ_BYTES (the size of one reading) for files with NUL bytes. The agent treats a run of at least
@@ -122,8 +122,8 @@ def test_holes_that_several_readings_divide_lose_and_double_no_line(
 
 
 def read_little(monkeypatch: pytest.MonkeyPatch, **others: int) -> None:
-    """Gives each constant in SIZES its new value: the value in `others`, or else the value in
-    SIZES."""
+    """Sets each constant in SIZES to its value in `others`, or to its value in SIZES if `others`
+    does not have it."""
     for name, size, modules in SIZES:
         for module in modules:
             monkeypatch.setattr(module, name, others.get(name, size))

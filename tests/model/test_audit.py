@@ -116,8 +116,7 @@ class Faults:
       (how long the audit waits for late lines).
     - agents_word (breaks a rule): the audit uses the agent's lateness, even if the audit's own
       lateness is larger. So it assumes that lost lines are late by at most the agent's lateness.
-    - clocks: each of the clocks of the host, the counter, the loader and the audit is right, an
-      hour behind, or an hour ahead.
+    - clocks: each clock (host, counter, loader, audit) is right, an hour behind, or an hour ahead.
     - clock_steps: the host's clock is set during the run. With `clocks`, the new time is right, an
       hour behind, or an hour ahead.
     - rules: the agent's rules leave out some lines, which the agent counts as filtered.
@@ -597,8 +596,8 @@ class World:
         return None
 
     def heard_as_left_out(self, messages: list[Message]) -> dict[int, Line]:
-        """Returns the lines that the agent's deltas among these messages count as left out, by line
-        number."""
+        """Looks at the agent's deltas among these messages. Returns the lines that these deltas
+        count as left out, by line number."""
         keys = {
             (x.sender.epoch, x.number)
             for x in messages
@@ -862,8 +861,8 @@ def _blind_to_touches(evidence: Evidence) -> None:
 
 
 def _blind_to_missing_rows(evidence: Evidence) -> None:
-    """Makes the audit accept that records are missing in a tier, as long as their number is not
-    above the number of records that rules have left out."""
+    """Makes the audit accept that records are missing in a tier, as long as they are not more than
+    the records that rules have left out."""
     for by_agent in evidence.topic(LOGS).tallies.values():
         tallies = by_agent.get(AGENT, {})
         agents = [x for key, x in tallies.items() if key.tier is Tier.AGENT]

@@ -311,8 +311,8 @@ class World:
     def before(self, agent: Agent, file: int) -> dict[str, int]:
         """Returns the fields with which the file's announcement names a predecessor, or no fields.
         The predecessor is an id that this agent has given to the same content, or to an earlier
-        content of the same inode. With the fault `succeeds`, an announcement without such an id
-        names an id that does not exist."""
+        content of the same inode. If there is no such id, and the fault `succeeds` is set, the
+        fields name an id that does not exist."""
         if file in agent.ended:
             end = agent.position[file] * 10
             return {"predecessor": agent.ended[file], "predecessor_position": end, "begin": end}
@@ -517,8 +517,8 @@ class World:
 
     def is_sealed(self, bucket: int) -> bool:
         """Returns whether the newest agent has declared the bucket's counts final in a seal that
-        the collector has received. The newest agent is the one that began last, among the agents
-        from which the collector has received a message other than a heartbeat."""
+        the collector has received. The newest agent is the one that began last. An agent counts
+        only if the collector has received a message other than a heartbeat from it."""
         heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
         last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
         seals = [x for x in self.delivered if isinstance(x, Seal) and _is_of(x, [last])]
@@ -574,9 +574,9 @@ class World:
         return self.judge()
 
     def expected_complete(self) -> set[int]:
-        """Finds the newest agent's first seal with a time that is later than the last message of
-        every other agent, and later than every time that `may_double` yields. Returns the buckets
-        that began after the newest agent had sent this seal.
+        """Looks for seals of the newest agent whose time is later than the last message of every
+        other agent, and later than every time that `may_double` yields. Returns the buckets that
+        began after the newest agent had sent the first of these seals.
 
         An agent seals in two steps. First it notes the time of the seal. When it has read all lines
         that were in the files at that time, it sends the seal. The lines that the agent delivers
@@ -591,10 +591,10 @@ class World:
 
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
         """Yields the times at which the agent `last` announced content that the other agents may
-        also have read. There are two kinds of such content. First, the other agents announced the
-        same content. Second, the other agents announced another content of the same inode. The
-        second kind ends when `last` announces content of this inode after `heard` (the time of the
-        last message of the other agents), and reads a part of it."""
+        also have read. They may have read every content that they announced. They may also have
+        read content of an inode if they announced another content of this inode. But this ends when
+        `last` announces content of this inode after `heard` (the time of the last message of the
+        other agents), and reads a part of it."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()
@@ -661,8 +661,8 @@ def _ids(faults: Faults) -> str:
 def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """If the agents of one host read lines again, the audit never reports a bucket (time window) as
-    complete that contains a second delivery of a line."""
+    """Even if the agents of one host read lines again, the audit never reports a bucket (time
+    window) as complete if it contains a second delivery of a line."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -710,7 +710,7 @@ def _change(evidence: Evidence, **changes: object) -> None:
 
 def _blind_to_last_words(evidence: Evidence) -> None:
     """Makes the audit ignore the time of the old agent's last message. The audit then trusts every
-    bucket after the new agent's first seal, although the old agent may have sent lines of this
+    bucket after the new agent's first seal, although the old agent may have sent lines of such a
     bucket, too.
     """
     _change(evidence, until_ms=0)

@@ -88,10 +88,10 @@ class _TwoLedgers(AuditFleet):
 @promise("6 complete")
 @promise("6 checksum")
 def test_narrow_checksums_lead_to_the_same_verdicts(seeds: Seeds) -> None:
-    """A ledger that makes the checksums of buckets narrow (shorter) at some moment leads to the
-    same verdicts as a ledger in which no checksum is narrow. This is so even if further records of
-    these buckets are counted afterwards. The reasons, the findings' names and the acceptances are
-    the same, too."""
+    """If a ledger makes the checksums of buckets narrow (shorter) at some moment, it leads to the
+    same verdicts as a ledger that never does so. This is so even if further records of these
+    buckets are counted afterwards. The reasons, the findings' names and the acceptances are the
+    same, too."""
     narrowed = 0
     for seed in seeds(range(12)):
         fleet = _TwoLedgers(seed)
@@ -178,7 +178,7 @@ def _hurry(judge: Judge, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
 @promise("6 complete")
 def test_judging_by_columns_is_judging_each_agent(seeds: Seeds) -> None:
     """If a bucket of many agents is judged by columns (all agents at once in arrays), its verdict
-    has the same status, reasons, agents and sums as the verdict that is made agent by agent."""
+    has the same status, reasons, agents and sums as if it were judged agent by agent."""
     by_columns = 0
     for seed in seeds(range(1000, 1010)):
         fleet = AuditFleet(seed)

@@ -80,10 +80,10 @@ def _narrow_all(ledger: Ledger) -> None:
     ids=["gaps", "remakes", "renews", "misplaces"],
 )
 def test_a_collector_that_began_later_has_the_same_standing(faults: Faults, seeds: Seeds) -> None:
-    """A store that is rebuilt from the audit topics leads to the same standing (the verdicts on all
-    buckets) as a store that took the messages as they came, whatever the order of the partitions
-    and the size of the portions. While the store is being rebuilt, the status of every bucket is
-    "unknown"."""
+    """If a store is rebuilt from the audit topics, it leads to the same standing (the verdicts on
+    all buckets) as a store that took the messages as they came. This is so whatever the order of
+    the partitions and the size of the portions. While the store is being rebuilt, the status of
+    every bucket is "unknown"."""
     for seed in seeds(range(4)):
         world = World(seed, faults)
         for _ in range(faults.steps):

@@ -125,8 +125,8 @@ class Site:
         self.tell(Delta(sender, number, self.clock.time_ms(), losses=(loss,)))
 
     def accept(self) -> None:
-        """A person accepts the findings of a verdict to which one of the ledgers (`full` or `lean`)
-        leads.
+        """A person accepts the findings of verdicts that one of the ledgers (`full` or `lean`)
+        leads to.
         """
         ledger = self.chance.choice([self.full, self.lean])
         found = [x for x in self.verdicts(ledger) if x.is_overdue]
@@ -163,8 +163,8 @@ class Site:
         return verdicts(ledger.evidence(), POLICY, self.clock.time_ms())
 
     def check(self) -> None:
-        """Asserts that the ledger that deletes buckets (`lean`) and the ledger that keeps all
-        buckets (`full`) lead to the same verdicts on all buckets that `lean` still has."""
+        """One ledger (`lean`) deletes buckets, and the other (`full`) keeps all of them. Asserts
+        that both lead to the same verdicts on the buckets that `lean` still has."""
         lean = {(x.bucket, x.bucket_ms): x for x in self.verdicts(self.lean)}
         full = {(x.bucket, x.bucket_ms): x for x in self.verdicts(self.full)}
         assert lean.keys() == full.keys() - {x for x, late in self.pruned.items() if not late}

@@ -59,7 +59,7 @@ def _collect(world: World) -> None:
 
 def _judge_the_end(world: World) -> None:
     """Lets all collectors read all messages. Asserts that all collectors come to the same verdicts,
-    and that each bucket of which all tiers have counted the same lines is complete."""
+    and that each bucket is complete if all tiers have counted the same lines of it."""
     for collector in world.collectors:
         collector.take_all(world.audit)
     first, *others = [judged(world, collector) for collector in world.collectors]

@@ -110,7 +110,7 @@ class Member:
         return None if name is None else nodes.reader_name(name, 0)
 
     def may_hand_out(self) -> list[TopicPartition]:
-        """Returns the partitions of which the member would deliver records at this moment."""
+        """Returns the partitions whose records the member would deliver now."""
         if self.world.clock.monotonic() >= self.registration.until:
             return []
         return [tp for tp, reading in self.reader.readings.items() if reading.is_live]

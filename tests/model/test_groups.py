@@ -178,8 +178,9 @@ class World:
             self.group.stored(self.now, number, None)
 
     def store_fails(self) -> None:
-        """Lets a write to ZooKeeper fail. The write fails before it has taken effect, after it has
-        taken effect, or because consumers that coordinate through ZooKeeper now use the group."""
+        """Lets a write to ZooKeeper fail. There are three cases: the write fails before it takes
+        effect, it fails after it has taken effect, or it is refused because consumers that
+        coordinate through ZooKeeper now use the group."""
         if self.pending:
             number, content = self.pending.pop(0)
             is_free = self.stored is None or not decode("g", self.stored).members

@@ -2,12 +2,12 @@
 marks forever. Only the tables of the second loader grow without limit. A mark says up to which byte
 a log file is loaded. A file is closed when its agent has announced the file's final length.
 
-The tests run the real code that reads the audit topic (the feed), that decides which marks to drop,
-and that keeps the loader's tables and writes them to files. Agents, partitions, a mirror and clocks
-are simulated. Each schedule contains late copies of records, a loader that lags behind, and audit
-messages that are sent again. An old connection delivers late copies up to LATE_MS after the file
-was closed. Each schedule also has one of three faults. Either the agents' clocks are wrong, or the
-loader's clock is wrong, or the topic is a mirror that lags behind the mirrored audit topic. The
+The tests run the loader's real code: it reads the audit topic (the feed), decides which marks to
+drop, keeps the loader's tables, and writes these tables to files. Agents, partitions, a mirror and
+clocks are simulated. Each schedule contains late copies of records, a loader that lags behind, and
+audit messages that are sent again. An old connection delivers late copies up to LATE_MS after the
+file was closed. Each schedule also has one of three faults. Either the agents' clocks are wrong, or
+the loader's clock is wrong, or the topic is a mirror that lags behind the mirrored audit topic. The
 rules for closed files do not hold if several of these faults occur at once.
 """
 

@@ -73,9 +73,9 @@ the run commits one."""
 
 def session(uuid: str, offsets: int, prefixes: Sequence[str]) -> Run:
     """A run that loads records up to at most the offset `offsets`. Each loaded offset becomes two
-    rows, one in each of the two files that the load writes. `prefixes` contains the beginning of
-    the path of each of these files. Every load also replaces the file that tells readers the
-    columns of the newest schema; here its content is the load's number."""
+    rows, one in each of the two files that the load writes. `prefixes` contains the beginnings of
+    the paths of these two files. Every load also replaces the file that tells readers the columns
+    of the newest schema; here its content is the load's number."""
     newest = yield from commit.begin(TOPIC)
     offset = newest.partitions[0].end if newest else 0
     # two runs that begin at the same offset may end at different offsets
@@ -331,7 +331,7 @@ class Search:
     def _link(
         self, world: World, index: int, loader: Loader, move: operations.Rename, store: MemoryStore
     ) -> World:
-        """Performs one step of the rename of a local file. The first step links the target to the
+        """Performs one step of renaming a local file. The first step links the target to the
         source, and the second removes the source. Operations of the other loader may happen between
         these two steps."""
         if not loader.linked:
@@ -659,9 +659,9 @@ def test_answers_of_a_reload_are_lost() -> None:
 @pytest.mark.slow
 @KINDS
 def test_files_are_rewritten_twice(local: bool) -> None:
-    """Every row exists once after three runs of which two rewrite files, that is, replace them by a
-    new file with the same rows. Every row also exists once if only one of the three runs rewrites
-    files, and the answer to a commit is lost. The other runs load records."""
+    """If two of three runs rewrite files (replace them by a new file with the same rows), every row
+    exists once. Every row also exists once if only one run rewrites files, and the answer to a
+    commit is lost. The other runs load records."""
     assert Search(offsets=1, sessions=3, local=local, rewrites=[2, 3]).run() > 1000
     assert Search(offsets=2, sessions=3, unclear=1, local=local, rewrites=[2]).run() > 1000
 

@@ -46,8 +46,8 @@ def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, 
 
 def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
     """Returns the records of one partition, made from lines of several files. Some lines are sent
-    again. Sometimes a record begins within the bytes of an earlier record and is not a copy of it,
-    which a correct agent never does."""
+    again. Sometimes a record begins within the bytes of an earlier record and is not its copy. A
+    correct agent never makes such a record."""
     ends = dict.fromkeys(range(files), 0)
     history: dict[int, list[Record]] = {file: [] for file in range(files)}
     records: list[Record] = []

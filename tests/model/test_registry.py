@@ -1,10 +1,9 @@
 """Two registries that share one log get requests in any order, with lost answers, races and
 restarts. Both registries answer as a model of the registry does.
 
-Each answer or refusal is the one that the model gives. After every step, the shared log leads to
-the versions, ids and modes that the model has. Whatever happens, each id belongs to only one
-schema, a new schema gets the id after the highest id (unless the schema is imported with its id),
-and every registry that reads the log reaches the same state.
+After every step, the shared log leads to the versions, ids and modes that the model has. Whatever
+happens, each id belongs to only one schema, a new schema gets the id after the highest id (unless
+the schema is imported with its id), and every registry that reads the log reaches the same state.
 """
 
 from __future__ import annotations
@@ -130,8 +129,8 @@ class Registries(RuleBasedStateMachine):
 
     @rule(node=NODES, subjects=st.tuples(SUBJECTS, SUBJECTS), numbers=st.tuples(NUMBERS, NUMBERS))
     def race(self, node: int, subjects: tuple[str, str], numbers: tuple[int, int]) -> None:
-        """Lets the other registry write after this registry has decided about a request, and before
-        this registry has written its own entry to the log."""
+        """Lets the other registry write at a critical moment: this registry has decided about a
+        request, but has not yet written its own entry to the log."""
         (mine, theirs), (number, other) = subjects, numbers
         entries, _ = self.nodes[node]
         entries.meanwhile.append(
@@ -148,8 +147,8 @@ class Registries(RuleBasedStateMachine):
 
     @rule(node=NODES, behind=st.integers(1, 3))
     def lag(self, node: int, behind: int) -> None:
-        """Lets the registry's ZooKeeper server lack up to `behind` of the newest entries of the
-        log, because the server lags behind ZooKeeper's leader.
+        """Lets the registry's ZooKeeper server lag behind ZooKeeper's leader: the server lacks up
+        to `behind` of the log's newest entries.
         """
         entries, store = self.nodes[node]
         entries.visible = max(store.entries, len(self.shared.contents) - behind)

@@ -154,9 +154,9 @@ class World:
 @promise("5 stream")
 @pytest.mark.parametrize("block", range(4))
 def test_a_killed_stream_gives_each_record_once(block: int, seeds: Seeds) -> None:
-    """The stream writes each record that comes after the stream's initial positions into the sink
-    exactly once, even if Spark's driver is killed at any moment. Meanwhile, records are written,
-    partitions are added and records expire."""
+    """Each record after the stream's initial positions is written into the sink exactly once, even
+    if Spark's driver is killed at any moment. Meanwhile, records are written, partitions are added
+    and records expire."""
     for seed in seeds(range(25 * block, 25 * block + 25)):
         with queries() as queried:
             world = World(queried, seed)
@@ -179,8 +179,8 @@ def wanted(world: World) -> set[Place]:
 
 
 def test_schedules_kill_and_repeat() -> None:
-    """The schedules really repeat batches of which the sink already has rows, both the first batch
-    of a stream and later batches."""
+    """The schedules really repeat batches whose rows the sink already has: the first batch of a
+    stream, and later batches."""
     repeated: set[bool] = set()
     for seed in range(40):
         with queries() as queried:

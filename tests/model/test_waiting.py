@@ -84,9 +84,9 @@ class Gate(World):
     ),
 )
 def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
-    """The gate, which an upgrade asks before it continues with further hosts, never reports a host
-    as proven healthy while a row of one of its lines is missing. This is so even with late lines,
-    changed clocks, lost rows and messages, deleted files and restored states."""
+    """The gate never reports a host as proven healthy while a row of one of the host's lines is
+    missing. (An upgrade asks the gate before it continues with further hosts.) This is so even with
+    late lines, changed clocks, lost rows and messages, deleted files and restored states."""
     proven = 0
     for seed in seeds(RUNS):
         world = Gate(seed, faults)

@@ -23,7 +23,7 @@ def mutants_of(package: str) -> tuple[Mutant, ...]:
 
 
 def drawn(mutants: Sequence[Mutant], parts: int, by: str) -> list[Mutant]:
-    """Returns one of every `parts` mutants (rounded up). The text `by` decides which mutants are
+    """Returns `len(mutants) / parts` mutants (rounded up). The text `by` decides which mutants are
     chosen."""
 
     def lot(mutant: Mutant) -> bytes:

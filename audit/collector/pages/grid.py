@@ -3,9 +3,8 @@ no topic has a bucket in the time of a column, the column is left out. Then the 
 how long there are no buckets.
 
 Columns of minutes show the newest buckets with their own verdicts. A cell of an hour or a day sums
-up the verdicts of its buckets. The cell has the colour of the gravest of the verdicts that somebody
-should look at. These sums come from the collector, which sums up the verdicts of each hour of event
-time.
+up the verdicts of its buckets. Its colour is that of the gravest verdict that somebody should look
+at. These sums come from the collector, which sums up the verdicts of each hour of event time.
 """
 
 from __future__ import annotations

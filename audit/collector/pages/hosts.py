@@ -76,8 +76,8 @@ def hosts_table(facts: Facts, text: str = "") -> Table:
 
 
 def hosts_with(facts: Facts, text: str) -> list[HostState]:
-    """Returns the hosts whose names contain the text. First come the expected hosts that are
-    silent, behind, or have never been heard.
+    """Returns the hosts whose names contain the text. First come the expected hosts that are silent
+    or behind, or were never heard.
     """
     return sorted(named(facts, text), key=lambda x: not x.is_missed)
 

@@ -78,7 +78,7 @@ def newest_loads_table(facts: Facts) -> Table:
 
 
 def recounts_table(facts: Facts) -> Table:
-    """Returns a table with the newest recount of each topic of each output."""
+    """Returns a table with a row for each topic in each output: the newest recount of its files."""
     found = [(topic, x) for topic in facts.standing.topics for x in topic.recounts]
     return Table(
         "recounts",

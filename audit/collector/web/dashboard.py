@@ -239,8 +239,8 @@ class Dashboard:
 
     def _run(self, found: Sequence[BucketVerdict], topic: str | None) -> list[BucketVerdict]:
         """Returns the verdicts on the bad buckets that come after the first bad bucket in `found`.
-        A bucket is bad if somebody should look at it. Judges only the next buckets: the more agents
-        the topic has, the fewer buckets.
+        A bucket is bad if somebody should look at it. Judges only some of the buckets that come
+        next: the more agents the topic has, the fewer buckets.
         """
         names = None if topic is None else [topic]
         bad = [x for x in found if is_bad(x)]
@@ -318,9 +318,9 @@ class Dashboard:
     def _listed(
         self, request: Request, topic: str | None
     ) -> tuple[list[BucketVerdict], int | None]:
-        """Returns the verdicts on the buckets of a page, and the start of the last of these
-        buckets, if older buckets follow on the next page; None on the last page. If there are many
-        agents, returns short verdicts, which name only the agents with the gravest findings.
+        """Returns the verdicts on the buckets of a page. If older buckets follow on the next page,
+        also returns the start of this page's last bucket; otherwise None. If there are many agents,
+        returns short verdicts, which name only the agents with the gravest findings.
         """
         names = None if topic is None else [topic]
         agents = self._edition.agents_of(names)

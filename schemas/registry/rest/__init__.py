@@ -17,9 +17,9 @@ which are easily forgotten:
 - the answer to GET of a level has the key `compatibilityLevel`; the answer to PUT has the key
   `compatibility`
 
-If possible, the registry answers a request from memory. Only a request that needs the registry's
-log in ZooKeeper is answered by a thread that may wait for ZooKeeper. So reads from memory are not
-delayed while ZooKeeper hangs.
+If possible, the registry answers a request from memory. Only requests that need the registry's log
+in ZooKeeper go to threads that may wait for ZooKeeper. So reads from memory are not delayed while
+ZooKeeper hangs.
 
 - `headers`: checks the media types of body and answer, and refuses changes from web pages of other
   sites

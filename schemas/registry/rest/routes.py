@@ -1,4 +1,4 @@
-"""Defines the table of all routes: which function answers which method and path."""
+"""Defines the table of all routes: for each method and path, the function that answers."""
 
 from __future__ import annotations
 

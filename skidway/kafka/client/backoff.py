@@ -10,8 +10,8 @@ _JITTER = 0.2
 
 
 class Backoff:
-    """Waits that double from 50 ms to 1 s. Each wait has 20 % jitter, so that clients do not retry
-    at the same moment.
+    """Waiting times that double from 50 ms to 1 s. Each wait has 20 % jitter, so that clients do
+    not retry at the same moment.
 
     `random` returns numbers in 0..1; it is a parameter so that tests can repeat a run.
     """

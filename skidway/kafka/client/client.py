@@ -59,7 +59,7 @@ class Client:
         """`bootstrap` is host:port[,host:port...]. Raises UsageError for a malformed text.
 
         While connections are refused and no broker has ever answered this client, a request gives
-        up after `refused_timeout_ms`. Commands for which a person waits set a short time. If
+        up after `refused_timeout_ms`. A command sets a short time if a person waits for it. If
         `refused_timeout_ms` is None, each request gives up after the request timeout.
         """
         self.bootstrap = bootstrap

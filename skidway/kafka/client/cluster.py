@@ -168,8 +168,8 @@ def cluster_of(response: MetadataResponse) -> Cluster:
 
 
 def _topic(name: str, topic: MetadataResponseTopic) -> TopicMetadata:
-    """Converts one topic of a Metadata response. An answer in which the topic's partitions are not
-    numbered 0, 1, 2 ... cannot be used: the result then has no partitions."""
+    """Converts one topic of a Metadata response. If the topic's partitions are not numbered 0, 1, 2
+    ..., the answer cannot be used, and the result has no partitions."""
     rows = sorted(topic.partitions, key=lambda row: row.partition_index)
     if [row.partition_index for row in rows] != list(range(len(rows))):
         rows = []

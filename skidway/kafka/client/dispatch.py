@@ -1,4 +1,4 @@
-"""The producer's decisions: which batches go into which requests to which leaders.
+"""The producer's decisions: how batches are put into requests, and when each request is sent.
 
 This module does no I/O. `plan` returns the requests to send now. The driver (`producer`) does the
 I/O, fetches producer ids, and passes the outcomes of requests to `answered` and `lost`.
@@ -147,8 +147,8 @@ class Dispatch:
             self._changed.add(tp)
 
     def deliveries(self) -> list[Delivery]:
-        """Returns the outcomes of batches that have become known since the last call. The outcomes
-        for one partition are in the order in which its batches were sent."""
+        """Returns the batches whose outcomes have become known since the last call, with these
+        outcomes. The outcomes for one partition are in the order in which its batches were sent."""
         self._settle_changed()
         found = list(self._deliveries)
         self._deliveries.clear()

@@ -242,8 +242,8 @@ class Fetching:
         return bool(self._ready or self._errors)
 
     def next_deadline(self, now: float) -> float | None:
-        """Returns the time (monotonic seconds) at which the next wait before a fetch ends, or None
-        if no fetch waits."""
+        """Some fetches must wait before they are sent. Returns the time (monotonic seconds) at
+        which the first such wait ends, or None if no fetch waits."""
         times = [reading.retry_at for reading in self._readings.values() if not reading.is_halted]
         times += self._resting.values()
         return min((each for each in times if each > now), default=None)

@@ -120,8 +120,8 @@ class LoopClient:
 
     @property
     def last_failure(self) -> str:
-        """The reason, in words, of the latest failure of a connection. A connection has failed if
-        it could not be opened, or has ended."""
+        """The reason, in words, of the latest connection failure. A connection has failed if it
+        could not be opened, or has ended."""
         return self._session.last_failure
 
     @property

@@ -124,8 +124,8 @@ class Metadata:
 
     @property
     def next_deadline(self) -> float | None:
-        """Returns the time (monotonic seconds) at which the wait before the next request ends, or
-        None if no request waits.
+        """Returns the time (monotonic seconds) at which the next request may be sent, or None if no
+        request waits.
         """
         return self._due_at if self._stale and self._ticket is None else None
 

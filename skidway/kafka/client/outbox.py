@@ -301,8 +301,7 @@ class Outbox:
         self.trouble = None
 
     def _window(self, address: Address, now: float, wall_ms: int) -> int:
-        """Returns the highest number of batches that may now wait for an answer at the same
-        time."""
+        """Returns how many batches may at most be in flight now (sent, but not answered yet)."""
         if not self._idempotent:
             return self._max_in_flight
         idle_ms = max((now - self._acked_at) * 1000, wall_ms - self._acked_wall_ms)

@@ -94,7 +94,7 @@ class Producer:
 
     @property
     def buffered_bytes(self) -> int:
-        """How many bytes the batches have that are not delivered yet."""
+        """The total size of the batches that are not delivered yet."""
         return self._dispatch.buffered_bytes
 
     @property

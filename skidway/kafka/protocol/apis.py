@@ -45,7 +45,8 @@ NEVER_FLEXIBLE = 1 << 15
 
 class ApiKey(IntEnum):
     """Kafka's API keys. Each key has a number, the first flexible version, the versions that the
-    broker serves, and, if different, the versions that the client can use."""
+    broker serves, and the versions that the client can use (if they are not given, the client can
+    use all versions that the broker serves)."""
 
     PRODUCE = 0, 9, (0, 9), (3, 9)
     FETCH = 1, 12, (4, 12)

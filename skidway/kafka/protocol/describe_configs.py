@@ -90,7 +90,8 @@ class DescribeConfigsRequest(Request):
 
 @structure
 class DescribeConfigsSynonym:
-    """One of the sources from which a setting can get its value, and the value there."""
+    """One of the sources from which a setting can get its value, and the value that this source
+    gives."""
 
     name: str
     value: str | None

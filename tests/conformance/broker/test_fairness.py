@@ -1,5 +1,5 @@
-"""While many clients send requests without end, a client that sends a request only now and then is
-served within a few turns. A turn is one pass of the broker's event loop."""
+"""While many clients send requests without end, a client with few requests is served within a few
+turns. A turn is one pass of the broker's event loop."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def turns_until_stored(core: BrokerCore, client: CoreClient) -> int:
 
 
 def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> None:
-    """While some 40,000 requests of flooding clients wait, each request of a client that sends only
-    now and then is read, flushed and answered within three turns, and the work of each turn is
-    bounded."""
+    """While some 40,000 requests of flooding clients wait, another client sends a request now and
+    then. Each of its requests is read, flushed and answered within three turns, and the work of
+    each turn is bounded."""
     good = core.connect()
     turns_until_stored(core, good)
     clients = flood(core)
@@ -91,8 +91,8 @@ def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> N
 def test_those_that_flood_share_alike_and_all_are_answered(core: BrokerCore) -> None:
     """The event loop serves the flooding clients equally. An allowance is the work that the loop
     may do for one client before it serves the next client. While all clients have requests left,
-    the work done for any two of them differs by at most one allowance plus the cost of one receive.
-    In the end all requests are answered, and the loop is idle."""
+    the work for one client exceeds the work for any other client by at most one allowance plus the
+    cost of one receive. In the end all requests are answered, and the loop is idle."""
     bound = (ALLOWANCE_MIN + RECEIVE_BYTES_MIN // BYTES_PER_COST) // 20 + 1
     clients, answered = flood(core), [0] * FLOODING
     for _ in range(10_000):

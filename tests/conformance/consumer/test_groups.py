@@ -301,9 +301,9 @@ def test_zookeeper_silent_for_longer_than_a_session(
 def test_leaving_while_zookeeper_is_silent_is_bounded(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """If a consumer with several streams is closed while ZooKeeper does not answer, the consumer
-    waits for ZooKeeper only once, and not once for each stream. Records that were not committed are
-    delivered again."""
+    """If a consumer with several streams is closed while ZooKeeper does not answer, it waits for
+    ZooKeeper once, and not once for each stream. Records that were not committed are delivered
+    again."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),

@@ -95,8 +95,8 @@ def ends(topic: Topic) -> dict[int, int]:
 
 
 def test_a_member_killed_with_sigkill_loses_nothing(topic: Topic, group: str, start: Start) -> None:
-    """If one of two members is killed, the records that the killed member had not committed are
-    delivered to the other member. No record is skipped."""
+    """If one of two members is killed, the other member gets the records that the killed member had
+    not committed. No record is skipped."""
     topic.produce(2_000)
     first, second = start("first"), start("second")
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])

@@ -40,8 +40,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 def test_bundled_java_really_starts(environ: dict[str, str]) -> None:
-    """Skidway finds the bundled Java. This Java starts even with DROPPED_OPTION, which is an option
-    that Spark sets and that this Java does not know."""
+    """Skidway finds the bundled Java. This Java starts even with DROPPED_OPTION, an option that
+    Spark sets and this Java does not know."""
     found = java.find(environ)
     assert found.source == "bundled"
     assert found.version >= java.VERSION_MIN

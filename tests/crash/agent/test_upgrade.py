@@ -160,8 +160,9 @@ def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
 def test_what_the_host_has_no_more_is_lost_and_what_the_broker_has_is_not(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path
 ) -> None:
-    """If a file is deleted after the agent was killed and before the upgrade, the file's bytes that
-    the agent finds on the broker count as delivered. The file's other bytes count as lost."""
+    """If a file is deleted after the agent was killed and before the upgrade, the agent looks for
+    the file's bytes on the broker. The bytes that it finds there count as delivered, and the file's
+    other bytes count as lost."""
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
     on_its_way.drop()
     sizes = logs.sizes()

@@ -108,7 +108,7 @@ def test_a_file_that_is_gone_is_named(url: str) -> None:
 @pytest.mark.java
 def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
     """On HDFS, as in a local directory, a recount of the rows reports a file of rows that no
-    manifest of a load lists, and a file of which a byte was changed after the commit."""
+    manifest of a load lists, and a file in which a byte was changed after the commit."""
     store = open_store(url)
     content, checksum = _parquet()
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-1-0-0.parquet"

@@ -384,8 +384,8 @@ def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
 
 
 def _column(value: Any, arrow: pa.DataType) -> pa.Array:
-    """Returns an Arrow column with the one value. Arrow stores a union as a struct with one field
-    for each type; in such a column, only the field for the value's type is set."""
+    """Returns an Arrow column that contains only `value`. Arrow stores a union as a struct with one
+    field for each type; in such a column, only the field for the value's type is set."""
     if pa.types.is_struct(arrow) and not isinstance(value, dict):
         fits = [each for each in arrow if _is_of(value, each.type)]
         value = {fits[0].name: value}

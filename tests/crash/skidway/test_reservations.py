@@ -100,8 +100,7 @@ def test_no_outgoing_connection_gets_a_kept_port() -> None:
 
 
 def _limited_to(port: int, reuse: int) -> socket.socket:
-    """Returns a socket for which the kernel, if asked to choose a port, can choose only this
-    port."""
+    """Returns a socket for which the kernel can choose only this port."""
     ip_local_port_range = 51  # IP_LOCAL_PORT_RANGE of linux/in.h, since Linux 6.3
     made = socket.socket()
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)

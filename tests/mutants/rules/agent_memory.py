@@ -1,5 +1,4 @@
-"""Mutants of the rules by which an agent that has nothing to do returns memory to the operating
-system."""
+"""Mutants of the rules by which an idle agent returns memory to the operating system."""
 
 from mutants.mutant import Mutant
 

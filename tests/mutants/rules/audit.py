@@ -1,5 +1,5 @@
-"""Mutants of the rules of the counters and the collector, and of the rules by which a verdict is
-made."""
+"""Mutants of the rules that the counters and the collector follow, and of the rules by which a
+verdict is made."""
 
 from mutants.mutant import Mutant
 

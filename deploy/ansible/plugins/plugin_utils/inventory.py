@@ -28,8 +28,8 @@ def cluster_of(host: HostVars, clusters: Clusters) -> str:
 
 
 def listed(clusters: Clusters, name: str, key: str) -> list[str]:
-    """Returns the list that the cluster `name` has under `key`, which is `mirrors` or
-    `mirrored_topics`; an empty list if the cluster does not have the key.
+    """Returns the list that the cluster `name` has under `key` (`mirrors` or `mirrored_topics`); an
+    empty list if the cluster does not have the key.
 
     A value that is a text instead of a list is a mistake, which problems.py reports. This function
     splits the text in the same way as the programs split a text in their settings.

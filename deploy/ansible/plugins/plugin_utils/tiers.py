@@ -94,8 +94,8 @@ def _unmirrored(clusters: Clusters, name: str) -> list[str]:
 def _unloaded(
     clusters: Clusters, name: str, loaders: Iterable[HostVars], published: Collection[str]
 ) -> list[str]:
-    """Returns patterns of those topics of a cluster that no loader loads, neither from the cluster
-    itself nor from a cluster that mirrors it."""
+    """Returns patterns of the topics of a cluster that no loader loads, neither from this cluster
+    nor from a cluster that mirrors it."""
     by_loader = []
     for loader in loaders:
         here = cluster_of(loader, clusters)

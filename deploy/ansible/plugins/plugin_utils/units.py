@@ -14,7 +14,7 @@ Of most other keys, systemd uses only the last value."""
 
 def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns the text of a systemd drop-in with these sections ({section: {key: value}}). If a
-    value is a list, the text has one line with the key for each item."""
+    value is a list, each item gets a line of its own, with the key."""
     lines = []
     for section, entries in sections.items():
         lines += ["", f"[{section}]"]

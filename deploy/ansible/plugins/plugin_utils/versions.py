@@ -21,7 +21,7 @@ def wheels_for(requirements: str, files: Iterable[str], installed: Iterable[str]
 
     `installed` has the requirements files that are already installed in the virtual environment;
     the result leaves out the wheels of these files. Raises ValueError if a wheel is missing, or if
-    an installed package has the same version but another hash.
+    a package is installed in the listed version, but with another hash.
     """
     by_release: dict[tuple[str, str], list[str]] = {}
     for path in files:

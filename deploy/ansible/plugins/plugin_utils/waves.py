@@ -20,9 +20,9 @@ def wave_problems(
 ) -> list[str]:
     """Returns the reasons to roll back the wave; an empty list if the wave was successful.
 
-    `left` has the hosts of the wave that Ansible still reaches; their variable `agent_failure` says
-    what went wrong. `verdict` has the messages of the audit. Use this filter once for each wave,
-    not once for each host, because it reads the variables of every host in `left`.
+    `left` has those hosts of the wave that Ansible still reaches; their variable `agent_failure`
+    says what went wrong. `verdict` has the messages of the audit. Use this filter once for each
+    wave, not once for each host, because it reads the variables of every host in `left`.
     """
     reached = set(left)
     problems = [str(each) for name in left for each in hosts[name].get("agent_failure") or []]
