@@ -177,8 +177,8 @@ def test_files_that_documents_name_exist() -> None:
 
 def test_files_of_the_reading_order_exist() -> None:
     """Every file and folder in the reading order of docs/architecture.md exists. If the page names
-    a file without a folder, the file is in the folder that the page names just before, or next to
-    the file that the page names just before."""
+    a file without a folder, it has named just before either this file's folder or another file in
+    this folder."""
     order = (ROOT / "docs/architecture.md").read_text().partition("## Reading order\n")[2]
     items = re.findall(r"^\d+\. (.*)$", order, re.MULTILINE)
     assert len(items) > 9
@@ -206,7 +206,7 @@ def test_a_package_names_its_modules(package: Path) -> None:
     known = SELF_EXPLAINING.get(str(package.relative_to(ROOT)), set())
     assert not modules - known - set(re.findall(r"\b[a-z][a-z0-9_]*", page))
     for listed in lists_in(page):
-        if 2 * len(listed & modules) > len(listed):  # then it is a list of modules
+        if 2 * len(listed & modules) > len(listed):  # a list that names mostly modules
             assert not listed - modules
 
 
@@ -283,8 +283,8 @@ def test_every_run_time_dependency_has_its_reason() -> None:
 
 
 def test_every_run_time_dependency_is_used() -> None:
-    """Each package that pyproject.toml requires at run time is imported by one of Skidway's
-    packages, or one of them checks whether it is installed."""
+    """Skidway imports each package that pyproject.toml requires at run time, or checks whether it
+    is installed."""
     packages = [each for each in TOP if each != "bench"]
     sources = "\n".join(f.read_text() for top in packages for f in (ROOT / top).rglob("*.py"))
     extras = [each for each in PROJECT["optional-dependencies"] if each not in NO_PROGRAM]

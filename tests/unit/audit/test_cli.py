@@ -100,7 +100,7 @@ def test_topic_and_since_choose_buckets(tmp_path: Path) -> None:
     _store(tmp_path)
     base = ["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker"]
     assert main([*base, "--topic", "logs"]) == 0
-    assert main([*base, "--topic", "dc1.logs"]) == 0  # the name as the report prints it
+    assert main([*base, "--topic", "dc1.logs"]) == 0  # the topic as the report prints it
     assert main([*base, "--topic", "dc2.logs"]) == 1
     assert main([*base, "--topic", "other"]) == 1
     assert main([*base, "--since", "1970-01-01T00:00:00Z"]) == 0
@@ -208,7 +208,8 @@ def test_waiting_for_a_host_that_is_proven_ends_at_once(
     assert main([*arguments, *more, *exempt, "--tiers", "agent,broker,mirror"]) == 1
     assert "tier mirror never reported this topic" in capsys.readouterr().out
     # Without --tiers, `wait` usually requires no counts of hdfs. But if the settings have only the
-    # tiers agent and hdfs, it requires them, because only hdfs can confirm the agent's counts.
+    # tiers agent and hdfs, it requires counts of both, because only hdfs can confirm the agent's
+    # counts.
     assert main([*arguments, *more, "--set", "tiers=agent,hdfs"]) == 1
     assert "tier hdfs never reported this topic" in capsys.readouterr().out
 

@@ -73,7 +73,7 @@ def test_what_could_lose_the_ensemble_s_data_is_refused(seen: list[Any], said: s
 
 
 def test_a_server_that_was_started_alone_is_known_by_its_zoo_cfg() -> None:
-    """Whether a server ran alone is decided by the zoo.cfg with which the server last started. The
+    """The zoo.cfg with which a server last started decides whether the server ran alone. The
     present zoo.cfg on disk does not count, because an interrupted run of the playbook may have
     changed it."""
     assert servers_in("dataDir=/x\nclientPort=2181\n") == 0

@@ -87,7 +87,7 @@ def test_hosts_are_known_by_their_whole_names() -> None:
 
 
 def test_a_host_without_a_cluster_is_of_the_first_one() -> None:
-    """In the roster, too, a host without skidway_cluster belongs to the first cluster."""
+    """In the roster, a host without skidway_cluster belongs to the first cluster."""
     agents = [host("a"), host("b", skidway_cluster="dc2")]
     found = roster.roster(None, agents, CLUSTERS)["hosts"]
     assert [each["cluster"] for each in found] == ["dc1", "dc2"]

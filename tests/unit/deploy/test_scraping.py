@@ -61,9 +61,9 @@ def test_every_program_of_the_inventory_is_a_target() -> None:
 
 
 def test_programs_have_their_cluster_as_label_and_the_audit_has_none() -> None:
-    """The targets of brokers, agents and loaders get the label `cluster`. The audit's metrics
-    already have a label `cluster` with the cluster of a topic, and a label of the target would
-    replace it."""
+    """The targets of brokers, agents and loaders get the label `cluster`. The audit's target gets
+    no such label: it would replace the label `cluster` that the audit's metrics already have, with
+    the cluster of a topic."""
     found = scraping.scrape_targets(CLUSTERS, GROUPS, opened(), "watch")
     clusters = {x["labels"]["instance"]: x["labels"].get("cluster") for x in found}
     assert (clusters["b1:9102"], clusters["b2:9105"]) == ("dc1", "offline")

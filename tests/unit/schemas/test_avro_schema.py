@@ -238,14 +238,15 @@ def test_a_schema_may_use_the_types_of_those_it_references() -> None:
 
 
 def test_a_type_of_a_referenced_schema_is_not_declared_again() -> None:
-    """A schema that declares a type of a referenced schema again is refused."""
+    """A schema is refused if it declares a type that a referenced schema already declares."""
     with pytest.raises(SchemaInvalid, match=r"n\.E is declared twice"):
         parse({**ENUM, "namespace": "n"}, named_types(parse({**ENUM, "namespace": "n"})))
 
 
 def test_old_schemas_of_another_registry_may_keep_bad_defaults() -> None:
-    """With `check_defaults=False` the parser accepts schemas with invalid defaults, which other
-    registries have accepted and which are in use. It accepts no other mistake."""
+    """With `check_defaults=False` the parser accepts invalid defaults, because other registries
+    have accepted schemas with such defaults, and these schemas are in use. It accepts no other
+    mistake."""
     text = record(field("int", default="x"))
     assert '"default":"x"' in canonical(parse(text, check_defaults=False), normalize=True)
     with pytest.raises(SchemaInvalid, match="no type"):

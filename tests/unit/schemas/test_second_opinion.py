@@ -19,9 +19,9 @@ def test_our_own_schemas_are_read_by_everybody(name: str) -> None:
 
 
 def test_what_it_does_not_take_is_told() -> None:
-    """Skidway reports a schema that Apache's Python library refuses. For example, a type without a
-    namespace may be named inside a type that has a namespace. The Python library does not find such
-    a type, but Java's library does."""
+    """Skidway reports a schema that Apache's Python library refuses. In this test, a type without a
+    namespace is used inside a type that has a namespace. The Python library does not find the type
+    without a namespace, but Java's library does."""
     inner = {
         "type": "record",
         "name": "I",

@@ -51,8 +51,8 @@ framed = st.builds(
 
 @given(st.lists(st.none() | framed, max_size=8), st.integers(0, 3))
 def test_any_values_split_as_one_by_one(found: list[bytes | None], skip: int) -> None:
-    """Splitting all values of an array (or of a slice of an array) gives the same result as
-    splitting each value alone. A value without a prefix stays whole."""
+    """Splitting the prefixes off all values of an array (or of a slice of an array) at once gives
+    the same result as splitting each value alone. A value without a prefix stays whole."""
     array = pa.array(found, pa.binary()).slice(skip)
     ids, datums = wire.split(array)
     wanted = [sequential(each) for each in found[skip:]]

@@ -31,8 +31,8 @@ def _logging() -> Iterator[None]:
 
 
 def test_shutdown_is_seen_by_waiters_and_event_loops() -> None:
-    """After `request`, a `Shutdown` says that it is requested, its waits end, and its file
-    descriptor stays readable."""
+    """After a call of `request`, a `Shutdown` says that the shutdown is requested. Its waits end,
+    and its file descriptor stays readable."""
     shutdown = Shutdown()
     assert not shutdown.requested
     assert not shutdown.wait(0)

@@ -27,8 +27,8 @@ def test_what_must_come_together_is_left() -> None:
 
 
 def test_what_did_not_fail_again_is_not_taken() -> None:
-    """If a torture run fails with no shorter schedule of faults (because the original one failed by
-    chance), the result is the original schedule, in the same order."""
+    """If no shorter schedule of faults makes a torture run fail again (because the original run
+    failed by chance), the result is the original schedule, in the same order."""
     assert shrunk(FAULTS, lambda _: False, 1_000) == FAULTS
     assert shrunk(FAULTS[:1], lambda _: True, 1_000) == FAULTS[:1]
 

@@ -155,10 +155,9 @@ def test_a_line_of_another_datacenter_is_another() -> None:
 
 
 def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
-    """If lines are missing because a Parquet file was deleted, they count as declared only in two
-    kinds of buckets: those in which a recount found a difference, and all buckets of an hour of
-    which the recount calls a file damaged or missing. In a bucket that is called complete, a
-    doubled line never counts as declared."""
+    """If lines are missing because a Parquet file was deleted, they count as declared only if a
+    recount found a difference in their bucket, or called a file of their hour damaged or missing.
+    In a bucket that is called complete, a doubled line never counts as declared."""
     hour = 1_769_853_600_000
     document = {
         "topics": [
@@ -201,8 +200,8 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
-    """If all lines of a bucket have arrived although the audit does not call the bucket complete,
-    the result lists the bucket with the first reason of its verdict. The bucket is in the list
+    """If all lines of a bucket have arrived, but the audit does not call the bucket complete, the
+    result lists the bucket with the first reason of its verdict. The bucket is in the list
     `unhealed` if the verdict on its records or on its rejects is "open" or "incomplete". It is in
     the list `false_alarms` if the verdict is "lost" or "unknown". But the bucket is in a third
     list, `beside`, if the audit gives the same reason for another bucket, in which lines are really

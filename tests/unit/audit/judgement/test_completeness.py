@@ -203,9 +203,9 @@ def test_a_topic_that_nobody_loads_is_complete_without_the_output() -> None:
 
 
 def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> None:
-    """If no counter ever reported the topic, the topic is complete only when a message of a counter
-    of the topic's cluster has arrived after the end of the requested span. Only this message proves
-    that the topic has no records."""
+    """If no counter ever reported the topic, the audit waits for a message from a counter in the
+    topic's cluster. The topic is complete only when such a message has arrived after the end of the
+    requested span. Only this message proves that the topic has no records."""
     sealed: list[Message] = [seal(AGENT, 1, DUE, 0)]
     abroad = replace(BROKER, cluster="dc2", producer="broker-dc2")
     for late in ([], [Delta(BROKER, 1, DUE - 1)], [Delta(abroad, 1, DUE)]):

@@ -109,8 +109,8 @@ def test_a_bucket_with_filtered_records_is_complete() -> None:
 
 @promise("6 filtered")
 def test_a_bucket_of_which_nothing_is_left_is_complete() -> None:
-    """A bucket of which rules left out all records is complete, although only the agent reports the
-    bucket. If another tier counted a record of the bucket, the bucket is not complete."""
+    """If rules left out all records of a bucket, the bucket is complete, although only the agent
+    reports it. If another tier counted a record of the bucket, the bucket is not complete."""
     empty = with_filtered(replace(count(0), checksum=0), DEBUG)
     messages: list[Message] = [delta(AGENT, 1, empty), seal(AGENT, 2, DUE, 1)]
     (verdict,) = verdicts(ledger(messages).evidence(), POLICY, NOW)

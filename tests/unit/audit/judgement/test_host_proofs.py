@@ -228,9 +228,9 @@ def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
 
 
 def test_hosts_that_nobody_knows_are_a_mistake() -> None:
-    """It is a usage error to wait for a host that is not in the roster and never sent a message. If
-    a host is in the roster and never sent a message, it is no error to wait for it. Such a host is
-    not proven healthy, and the reason says that no agent of it was ever heard."""
+    """It is a usage error to wait for a host that is not in the roster and never sent a message. It
+    is no error to wait for a host that is in the roster, even if it never sent a message. Such a
+    host is not proven healthy, and the reason says that no agent of it was ever heard."""
     with pytest.raises(UsageError, match="--host app7: no roster names"):
         asked(good(), hosts=("app1", "app7"))
     roster = Roster([RosterEntry("app7", "dc1", frozenset({"nginx"}))])

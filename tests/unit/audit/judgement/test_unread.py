@@ -1,6 +1,6 @@
 """Tests messages on the audit topic that a newer version of Skidway has sent, in a schema that this
 version does not know. Such a message may report anything, so no bucket is complete until the
-message is decoded. It is decoded as soon as a version runs that knows the schema."""
+message is decoded. After an upgrade to a version that knows the schema, the message is decoded."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ TP, OTHER = TopicPartition("_skidway_audit", 0), TopicPartition("dc2._skidway_au
 
 
 def _newer() -> single_object.Messages:
-    """Returns the schemas of a newer version, in which every message has one more field."""
+    """Returns the schemas of a newer version of Skidway. There, every message has one more
+    field."""
     texts = []
     for name in ("Audit", "Announcement"):
         schema = json.loads(single_object.schema_text(name))

@@ -95,9 +95,9 @@ class Unclear(SkidwayError):
 
 def test_an_outcome_may_be_unclear() -> None:
     """If a request to change something in HDFS fails, HDFS may still have made the change. Then the
-    HDFS client's error is replaced by an error that says so. If HDFS has refused permission, it has
-    certainly not made the change, so the new error says that the request failed. An error that
-    Skidway's own code has raised is passed on unchanged."""
+    HDFS client's error is replaced by an error that says that the change may have been made. If
+    HDFS has refused permission, it has certainly not made the change, so the new error says that
+    the request failed. An error that Skidway's own code has raised is passed on unchanged."""
     with pytest.raises(Unclear, match="early eof"), failures("rename", PATH, Unclear):
         raise OSError("early eof")
     with pytest.raises(StoreFailed, match="not yours"), failures("rename", PATH, Unclear):

@@ -62,9 +62,9 @@ def test_the_recount_finds_the_same_files_after_folding(
 def test_a_manifest_that_was_created_again_does_not_count(
     folded: MemoryStore, named: NamedFiles
 ) -> None:
-    """A loader that continues after a long pause may create a manifest with the number of a
-    manifest that a checkpoint (a file that replaces older manifests) has already replaced. The
-    recount ignores the later manifest."""
+    """A loader may continue after a long pause and create a manifest. If a checkpoint (a file that
+    replaces older manifests) has already replaced a manifest with the same number, the recount
+    ignores the later manifest."""
     late = load(2)
     folded.put(late.path, late.to_json())
     assert manifests.loads(folded, TOPIC) == list(range(7, LAST + 1))

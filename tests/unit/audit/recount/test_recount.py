@@ -290,8 +290,8 @@ def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_changed_byte_of_any_column_is_found(output: Output) -> None:
-    """The recount finds a changed byte in any column, even in one that does not belong to the
-    origin of the rows."""
+    """The recount finds a changed byte in any column, even in a column that is not part of the
+    rows' origin."""
     path = output.load(0, 10)
     data = (output.root / path).read_bytes()
     output.put(path, data.replace(b"line 50", b"line 5O"))
@@ -472,8 +472,8 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
     """If a topic has no manifests, the recount learns from the audit's counts that the topic was
-    loaded, and the name of the output. Its result names this output, even if all counts of the
-    topic are for earlier hours than the recounted ones."""
+    loaded, and the name of the output. Its result names this output, even if the topic has counts
+    only for hours before the recounted hours."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -632,8 +632,8 @@ def test_a_file_that_a_later_load_removed_is_not_counted(output: Output) -> None
 
 
 def test_a_removed_file_that_is_there_does_not_hide_a_lost_replacement(output: Output) -> None:
-    """The rows of a file that a load has removed do not count, even if this file is still there and
-    the file that replaces it is gone."""
+    """If a load has removed a file, the file's rows do not count, even if the file is still there
+    and its replacement is gone."""
     path = output.load(0, 10)
     (output.root / output.rewrite(path, deleted=False)).unlink()
     found = output.recount()
@@ -736,8 +736,8 @@ def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
 
 
 def test_a_removed_file_that_cannot_be_opened_is_named(output: Output) -> None:
-    """The recount reports a file that a manifest removes and that is still there, even if it cannot
-    open the file. About the file's rows it then reports only what the file's name says."""
+    """If a file that a manifest removes is still there, the recount reports the file, even if it
+    cannot open it. About the file's rows it then reports only what the file's name says."""
     path = output.load(0, 10)
     output.rewrite(path, deleted=False)
 
@@ -877,7 +877,7 @@ def test_rewritten_rows_without_any_manifest_are_named(output: Output) -> None:
     shutil.rmtree(output.root / "_skidway")
     found = output.recount()
     assert [fault.path for fault in found.faults.kept] == [f"_skidway/{TOPIC}", path]
-    assert found.faults.kept[1].place == PLACE  # the place is read from the file's rows
+    assert found.faults.kept[1].place == PLACE  # as the file's rows say
 
 
 def test_the_name_of_a_file_of_rewritten_rows_shows_only_the_hour(output: Output) -> None:
@@ -1041,8 +1041,8 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
 
 def test_a_file_of_a_reload_shows_no_offsets() -> None:
     """A load that only replaced files has read no records of the topic. If its manifest has counts,
-    these only correct earlier counts. So the recount cannot find out from this manifest from which
-    offsets and agents the rows in the load's files came.
+    these only correct earlier counts. So this manifest does not tell the recount which offsets and
+    agents the rows in the load's files came from.
     """
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-3-1-20.parquet"
     manifest = {"removed": ["x"], "audit": {}, "partitions": [{"partition": 1, "end": 90}]}

@@ -36,8 +36,8 @@ def test_an_arrival_of_another_count_says_nothing() -> None:
 
 
 def test_arrivals_are_read_from_an_answer() -> None:
-    """An arrival says how many records a place has, and since when. A command that reads arrivals
-    from a collector's answer gets the arrivals that the collector's store has."""
+    """An arrival says how many records a place has, and since when. From a collector's answer, a
+    command reads exactly the arrivals that the collector's store has."""
     arrivals = {(Tier.HDFS, "/logs"): Arrival(5, END), (Tier.AGENT, ""): Arrival(6, END + 1)}
     assert arrivals_in(documents(arrivals)) == arrivals
 

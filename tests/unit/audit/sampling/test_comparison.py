@@ -34,7 +34,7 @@ ALL = [found(0), found(10), found(20)]
 def test_rows_are_equal_or_differ() -> None:
     """Each row is compared with the content sum of its line (a hash of event time, length and
     datum), which is in the agent's sample. If a line has two rows, this is a difference, even if
-    both rows have the right content. A row for a position at which the sample has no line is a
+    both rows have the right content. If the sample has no line at a row's position, this is a
     difference, too: the agent has found no line that begins there."""
     good = compare(WANTED, ALL, [], {})
     assert (good.rows, good.equal, good.differing) == (3, 3, [])
@@ -79,8 +79,8 @@ def test_no_row_hides_another_row_of_its_line(rows: list[Found], words: str) -> 
 
 
 def test_a_line_with_a_row_and_a_reject_is_not_equal() -> None:
-    """If a line has both a row with the right content and a rejected record, the line counts as
-    neither equal nor different."""
+    """If a line has both a row with the right content and a rejected record, the line does not
+    count as equal to its row, nor as different from it."""
     for rows in ([REJECT, found(10)], [found(10), REJECT], [REJECT, LACKING]):
         result = compare(WANTED, [found(0), *rows, found(20)], [], {})
         assert (result.equal, result.differing) == (2, [])
@@ -155,9 +155,9 @@ def test_records_are_compared_if_there_is_no_row() -> None:
     ],
 )
 def test_what_cannot_be_compared_is_counted_by_its_reason(row: Found | None, reason: str) -> None:
-    """Three kinds of lines count as neither equal nor different: lines whose row cannot be
-    converted back to the record's values, lines that the loader rejected, and lines for which
-    neither a row nor a record was found."""
+    """A line whose row is compared counts as equal or different. Three kinds of lines count as
+    neither: lines whose row cannot be converted back to the record's values, lines that the loader
+    rejected, and lines for which neither a row nor a record was found."""
     rows = [found(0), found(20)] + ([] if row is None else [row])
     result = compare(WANTED, rows, [], {})
     assert dict(result.uncompared) == {reason: 1}

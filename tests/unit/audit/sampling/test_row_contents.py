@@ -152,8 +152,8 @@ def test_host_and_path_of_a_row_are_read() -> None:
 
 
 def test_what_cannot_be_turned_back_is_no_difference() -> None:
-    """If the file lacks the column of a field of the record's schema, or has this column with
-    another type, its rows are not compared, and the reason names the column."""
+    """If the record's schema has a field for which the file has no column, or a column of another
+    type, the file's rows are not compared, and the reason names the column."""
     renamed = texts("a").rename_columns(["other"])
     (found,) = found_in(output_file(renamed), CODEC)
     assert found.content is None
@@ -164,7 +164,8 @@ def test_what_cannot_be_turned_back_is_no_difference() -> None:
 
 
 def test_a_column_of_a_later_schema_does_not_matter() -> None:
-    """A row that has more columns than its record has fields is compared by the record's fields."""
+    """If a row has columns of a later schema, they do not matter: the row and its record are
+    compared by the fields of the record's schema."""
     file = output_file(texts("a"), later=pa.array([None], pa.string()))
     assert [x.content for x in found_in(file, CODEC)] == sums_of(texts("a"), CODEC)
 

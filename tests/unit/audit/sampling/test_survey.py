@@ -253,9 +253,9 @@ def test_unlisted_differences_stay_until_their_lines_were_compared(world: LineWo
     """A result of `skidway audit sample` does not say which lines were compared. So if an earlier
     result counted differences that it did not list, nobody knows whether a later run has compared
     their lines. These differences stay if the later run has compared fewer lines, or if samples of
-    the day may be missing, damaged, left out or expired. While these differences stay, each new
-    result has at least the number of compared lines of the earlier result. The number of unlisted
-    differences does not grow from run to run, because each run may have counted the same lines."""
+    the day may be missing, damaged, left out or expired. While these differences stay, a new result
+    never reports fewer compared lines than the earlier result. The number of unlisted differences
+    does not grow from run to run, because each run may have counted the same lines."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)
@@ -336,10 +336,10 @@ def test_a_result_says_when_the_lines_were_that_it_does_not_list(world: LineWorl
 
 @promise("6 content")
 def test_a_result_says_between_which_times_a_changed_line_may_be(world: LineWorld) -> None:
-    """If a row has other content than its line, its event time may differ, too. So the result of
-    `skidway audit sample` has the least and the greatest event time of the sample's lines. A later
-    result that keeps the difference also has these times. A result without differences has no such
-    times."""
+    """A row with other content than its line may also have another event time than the line. So the
+    result of `skidway audit sample` has the least and the greatest event time of the sample's
+    lines. A later result that keeps the difference also has these times. A result without
+    differences has no such times."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     part = replace(PART, least_ms=NOW_MS - 60_000, greatest_ms=NOW_MS)

@@ -91,9 +91,9 @@ def test_damaged_columns_are_refused(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("index", [3, -1])
 def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
-    """In a message with columns, the entry of filtered records (those that a rule left out) refers
-    to a count by its index, and counts and offsets refer to a topic by its index. A message is
-    refused if there is no count or topic with such an index."""
+    """In a message with columns, counts and offsets name a topic by its index, and an entry of
+    filtered records (those that a rule left out) names a count by its index. A message is refused
+    if an index leads to no topic or count."""
     rule = {"index": index, "rule": "debug", "records": 1, "bytes": 1}
     with pytest.raises(MessageRefused, match="there is no count"):
         decode(damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", filtered=[rule]))

@@ -112,7 +112,7 @@ def test_what_comes_later_is_not_covered() -> None:
     ]
     found = bucket([*said(4, None, LOSS), acceptance])
     assert (found.status, found.residue) == (Status.LOST, Status.INCOMPLETE)
-    assert found.word == "incomplete (lost, accepted)"  # the word in the report and the metrics
+    assert found.word == "incomplete (lost, accepted)"  # shown in reports and metrics
     again = acceptances.acceptances([found], SIGNED)
     assert bucket([*said(4, None, LOSS), acceptance, *again]).is_accepted
 
@@ -185,7 +185,7 @@ def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() 
 def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     """Lines are in doubt if two agents of a host may both have delivered them. An acceptance of
     such lines applies only to the lines that are already in doubt. It does not apply to lines that
-    become doubtful after the acceptance, for the same reason."""
+    become doubtful after the acceptance, even for the same reason."""
     new = replace(AGENT, epoch=2)
     early = [*said(), delta(new, 5), delta(BROKER, 5, 2), delta(OLD, 5, 2)]
     doubted = "before its first seal"

@@ -186,7 +186,8 @@ def test_the_newest_loads_are_kept_in_any_order() -> None:
 
 
 def test_a_load_is_read_as_it_was_told() -> None:
-    """If a note of another version lacks a value of the load, this value is unknown, and not 0."""
+    """If a note about a load comes from another version and lacks one of the load's values, this
+    value is unknown, and not 0."""
     assert load_of(_load(7)) == Load(7, LOGS, 1.5, 10, 9, 1, 2, 300, REJECTED_RECORD)
     names = ["dc1", "cid", "logs", "logs-id"]
     less = replace(_load(7), body={"source": names, "rows": -1, "files": True, "seconds": "3"})

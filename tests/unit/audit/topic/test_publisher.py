@@ -168,7 +168,8 @@ def test_a_state_older_than_its_messages_is_refused(epoch: int, number: int) -> 
 @pytest.mark.parametrize(("epoch", "number"), [(1, 5), (1, 6), (2, 0)])
 def test_a_state_as_new_as_its_messages_is_used(epoch: int, number: int) -> None:
     """A program uses its stored state if the state is as new as the messages that the program has
-    sent. The state may also be newer by the messages that are still in its outbox."""
+    sent. The state may also be newer than these messages, because the messages in its outbox are
+    not sent yet."""
     check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
     check_restored(None, epoch, number, "The state in /x")
 

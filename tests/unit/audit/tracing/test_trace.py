@@ -168,8 +168,8 @@ def test_a_line_that_a_rule_left_out(world: LineWorld) -> None:
 
 def test_a_line_on_the_way(world: LineWorld, tmp_path: Path) -> None:
     """If a line comes after the agent's position in the file, `skidway audit trace` says that the
-    agent has not delivered the line yet. If the command runs on the host, it shows the line's
-    text."""
+    agent has not delivered the line yet. If the command runs on the line's host, it also shows the
+    line's text."""
     log = tmp_path / "app.log"
     log.write_bytes(b"\n".join(LINES) + b"\n")
     inode = log.stat().st_ino

@@ -31,8 +31,8 @@ def exceptions() -> list[type[Exception]]:
 
 @pytest.mark.parametrize("kind", exceptions(), ids=lambda kind: kind.__name__)
 def test_every_refusal_has_a_code(kind: type[Exception]) -> None:
-    """Each exception that the broker's log, or its access to ZooKeeper, raises has a Kafka error
-    code, so that a client never gets the code for an unknown error."""
+    """Each exception of the broker's log, and of its access to ZooKeeper, has a Kafka error code,
+    so that a client never gets the code for an unknown error."""
     assert kind in CODES
 
 

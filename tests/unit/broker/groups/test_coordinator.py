@@ -426,9 +426,9 @@ def test_a_former_coordinator_stores_nothing() -> None:
 
 def test_a_controller_that_is_cut_off_coordinates_nothing() -> None:
     """The controller is the coordinator of all groups. While the controller cannot know whether
-    another broker has taken its place, it refuses requests of members and commits. It also does not
-    answer who the coordinator is. The groups stay in memory, because the broker may still be the
-    controller."""
+    another broker has taken its place, it refuses commits and the requests of members. It also does
+    not answer who the coordinator is. The groups stay in memory, because the broker may still be
+    the controller."""
     world = World()
     member = world.stable()
     world.is_cut_off = True

@@ -44,8 +44,8 @@ class World:
 
     def joined(self, token: str, member_id: str = "", **more: Any) -> Joined:
         """Sends a JoinGroup request, which the test calls `token`, and returns its answer. If the
-        group does not answer at once, lets the group check its deadlines, so that a rebalance that
-        is due can end."""
+        group does not answer at once, the method lets the group check its deadlines, so that a
+        rebalance that is due can end."""
         said = self.join(token, member_id, **more)
         if token not in said:
             self.group.tick(self.now)
@@ -170,8 +170,8 @@ def test_who_does_not_join_again_in_time_is_out() -> None:
 
 
 def test_who_waits_to_join_is_not_silent() -> None:
-    """A member that waits in a JoinGroup request for the next generation is not removed because of
-    missing heartbeats, however long it waits."""
+    """While a member's JoinGroup request waits for the next generation, the member is not removed
+    for missing heartbeats, however long the wait is."""
     world = World()
     first = world.stable()
     world.join("second")

@@ -99,8 +99,8 @@ def test_one_that_cannot_be_used_is_offline_from_the_start(tmp_path: Path) -> No
 
 def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
     """When a log directory fails, its partitions stop, and the broker stores the failure as the
-    reason. New partitions go to the other directories. When the broker stops, it writes into the
-    other directories, but not into the failed one, that the stop was clean."""
+    reason. New partitions go to the other directories. When the broker stops, it marks the stop as
+    clean in the other directories, but not in the failed one."""
     world = World(tmp_path / "a", tmp_path / "b")
     world.create("logs", 4)
     failure = StorageFailed("read", tmp_path / "a" / "logs-0", OSError(errno.EIO, "broken"))

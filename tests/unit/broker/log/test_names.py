@@ -44,8 +44,8 @@ def test_directories_and_partitions(directory: str, partition: TopicPartition | 
 
 def test_leaving_directories_are_told_apart_and_fit() -> None:
     """The broker renames the directories of deleted partitions and of stray partitions (partitions
-    of no known topic). The new name shows of which of the two kinds the partition is. Even with the
-    longest topic name, the new name is not too long for the file system."""
+    of no known topic). The new name shows whether the partition was deleted or is stray. Even with
+    the longest topic name, the new name is not too long for the file system."""
     partition = TopicPartition("x" * 249, 99999)
     deleted = names.leaving_directory(partition, names.DELETED_DIRECTORY)
     stray = names.leaving_directory(partition, names.STRAY_DIRECTORY)

@@ -1,8 +1,8 @@
 """Tests how a mirror follows a partition of its source. The mirror records each gap, which is a
 range of missing offsets. It continues to copy only if it has proven that the source has the same
 log. For this proof, the mirror fetches its own last batch from the source again, and compares the
-two batches. If they differ, the partition "stops": the mirror copies nothing more into it, and its
-status gives the reason."""
+two batches. If the two batches are not the same, the partition "stops": the mirror copies nothing
+more into it, and its status gives the reason."""
 
 from __future__ import annotations
 
@@ -224,8 +224,8 @@ def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
 
 
 def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
-    """If the write of the batches before a gap (a range of missing offsets) fails, the mirror
-    fetches these batches again, from the end of its log on, even if the gap is already recorded."""
+    """If the mirror cannot write the batches before a gap (a range of missing offsets), it fetches
+    them again, from the end of its log on. It does so even if the gap is already recorded."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)

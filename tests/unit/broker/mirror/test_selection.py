@@ -80,8 +80,8 @@ def test_a_gap_is_named_once() -> None:
 
 
 def test_offsets_are_named_if_gaps_cover_all_of_them() -> None:
-    """A range of a partition's offsets counts as known to be missing if the gaps in the config, one
-    or several, cover all of the range."""
+    """A range of a partition's offsets counts as known to be missing if the gaps in the config
+    together cover the whole range."""
     named = [Gap(0, 5, 9, "b"), Gap(0, 2, 5, "a"), Gap(1, 0, 99, "other"), Gap(0, 12, 14, "c")]
     assert gaps.covers(named, 0, 2, 9)
     assert gaps.covers(named, 0, 3, 4)

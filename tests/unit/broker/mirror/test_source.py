@@ -218,7 +218,7 @@ def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: Mirr
     """The mirror checks the ids of the source's topics in regular rounds. If a topic is deleted and
     created again between two rounds, the mirror's fetches get an error in the meantime. After such
     an error the mirror's last batch is compared with the source's batch at the same offsets. The
-    batches differ, so the mirror stops copying the partition."""
+    source now has another batch there, so the mirror stops copying the partition."""
     before = logs.local.batches("dc1.logs")
     old = logs.source.topics.pop("logs")
     logs.settle(0.2)
@@ -246,8 +246,8 @@ def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: Mir
 
 
 def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorld) -> None:
-    """If another cluster answers at the source's address, the mirror notices that the cluster id
-    differs, and copies nothing."""
+    """If another cluster answers at the source's address, the mirror notices the other cluster id,
+    and copies nothing."""
     logs.source.cluster_id = "other"
     fill(logs, 2)
     before = logs.local.batches("dc1.logs")
@@ -350,9 +350,9 @@ def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
     logs: MirrorWorld,
 ) -> None:
     """The source may have lost records and got other records before the mirror asks for the
-    source's first and last offset. Then both offsets look right although the records differ. So the
-    mirror compares its last batch with the source's batch at the same offsets, and stops copying
-    the partition."""
+    source's first and last offset. Then both offsets look right, although the source's records are
+    not those of the mirror. So the mirror compares its last batch with the source's batch at the
+    same offsets, and stops copying the partition."""
     log = logs.source.log("logs")
     before = logs.local.batches("dc1.logs")
     log.cut(9)
@@ -502,9 +502,9 @@ def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) ->
 
 
 def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> None:
-    """If the mirror restarts after it has written a gap (a range of missing offsets) into the
-    config and before it copies a later batch, it does not write a second gap. If more records have
-    expired in the source meanwhile, it enlarges the first gap."""
+    """The mirror may write a gap (a range of missing offsets) into the config, and restart before
+    it copies a later batch. It then does not write a second gap. If more records have expired in
+    the source meanwhile, it enlarges the first gap."""
     fill(logs, 5)
     logs.source.log("logs").expire(36)
     logs.client.lose()
@@ -577,7 +577,7 @@ def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld
     until_asked(logs)  # the mirror asks for the first offset in the source's log
     logs.client.serve()
     logs.client.deliver()
-    until_asked(logs)  # then for the end of the source's log; this answer will come late
+    until_asked(logs)  # the mirror asks for the log's end; this answer will come late
     logs.client.serve()
     late = list(logs.client.answers)
     logs.client.answers.clear()

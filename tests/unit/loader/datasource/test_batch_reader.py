@@ -1,5 +1,5 @@
-"""Tests batch queries of topics in memory: their rows, bounds of offset and time, missing records,
-queries of several topics, and chosen columns."""
+"""Tests batch queries of topics in memory: the rows of a query, its bounds of offset and time,
+missing records, queries of several topics, and chosen columns."""
 
 from __future__ import annotations
 

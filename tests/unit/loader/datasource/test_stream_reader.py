@@ -31,8 +31,8 @@ def stream(queried: Queried, **options: str) -> Any:
 
 
 def batch(queried: Queried, reader: Any, start: Any, end: Any) -> list[str]:
-    """Returns the lines of the batch from `start` to `end`. The positions are written as JSON and
-    read again first, as Spark does with its checkpoint."""
+    """Returns the lines of the batch from `start` to `end`. Both positions are first written as
+    JSON and read again, as Spark does with its checkpoint."""
     start, end = json.loads(json.dumps([start, end]))
     return [
         row["line"] for part in reader.partitions(start, end) for row in queried.read(reader, part)
@@ -40,8 +40,8 @@ def batch(queried: Queried, reader: Any, start: Any, end: Any) -> list[str]:
 
 
 def test_a_new_stream_begins_at_the_end(queried: Queried) -> None:
-    """Without further options a stream returns exactly once each record that is written after the
-    stream's start."""
+    """Without further options a stream returns the records that are written after the stream's
+    start, each exactly once."""
     queried.send(record(0))
     reader = stream(queried)
     initial = reader.initialOffset()

@@ -228,8 +228,8 @@ def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
 
 
 def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
-    """A partition whose leader does not answer keeps its position for the next load and is
-    reported, whether or not anything of the partition was loaded before."""
+    """If a partition's leader does not answer, the partition is reported and keeps its position for
+    the next load. This holds whether or not anything of the partition was loaded before."""
     before = {0: AT_100}
     found = plan.missing_partitions(
         "t", before, [Bounds(2, 0, 5)], {0: "no answer", 1: "no leader"}

@@ -119,8 +119,8 @@ def test_an_unknown_schema_is_asked_for_again() -> None:
 
 
 def test_a_field_with_one_of_our_names_is_refused() -> None:
-    """A schema is refused if one of its fields has the name of a column that the loader adds, even
-    if upper and lower case differ. The error names the field."""
+    """A schema is refused if one of its fields has the name of a column that the loader adds, in
+    any mixture of upper and lower case. The error names the field."""
     for name in ("_agent", "_Agent"):
         with pytest.raises(SkidwayError, match=name):
             check_reader(record(name), frozenset({"_agent"}))

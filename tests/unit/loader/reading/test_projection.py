@@ -74,8 +74,8 @@ def test_a_default_that_is_none_harms_only_those_who_need_it() -> None:
 
 
 def test_a_renamed_field_is_found_by_its_alias() -> None:
-    """A field of the reader's schema may have another name than the writer's field if it has the
-    writer's name as an alias."""
+    """If a field of the reader's schema has the name of a writer's field as an alias, it gets the
+    values of the writer's field."""
     reader = record(field("text", "string", aliases=["line"]))
     assert project(record(LINE), reader, line=["a"])[0] == [["a"]]
 

@@ -98,8 +98,8 @@ def test_the_loads_that_took_a_file_s_records(
 @promise("5 reload")
 def test_reading_begins_before_the_first_load_with_its_marks(store: MemoryStore) -> None:
     """To reload records, the loader finds the first load that read one of these records from the
-    log. The reload begins at the offsets at which the load before this first load ended. It skips
-    the same gaps as the original loads."""
+    log. The reload begins where this load began, that is, at the offsets at which the load before
+    it ended. The reload skips the same gaps as the original loads."""
     found = begun(store, part(6, 0, 10))
     assert found.before == LOADS[0]
     assert found.gaps[0] == (GAP,)

@@ -60,7 +60,7 @@ def store() -> MemoryStore:
 
 @promise("5 reload")
 def test_rejects_are_counted_in_their_files(store: MemoryStore) -> None:
-    """The rejected records of each bucket are counted from the rows of the files of rejects."""
+    """To count the rejected records in each bucket, the loader reads the files of rejects."""
     files = [file(store, 1, 0, 3, 3, 4), file(store, 2, 10, 4)]
     found, unknown = rejects_before(store, files, {}, BUCKET_MS)
     assert (by_minute(found), unknown) == ({3: 2, 4: 2}, [])
@@ -86,9 +86,9 @@ def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
 
 
 def test_a_lost_file_of_a_reload_is_named(store: MemoryStore) -> None:
-    """The manifest of a load that replaced files has only the changes of the counts, not the counts
-    themselves. So if a file of rejects of such a load is lost, its number of rejects is unknown.
-    The loader then reports the file's path."""
+    """If a load replaced files, its manifest says only by how much the counts have changed, not the
+    counts themselves. So if a file of rejects of such a load is lost, its number of rejects is
+    unknown. The loader then reports the file's path."""
     (lost,) = [file(store, 2, 0, 3)]
     store.delete(lost.file.path)
     _, unknown = rejects_before(store, [lost], {2: counted(2, 3, removed=("x",))}, BUCKET_MS)

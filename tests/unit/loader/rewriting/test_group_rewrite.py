@@ -292,8 +292,8 @@ def test_a_schema_that_the_registry_lost(folder: Folder) -> None:
 
 
 def test_files_with_other_rows_than_were_committed_stay(folder: Folder) -> None:
-    """If the number of rows in a group of small files, or their checksum, differs from the
-    manifests, the files stay as they are."""
+    """If a group of small files has another number of rows, or another checksum, than the manifests
+    say, the files stay as they are."""
     for change in ({"rows": 3}, {"checksum": 5}):
         folder.files.clear()
         each = folder.add([1])

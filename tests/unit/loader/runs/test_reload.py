@@ -367,9 +367,9 @@ def test_other_records_than_were_committed_are_refused(loading: MemoryLoading) -
 
 @promise("5 reload")
 def test_offsets_that_are_gone_are_refused(loading: MemoryLoading) -> None:
-    """If an offset that the loads of an hour have read is gone from the log, the hour stays as it
-    is, and the error names the partition and the offset. Hours of later loads are reloaded
-    nevertheless."""
+    """If the log no longer has all offsets that the loads of an hour have read, the hour stays as
+    it is, and the error names the partition and the missing offsets. Hours of later loads are
+    reloaded nevertheless."""
     loading.store.delete(paths(loading, 1)[0])
     loading.cluster.log(DATA).expire(20)
     before = loading.store.snapshot

@@ -16,8 +16,8 @@ REJECTS = SourceTopic("logs.rejected", "1" * 32, SOURCE, (Bounds(0, 0, 0),))
 
 def test_a_topic_without_records_needs_no_old_messages() -> None:
     """Topics without records do not make a run read the whole audit topic. Most topics of rejects
-    never have a record and so never have a load. A run reads the audit topic only from the position
-    that the newest loads of its other topics have stored."""
+    never have a record and so never have a load. For its other topics, a run reads the audit topic
+    only from the position that their newest loads have stored."""
     loading = MemoryLoading()
     loading.beside = [REJECTS]
     wanted: list[Mapping[str, int]] = []

@@ -183,7 +183,8 @@ def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Except
 
 def test_a_log_that_is_another_one_is_not_loaded() -> None:
     """The last batch before a load may now have other bytes in the log than when it was loaded.
-    Then nothing more is loaded from this log, because its later records may differ as well."""
+    Then nothing more is loaded from this log, because its later records may have changed as
+    well."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()

@@ -38,8 +38,8 @@ class Output:
     number: int = 0
 
     def load(self, *keys: BucketKey) -> dict[BucketKey, int]:
-        """Counts the given buckets in one delta, which has the load's number. Returns the number
-        that the table had for each bucket before."""
+        """Counts the given buckets in one delta, which has the load's number. Returns the numbers
+        that the table had for these buckets before."""
         self.number += 1
         spans = BucketSpans(self.store, self.side)
         known = spans.numbers(keys)
@@ -118,9 +118,9 @@ def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table `buckets` is divided into spans (files of some hours). The span whose buckets were
-    counted least recently by any load is dropped first, whatever its event times are. So while a
-    log of ten years ago is loaded, the spans with the log's old hours are not dropped."""
+    """The table `buckets` is divided into spans (files of some hours). The loader first drops the
+    span whose buckets no load has counted for the longest time, whatever the event times are. So
+    while a log of ten years ago is loaded, the spans with the log's old hours are not dropped."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
     output = Output()
     for number in (1, 100, 1, 50):

@@ -322,8 +322,8 @@ def test_files_that_are_given_up_may_be_gone_or_damaged(left: bytes) -> None:
 
 
 def test_a_staged_file_is_never_given_up() -> None:
-    """A load that would replace a damaged committed file does not begin if a copy of this file is
-    still in a staging directory. An operator has to decide which copy is right."""
+    """A load may have to replace a damaged committed file. If a copy of this file is still in a
+    staging directory, the load does not begin. An operator has to decide which copy is right."""
     store = MemoryStore()
     newest = staged(store, manifest())
     assert operations.run(commit.commit(newest), store)

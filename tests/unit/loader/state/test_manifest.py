@@ -78,7 +78,7 @@ def test_a_manifest_of_an_early_build_is_read() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"null", b"\xff"])
 def test_bytes_that_are_no_manifest(data: bytes) -> None:
-    """A manifest file that is empty, or of which the end is missing, is refused as damaged."""
+    """A manifest file is refused as damaged if it is empty, or if its end is missing."""
     with pytest.raises(StateRefused, match="damaged"):
         Manifest.from_json(data, "x")
 

@@ -23,7 +23,7 @@ def test_a_process_that_is_gone() -> None:
 
 
 def test_a_number_that_another_process_got() -> None:
-    """If a running process has the stored id, but began at another time than the stored one, it is
+    """If a running process has the stored id, but began at another time than the stored time, it is
     another process. The original process is reported as gone."""
     assert replace(Process.here(), started=1).is_alive() is False
 

@@ -417,8 +417,8 @@ def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default:
 
 
 def test_a_fixed_of_another_size_is_refused() -> None:
-    """The column of a field of the type fixed is refused with an error message if its size differs
-    from the size in the schema."""
+    """If the column of a fixed field has another size than the schema says, the column is refused
+    with an error message."""
     codec = Codec(record(("a", {"type": "fixed", "name": "F", "size": 3})))
     with pytest.raises(ColumnsRefused, match="fixed_size_binary"):
         codec.encode(pa.record_batch({"a": pa.array([b"ab"], pa.binary(2))}))

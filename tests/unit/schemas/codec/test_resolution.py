@@ -163,11 +163,12 @@ def has_text_and_bytes(avro: Any) -> bool:
 
 
 def has_numbers_out_of_order(avro: Any) -> bool:
-    """Returns whether the schema has a union of number types that `bare` cannot put into an order
-    in which fastavro reads every number correctly.
+    """Returns whether the schema has a union of number types that fastavro cannot read correctly,
+    in whatever order `bare` puts the types.
 
-    If float comes before long in the union, fastavro reads a long as a long. But fastavro reads an
-    int as a float, because float is then the first branch to which an int can be promoted.
+    An example is the union of float and long, in this order. By Avro's rules, a long is read as a
+    long, and an int as a float, the first branch to which it can be promoted. But fastavro reads
+    both as the type that comes first.
     """
     if isinstance(avro, list):
         numbers = [_name(each) for each in avro if _name(each) in NARROW]

@@ -99,8 +99,8 @@ def test_bytes_are_exported_whole() -> None:
     [(b"abc", 3, False), (b"abc", 5, False), (b"abc", 9, False), (b"abc", 10, True)],
 )
 def test_a_line_that_was_cut_is_marked(line: bytes, length: int, expected: bool) -> None:
-    """If a record has only the beginning of its line, the export says so, so that nobody replays
-    the line as if it were whole."""
+    """If a record has only the beginning of its line, the export marks the line as cut, so that
+    nobody replays it as if it were whole."""
     assert is_cut(document(line, length)) is expected
     assert repairable(document(line, length)).get("is_cut", False) is expected
 

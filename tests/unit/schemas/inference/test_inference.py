@@ -83,8 +83,8 @@ def test_objects_inside_are_records_and_say_what_may_be_missing() -> None:
 
 
 def test_each_field_has_its_share_of_the_lines() -> None:
-    """For each field, the result says which share of the log's lines have the field. Two values in
-    one array are in one line and count once, and blank lines never count."""
+    """For each field, the result says which share of the log's lines have the field. A line counts
+    once for a field, even if an array in the line has the field twice. Blank lines never count."""
     found = infer(
         [b'{"a": 1, "l": [{"x": 1}, {"x": 2}]}', b"", b'{"a": 2, "b": null}', b'{"a": 3}', b"?"],
         name="Log",

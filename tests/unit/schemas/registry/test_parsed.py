@@ -46,8 +46,8 @@ def test_one_that_is_larger_than_all_is_not_remembered() -> None:
 
 
 def test_what_is_needed_comes_first_and_once() -> None:
-    """The list of all schemas that a schema needs contains each of them only once, even if several
-    of them reference the same schema. Each schema comes after all schemas that it references."""
+    """The list of the schemas that a schema needs contains each of them only once, even if several
+    others reference it. Each schema comes after all schemas that it references."""
     bottom = kept(1, record("R1", a=None))
     left, right = kept(2, record("R2", a="R1"), bottom), kept(3, record("R3", a="R1"), bottom)
     top = kept(4, record("R4", a="R2", b="R3", c="R1"), left, right)

@@ -168,7 +168,7 @@ def test_references_that_lead_nowhere_are_42201(
 
 
 def test_a_schema_may_not_declare_what_it_references(registry: Registry) -> None:
-    """A schema that declares a type that it also references is refused."""
+    """A schema is refused if it declares a type that it also gets from a reference."""
     registry.register("part", PART)
     body = {"schema": INLINED, "references": [TO_PART]}
     assert registry.refused("POST", "/subjects/whole/versions", body) == (422, 42201)

@@ -252,8 +252,7 @@ def test_a_deleted_schema_comes_back_under_its_id_as_a_new_version(registry: Reg
 
 
 def test_the_number_of_a_version_is_not_given_again(registry: Registry) -> None:
-    """The number of a deleted version is never used again as long as its subject has another
-    version."""
+    """The number of a deleted version is not used again while its subject has another version."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/2")
@@ -601,8 +600,8 @@ def test_a_long_comparison_holds_up_no_other_writer(
 
 def test_versions_that_are_deleted_alone(registry: Registry) -> None:
     """A client can request a list that contains only the deleted versions of a subject. The
-    registry accepts two names of this parameter: Confluent's server calls it deletedOnly, and the
-    Python client calls it deleted_only."""
+    registry accepts two names of the parameter for this: Confluent's server calls it deletedOnly,
+    and the Python client calls it deleted_only."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/1")

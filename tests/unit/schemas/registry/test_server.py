@@ -61,8 +61,8 @@ class Transport:
 
 
 class Cycle:
-    """A stand-in for uvicorn's RequestResponseCycle. Its attribute shows whether the answer to a
-    request is complete."""
+    """A stand-in for uvicorn's RequestResponseCycle. `response_complete` says whether the answer to
+    a request is complete."""
 
     def __init__(self, response_complete: bool) -> None:
         self.response_complete = response_complete

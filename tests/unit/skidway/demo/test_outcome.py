@@ -26,13 +26,13 @@ NEWER = BUCKET | {"bucket": 30_000, "verdict": "open", "places": [{"tier": "agen
 
 
 def sized(size_bytes: int, row: dict[str, Any] = FILE) -> FileSize:
-    """Returns the size of the file of which a row in the agent's list of its files tells."""
+    """Returns the size of a file. `row` is the file's row in the agent's list of files."""
     key = (row["device"], row["inode"], row["born_ns"])
     return FileSize(Path(f"/w/{row['inode']}.log"), key, size_bytes, size_bytes)
 
 
 def row_of(noted: FileSize, **changed: Any) -> dict[str, Any]:
-    """Returns the row of a file in the agent's list of its files."""
+    """Returns the row that the agent's list of files has for this file."""
     device, inode, born_ns = noted.key
     return FILE | {"device": device, "inode": inode, "born_ns": born_ns} | changed
 
@@ -148,7 +148,7 @@ def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
 
 def test_another_file_of_the_same_name_is_not_taken_for_a_file(tmp_path: Path) -> None:
     """A file that is renamed or deleted after the cut-off keeps its own account. The account of
-    another file that has or had the same path does not count for it."""
+    another file that has or had the same path does not count for this file."""
     log = tmp_path / "a.log"
     log.write_bytes(b"x" * 99 + b"\n")
     files = sources.noted([{"paths": [str(log)]}], [tmp_path / "away.log"])
@@ -196,8 +196,9 @@ def test_what_was_delivered_before_a_truncation_does_not_count_after_it() -> Non
 
 
 def test_what_was_truncated_before_the_cut_off_does_not_count() -> None:
-    """If a file was truncated before the cut-off, only the bytes count that the agent delivers of
-    the content at the cut-off, even if the agent notices the truncation only later."""
+    """If a file was truncated before the cut-off, delivered bytes of its old content do not count,
+    even if the agent notices the truncation only later. The agent must deliver the content that the
+    file had at the cut-off."""
     anew = FILE | {"file": 2, "acknowledged": 20, "rejected": 0}
     for before, size in (([FILE], 50), ([FILE, anew], 50)):
         found = outcome(ledgers=[before])
@@ -211,7 +212,8 @@ def test_what_was_truncated_before_the_cut_off_does_not_count() -> None:
 
 
 def test_what_is_truncated_after_the_cut_off_counts() -> None:
-    """If a file is truncated after the cut-off, the bytes that were delivered before count."""
+    """If a file is truncated after the cut-off, the delivered bytes of its old content still
+    count."""
     found = outcome()
     found.note([sized(100)])
     found.take_ledger([FILE, FILE | {"file": 2, "acknowledged": 1, "rejected": 0}])

@@ -56,8 +56,9 @@ def test_bytes_are_those_of_the_topics_that_are_asked_for(tmp_path: Path) -> Non
 
 
 def test_all_topics_are_sealed_as_far_as_the_last_of_them(tmp_path: Path) -> None:
-    """An agent seals each topic up to a time. `sealed_until` returns the earliest of these times of
-    the given topics, or 0 if the agent has never sealed one of the topics or has no state yet."""
+    """An agent seals each topic up to a time. For the given topics, `sealed_until` returns the
+    earliest of these times. It returns 0 if the agent has never sealed one of the topics or has no
+    state yet."""
     assert states.sealed_until(tmp_path, ["t"]) == 0
     open_state(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / DATABASE)) as state, state:

@@ -175,7 +175,7 @@ def test_what_was_sought_meanwhile_is_dropped() -> None:
 
 
 def test_partitions_take_turns_at_the_front() -> None:
-    """A partition whose batches were in the last answer comes after the other partitions in the
+    """If the last answer had batches of a partition, this partition comes after the others in the
     next request."""
     fetching = make()
     other = TopicPartition("u", 0)

@@ -63,7 +63,7 @@ def test_batches_on_one_connection_are_unbroken() -> None:
 
 
 def test_another_connection_breaks_though_no_fetch_was_lost() -> None:
-    """A change of connection is an interruption, even if no fetch was lost in between."""
+    """A change of connection is an interruption, even if no fetch was lost."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     assert give(fetching, plan(fetching), None, ended=1) == []

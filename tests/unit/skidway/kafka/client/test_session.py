@@ -133,7 +133,7 @@ def test_calls_per_link_are_bounded(session: ClientSession) -> None:
 
 
 def test_forgotten_answers_are_dropped(session: ClientSession) -> None:
-    """If the caller no longer waits for a call, the session drops the answer to this call."""
+    """If a caller no longer waits for an answer, the session drops the answer."""
     inbox: Inbox = deque()
     session.forget(ask(session, inbox))
     session.close()
