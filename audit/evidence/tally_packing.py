@@ -66,9 +66,9 @@ of the previous agent's first tally.
 """
 
 OWN: Final = 0
-"""In packed tallies, this number replaces the id of the sender that is the agent itself; the base
-(see number_bases) says which id that is. It cannot be confused with another sender, because the
-ledger gives no sender the id 0.
+"""In packed tallies, this number stands for the agent itself as a sender. The base (see
+number_bases) has the id that the number replaces. It cannot be confused with another sender,
+because the ledger gives no sender the id 0.
 """
 
 _ZSTD_LEVEL: Final = 1
@@ -186,8 +186,8 @@ def _ranks(places: Int64s, lengths: Int64s) -> Int64s:
 
 
 def _differences(column: Int64s, is_first: Bools, keys: Int64s | None) -> Int64s:
-    """Returns the values of all tallies that are not the first of their agents, as they are stored.
-    Each value is stored as its difference from the previous tally with the same key, or from the
+    """Returns, as they are stored, the values of the second and further tallies of all agents. Each
+    value is stored as its difference from the previous tally with the same key, or from the
     previous tally if `keys` is None.
     """
     if keys is None:

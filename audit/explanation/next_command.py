@@ -184,7 +184,7 @@ def _recount(verdict: BucketVerdict, where: Where) -> NextCommand:
 
 def _mirror_or_counter(where: Where) -> NextCommand:
     """Returns the command that shows why a mirror does not advance. The status of the mirror shows
-    which partitions the mirror cannot follow, even if the source cluster is the reason. If no
+    which partitions the mirror cannot follow, even if the cause lies in the source cluster. If no
     mirror is known, the command shows the state of the counter.
     """
     host = where.host if where.tier is Tier.MIRROR else where.mirror_host

@@ -104,8 +104,8 @@ class Completeness:
 
     @property
     def is_short(self) -> bool:
-        """Whether there is a reason why a job should not read the topic's rows of the span yet: a
-        doubt, or a bucket in `short`."""
+        """Whether a job must not read the topic's rows of the span yet, because there is a doubt or
+        a bucket in `short`."""
         return bool(self.doubts or self.short)
 
     @property
@@ -123,8 +123,8 @@ class Completeness:
 
 
 def is_good(verdict: BucketVerdict) -> bool:
-    """Whether a job may read the bucket's rows. The bucket must be due. Besides, either a person
-    must have accepted its findings, or it must be complete and all of its warnings accepted."""
+    """Whether a job may read the bucket's rows. The bucket must be due. Besides, it must be
+    complete with all of its warnings accepted, or a person must have accepted its findings."""
     return verdict.due and verdict.residue is Status.COMPLETE and not verdict.is_warned
 
 

@@ -118,8 +118,8 @@ class _Survey:
         self._now_ms = now_ms - self._ours_ahead_ms
         self._groups: list[list[Source]] = []
         self._speaks_of: dict[int, tuple[int, ...]] = {}
-        """`_groups` has groups of topics. This dictionary says for each agent which of the groups
-        have topics that its messages mention, as indexes in `_groups`."""
+        """`_groups` has groups of topics. This dictionary says which groups have topics that an
+        agent's messages mention: its value for the agent has the indexes of these groups."""
         self._named: dict[tuple[object, ...], _Named] = {}
         self._agents: dict[HostKey, set[int]] = {}
         self._unplaced: dict[str, set[int]] = {}

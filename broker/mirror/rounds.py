@@ -182,7 +182,7 @@ def _keep(
 
 
 def _differ(known: str | None, told: str | None) -> bool:
-    """Returns whether both ids are known, and they differ. An id is unknown if the source is too
+    """Returns whether both ids are known, and are not equal. An id is unknown if the source is too
     old to send ids.
     """
     return bool(known) and bool(told) and known != told
