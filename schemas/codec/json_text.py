@@ -86,8 +86,8 @@ class JsonText:
         return self.of(read_checked(self._plain, data[begin:after])), after
 
     def of(self, tagged: Any) -> str | None:
-        """Returns the text of a value. Wherever the schema has a union, the value must have a tag, as
-        `plain_schema` describes. Raises one of `Malformed`."""
+        """Returns the text of a value. Wherever the schema has a union, the value must have a tag,
+        as `plain_schema` describes. Raises one of `Malformed`."""
         return written(_changed(self._avro, tagged, _to_json))
 
     def of_default(self, value: Any) -> str | None:
