@@ -163,10 +163,10 @@ def _places(lengths: Int64s) -> tuple[Int64s, Bools]:
 
 
 def _stored(row: int, tallies: TallyColumns) -> Int64s:
-    """Returns one field of all tallies, as it is stored before differences are taken. Two fields
-    are stored so that they are mostly 0: `last` as its difference from `first`, and `links` as its
-    difference from the value that it has if no delta of the chain is missing. row: the field's row
-    in the table."""
+    """Returns one field of all tallies, in the form from which `_differences` computes what is
+    stored. Two fields get a form in which they are mostly 0: `last` as its difference from `first`,
+    and `links` as its difference from the value that it has if no delta of the chain is missing.
+    row: the field's row in the table."""
     found: Int64s = tallies.table[row]
     if row == LAST:
         found = found - tallies.table[FIRST]

@@ -341,8 +341,8 @@ class BucketColumns:
 
     @cached_property
     def _owners(self) -> Int64s:
-        """For each column of the table of tallies, the index of its agent in the tallies'
-        `agents`."""
+        """For each column of the table of tallies, which agent it belongs to, as an index into the
+        agents of the tallies."""
         begins = np.zeros(self._table.shape[1], np.int64)
         begins[self._tallies.begins] = 1
         return np.cumsum(begins) - 1

@@ -98,7 +98,7 @@ def with_topic(
 
 
 def is_named(source: Source, topics: Collection[str]) -> bool:
-    """Whether one of these names means this source topic, its mirrored copy, or the topic of
-    rejects of one of the two."""
+    """Whether one of these names means this source topic, its topic of rejects, or a mirrored copy
+    of one of these."""
     names = {source.topic, f"{source.cluster}.{source.topic}"}
     return any(each.removesuffix(REJECTED_SUFFIX) in names for each in topics)

@@ -326,7 +326,8 @@ class LogManager:
         return gone
 
     def note_full(self, failure: StorageFailed) -> None:
-        """Notes that there is no space in the log directory in which a failure happened."""
+        """Notes that a log directory has no space, after an operation in it has failed for lack of
+        space."""
         home = self.directory_of(failure.path)
         if home is not None:
             home.note_full(str(failure))
