@@ -27,8 +27,8 @@ These are the conditions:
 A bucket also counts as complete if a person accepted its findings. Nobody can accept a bucket in
 which nothing was counted, because reports do not list it. For an empty bucket, the acceptances of
 other buckets apply. If a declared loss was accepted in any bucket of the span, it counts as
-accepted in the empty bucket. If any other finding was accepted in a bucket before the empty bucket
-and in a bucket after it, it counts as accepted in the empty bucket, too.
+accepted in the empty bucket. Any other finding counts as accepted in the empty bucket if it was
+accepted both in an earlier bucket and in a later one.
 """
 
 from __future__ import annotations

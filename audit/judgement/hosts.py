@@ -253,8 +253,8 @@ def _alike(evidence: Evidence) -> list[tuple[list[Source], set[int]]]:
 
 
 def _of_all(agents: tuple[AgentState, ...]) -> dict[str, int | None]:
-    """For each topic, the time until which all agents that have the topic have sealed it; None if
-    one of them never sealed it."""
+    """For each topic, the time until which it is sealed by every agent that has it; None if one of
+    these agents never sealed it."""
     if len(agents) == 1:
         return agents[0].topics
     found: dict[str, int | None] = {}

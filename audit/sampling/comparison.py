@@ -73,9 +73,8 @@ class Differing:
     @property
     def time_ms(self) -> int:
         """The event time, in ms, that determines in which bucket the difference counts. Normally
-        this is the event time of the row or the record. If the sample names the line, but no line
-        of the sample can have this time, returns the nearest time that a line of the sample can
-        have."""
+        this is the event time of the row or the record. But for a line that the sample names, it is
+        moved into the range of event times that the sample's lines have."""
         part = self.wanted.part
         if not self.has_line:
             return self.found.time_ms

@@ -16,8 +16,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Bounds(NamedTuple):
-    """The offset of the first record (log start offset), and the offset of the record that
-    consumers will get next (high watermark)."""
+    """The offset of the first record (log start offset), and the first offset that consumers cannot
+    read yet (high watermark)."""
 
     first: int
     end: int

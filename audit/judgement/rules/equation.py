@@ -102,8 +102,8 @@ def _gravity(place: Place) -> Status:
 
 
 def _all_filtered(sums: dict[Place, Sums | None]) -> bool:
-    """Whether the agent's rules left out lines of the bucket, and no place, including the agent
-    itself, counted a record."""
+    """Whether the agent's rules left out lines of the bucket, and no records are left: neither the
+    agent nor any other place counted one."""
     counted = [x for x in sums.values() if x is not None]
     return any(x.filtered for x in counted) and all(_content(x) == (0, 0, 0) for x in counted)
 
