@@ -259,9 +259,8 @@ class Rows:
 
     def _take_note(self, note: Note, value: bytes) -> None:
         """Stores a note, and so replaces an older note of the same kind, producer and slot. (The
-        slot is the note's number modulo the number of notes that the ledger keeps of this kind.) A
-        note that is older than the stored note is ignored, and so is a kind of note that is not in
-        NOTES.
+        slot is the note's number modulo the number of notes of this kind that the ledger keeps.)
+        Ignores notes that are older than the stored note, and notes of a kind that is not in NOTES.
         """
         if note.kind in NOTES:
             slot = note.number % NOTES[note.kind]

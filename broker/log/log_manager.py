@@ -218,8 +218,8 @@ class LogManager:
             _report(partition, recovered)
 
     def loaded(self) -> None:
-        """Called when all logs are open. Removes the files that say that the last stop was clean,
-        so that a start after a crash checks the logs."""
+        """Called when all logs are open. Removes the files that mark the last stop as clean, so
+        that a start after a crash checks the logs."""
         for each in self._online():
             try:
                 (each.path / names.CLEAN_SHUTDOWN).unlink(missing_ok=True)

@@ -109,7 +109,7 @@ def _all_filtered(sums: dict[Place, Sums | None]) -> bool:
 
 
 def _are_equal(sums: dict[Place, Sums | None]) -> bool:
-    """Whether all places reported the topic and counted the same records."""
+    """Whether all places reported the topic and have equal counts."""
     contents = {None if x is None else _content(x) for x in sums.values()}
     return len(contents) == 1 and None not in contents
 
