@@ -21,7 +21,7 @@ without the agents.
 An array is stored as a byte with the width of its numbers, a byte with their form, four bytes with
 the length of the compressed numbers, and the compressed numbers. In form 1, the lowest bytes of all
 numbers come first, then the next bytes, and so on, because the highest bytes are mostly equal. In
-form 0, one number comes after the other, which is smaller if few numbers are different. The length
+form 0, one number comes after the other. Form 0 is smaller if many numbers are repeated. The length
 is 0 if all numbers are 0. Numbers are compressed with brotli if the checksums are narrow, because
 such a bucket hardly changes any more, and brotli needs 5 % less space; otherwise with zstd, which
 is faster.

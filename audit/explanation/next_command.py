@@ -65,8 +65,8 @@ class Access:
         return _option("--registry", self._from(host, self.registry))
 
     def _from(self, host: str, addresses: str) -> str:
-        """The addresses for a command on `host`. On any other host than the audit's host, the name
-        of the audit's host replaces each loopback address."""
+        """The addresses for a command on `host`. If `host` is not the audit's host, each loopback
+        address is replaced by the name of the audit's host."""
         if host in ("", self.here) or not self.here:
             return addresses
         return ",".join(_LOOPBACK.sub(rf"\1{self.here}:", x) for x in addresses.split(","))

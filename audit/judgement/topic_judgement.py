@@ -23,9 +23,9 @@ One agent's part of a bucket of a source topic is complete only if all of these 
     equation  every tier that must count the topic has counted it, and all tiers counted the same
               records
 
-Records that came from no agent have no seal. For such records, a message of the counters that count
-them first takes the place of the seal: these counters must have sent a message after the bucket was
-due (see rules.without_origin).
+Records that came from no agent have no seal. Instead of a seal, such records need a message of the
+counters that count them first: these counters must have sent a message after the bucket was due
+(see rules.without_origin).
 
 The judgement relies only on what messages say. If a tier never reported, the judgement does not
 assume that the tier counted zero records. If a host never sent a seal, the judgement does not
