@@ -344,9 +344,9 @@ def _counted(
 def _narrowed(
     sums: Mapping[tuple[BucketKey, int], Sums], evidence: Evidence, source: Source
 ) -> dict[tuple[BucketKey, int], Sums]:
-    """Returns `sums`, the sums of the rows, for the comparison with the evidence. Of some buckets,
-    the evidence has only the low 24 bits of the checksums; of these buckets, the result has only
-    these bits, too.
+    """Returns `sums`, the sums of the rows, for the comparison with the evidence. If the evidence
+    has only the low 24 bits of a bucket's checksums, the result has only these bits of that
+    bucket's checksums, too.
     """
     tallies = evidence.topic(source).tallies.items()
     narrow = {
