@@ -97,8 +97,8 @@ class CounterSettings:
     @property
     def cluster(self) -> str:
         """The cluster's name in these settings; DEFAULT_CLUSTER if they have none. If the
-        configuration has no name, the program adds the brokers' name to the settings at its
-        start."""
+        configuration does not name the cluster, the program asks the brokers for the name at its
+        start, and adds it to the settings."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     @property

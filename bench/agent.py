@@ -4,14 +4,14 @@ Both read the same file and write to one partition of the same Skidway broker, w
 acknowledgements. Each case has a different kind of lines. The agent parses them; rsyslog also
 parses them if it can, and otherwise sends them unparsed.
 
-In each run, the agent or rsyslog first reads a file of two records. The CPU time that the program
-uses until the first of these records has arrived is the cost of the program's start. Then the
-benchmark puts the large file into the directory that the program watches. The rate is the number of
-this file's records divided by the program's CPU time after its start. (If records have several
-lines, rsyslog never sends the last record of a file, because it waits for the first line of the
-next record. So for both programs a run ends a little early, when all but two records have arrived.)
-The agent also does the rest of its usual work: it stores what it is about to send (its intents) and
-which records were acknowledged (its checkpoints), and sends the counts for the audit.
+In each run, the agent or rsyslog first reads a file of two records. The cost of the program's start
+is the CPU time that it uses until the first of these records has arrived. Then the benchmark puts
+the large file into the directory that the program watches. The rate is the number of this file's
+records divided by the program's CPU time after its start. (If records have several lines, rsyslog
+never sends the last record of a file, because it waits for the first line of the next record. So
+for both programs a run ends a little early, when all but two records have arrived.) The agent also
+does the rest of its usual work: it stores what it is about to send (its intents) and which records
+were acknowledged (its checkpoints), and sends the counts for the audit.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class ClosedLoop:
 
 
 def leaders(address: str, topic: str) -> list[tuple[str, int]]:
-    """Returns the address of the leader of each partition of the topic, in the order of the
+    """Returns the leaders' addresses, one for each partition of the topic, in the order of the
     partitions."""
     with Client(address) as client:
         cluster = client.metadata([topic])

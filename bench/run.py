@@ -108,8 +108,8 @@ def keep(result: Result, machine: str) -> None:
 
 
 def placed(text: str, result: Result, machine: str) -> str:
-    """Returns the page `text` with a new content of the section of the result's benchmark: the
-    result's table, and below it plots, machine and date.
+    """Returns the page `text` with new content in the benchmark's section: the result's table, and
+    below it plots, machine and date.
     """
     begin, end = f"<!-- bench:{result.name} -->\n", "<!-- /bench -->"
     head, found, rest = text.partition(begin)

@@ -4,7 +4,7 @@ starts the loader for each load, or the loader keeps running (`skidway load run 
 The benchmark compares three sides. The first is Skidway's loader with default settings. With these
 settings, a load of few rows does not use Spark. The second is Skidway's loader with
 `spark.above.offsets: 0`, which runs every load on Spark. The third is the peer, Spark's own Kafka
-source. All sides use the same version of Spark (that of the tests of `format("skidway")`) with the
+source. All sides use the same version of Spark (as the tests of `format("skidway")` do) with the
 master `local[2]`, read topics of one Apache Kafka 4.1, and write to a local directory. The figures
 for CPU and memory include all processes of a side: Python, the JVM, and Python workers. Unlike
 Skidway, the peer neither drops repeated records nor counts the records.

@@ -54,7 +54,7 @@ def run() -> Table:
 
 
 def rate(read: Callable[[Sequence[memoryview]], int], batches: Sequence[memoryview]) -> float:
-    """Returns how many records `read` reads from the batches per CPU second."""
+    """Returns how many records per CPU second `read` reads from the batches."""
     begin = time.process_time()
     taken = read(batches)
     seconds = time.process_time() - begin

@@ -2,9 +2,9 @@
 hourly zstd Parquet.
 
 bench/loader.py and bench/small.py run this script with the arguments JARS MEMORY SCHEMA ADDRESS
-TOPIC PARTITIONS OUTPUT. The script reads lines such as `40000 80000` from its standard input. For
-each line it loads, from each partition, the offsets from the first number up to, but not including,
-the second number, and prints how many seconds the load took.
+TOPIC PARTITIONS OUTPUT. The script reads lines such as `40000 80000` from its standard input. Each
+line is an order to load, from each partition, the offsets from the first number up to, but not
+including, the second number. After each load, the script prints how many seconds it took.
 """
 
 import json

@@ -86,7 +86,7 @@ class Loads:
         self.seconds: list[float] = []
         """The CPU time of the driver for each load, without the simulation."""
         self.begins: list[float] = []
-        """For each load, the part of the driver's CPU time before the first task."""
+        """For each load, how much CPU time the driver used before the first task."""
         self.compactions: list[float] = []
 
     def patches(self) -> ExitStack:

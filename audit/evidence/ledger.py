@@ -183,9 +183,10 @@ class Ledger:
         return True
 
     def rebuild(self, ends: Mapping[TopicPartition, int]) -> None:
-        """Notes that these partitions are read from their beginnings. ends: the offset that the
-        ledger must reach in each partition. Until then, the ledger has only a part of the evidence,
-        and nothing is judged. The ledger does not wait for a partition whose offset in `ends` is 0.
+        """Records that the ledger is being rebuilt: it reads these partitions from their
+        beginnings. ends: the offset that the ledger must reach in each partition. Until then, the
+        ledger has only a part of the evidence, and nothing is judged. The ledger does not wait for
+        a partition whose offset in `ends` is 0.
         """
         with transaction(self._connection):
             self._connection.executemany(
@@ -270,9 +271,9 @@ class Ledger:
     def evidence_of(
         self, whole: Evidence, window: Window, topics: Sequence[str] | None = None
     ) -> Evidence:
-        """Returns the same evidence as `evidence`, but reads only the counts, and takes all other
-        evidence from `whole`. whole: evidence without counts, which was read from the state of the
-        store that this connection sees. The caller must change neither `whole` nor the result.
+        """Like `evidence`, but reads only the counts, and takes all other evidence from `whole`.
+        whole: evidence without counts; it must come from the state of the store that this
+        connection sees. The caller must change neither `whole` nor the result.
         """
         self._numbers = self._numbers or AgentNumbers(self._connection)
         (last,) = self._connection.execute("SELECT coalesce(max(id), 0) FROM senders").fetchone()
@@ -395,7 +396,7 @@ class Ledger:
 
     def bucket_ms(self) -> int:
         """Returns the size, in ms, of the bucket that begins last. If several buckets begin at that
-        time, returns the greatest of their sizes; 0 if there are no buckets.
+        time, returns the greatest of their sizes. Returns 0 if there are no buckets.
         """
         return ledger_evidence.bucket_ms(self._connection)
 

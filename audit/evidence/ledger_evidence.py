@@ -150,10 +150,9 @@ def with_counts(
     senders: SenderIds,
     numbers: AgentNumbers,
 ) -> Evidence:
-    """Returns the same evidence as `read`, but reads only the counts of the window's buckets, and
-    takes all other evidence from `whole`. whole: evidence without counts, which was read from the
-    same state of the database. The result shares values with `whole`, so the caller must change
-    neither of the two.
+    """Like `read`, but reads only the counts of the window's buckets, and takes all other evidence
+    from `whole`. whole: evidence without counts; it must come from the present state of the
+    database. The result shares values with `whole`, so the caller must change neither of the two.
     """
     wanted, (begin, end) = _with_parents(topics), window
     known = connection.execute("SELECT * FROM sources").fetchall() if begin < end else []
@@ -249,7 +248,7 @@ def decisions(connection: sqlite3.Connection) -> list[Acceptance | Retirement]:
 
 def bucket_ms(connection: sqlite3.Connection) -> int:
     """Returns the size, in ms, of the bucket that begins last. If several buckets begin at that
-    time, returns the greatest of their sizes; 0 if there are no buckets.
+    time, returns the greatest of their sizes. Returns 0 if there are no buckets.
     """
     (size,) = connection.execute(_BUCKET_MS).fetchone()
     return int(size)

@@ -78,9 +78,9 @@ _NAMED_MAX = 1_000
 these texts, each with the ids of its topics, because most messages contain one of a few texts."""
 
 _SEALING_MAX = 1 << 16
-"""If the ledger has noted already that an agent has the topics that a seal names, it need not do so
-again at the next seal. For this, memory holds pairs of an agent and a list of topics, at most this
-many. Before the next pair is added, all pairs are deleted."""
+"""When an agent first seals a list of topics, the ledger stores that the agent has these topics. It
+need not do so at later seals of the same list. So memory holds pairs of an agent and a list of
+topics, at most this many. Before the next pair is added, all pairs are deleted."""
 
 _log = log.get(__name__)
 
@@ -259,9 +259,8 @@ class Rows:
 
     def _take_note(self, note: Note, value: bytes) -> None:
         """Stores a note, and so replaces an older note of the same kind, producer and slot. (The
-        slot is the note's number modulo the number of notes that the ledger keeps of this kind.) A
-        note that is older than the stored note is ignored, and so is a kind of note that is not in
-        NOTES.
+        slot is the note's number modulo the number of notes of this kind that the ledger keeps.)
+        Ignores notes that are older than the stored note, and notes of a kind that is not in NOTES.
         """
         if note.kind in NOTES:
             slot = note.number % NOTES[note.kind]

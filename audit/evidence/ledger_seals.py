@@ -105,8 +105,9 @@ class LedgerSeals:
             each.topic.seals = parts[0] if len(parts) == 1 else _joined(parts)
 
     def _ends(self) -> dict[int, dict[int, list[SealNote]]]:
-        """Returns a list for each set of topics (by its id) and each agent: the first and the
-        newest seal of each epoch, the oldest first. All topics of a set share these values.
+        """Returns a list for each set of topics (by its id) and each agent. The list has the first
+        and the newest seal of each epoch, in ascending order. All topics of a set share these
+        values.
         """
         found: dict[int, dict[int, list[SealNote]]] = {}
         rows = self._connection.execute("SELECT * FROM seal_ends ORDER BY agent, epoch")

@@ -24,8 +24,9 @@ def overlaps(
     spoken: Iterable[Spoken],
     namesakes: Mapping[int, Collection[int]],
 ) -> set[Pair]:
-    """The pairs of agents that were alive at the same time, as these messages show. known: the
-    offsets of earlier messages. namesakes: for each agent, the other agents with its host name."""
+    """Returns the pairs of agents that were alive at the same time, according to these messages.
+    known: the offsets of earlier messages. namesakes: for each agent, the other agents with its
+    host name."""
     offsets, found = dict(known), set[Pair]()
     for agent, log, offset in spoken:
         if agent not in namesakes:

@@ -143,8 +143,8 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Takes notes of files with the same first bytes. Returns whether one of the notes lacks the
-    time of birth, so that times of birth do not show which of these notes belong to the same file.
+    """Returns whether one of the notes lacks the time of birth, so that times of birth do not show
+    which of these notes belong to the same file. notes: those of files with the same first bytes.
     """
     return any(note.born_ns is None for note in notes)
 

@@ -36,9 +36,9 @@ def lacks_only_rows(verdict: BucketVerdict) -> bool:
 
 
 def alike(verdict: BucketVerdict, bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
-    """Takes from `bad` the verdicts on later buckets of the topic of `verdict`, the oldest bucket
-    first. Returns them up to, but not including, the first one whose causes or reasons differ from
-    those of `verdict`.
+    """Takes from `bad` the verdicts on the same topic as `verdict` and on later buckets, the oldest
+    bucket first. Returns them up to, but not including, the first one whose causes or reasons
+    differ from those of `verdict`.
     """
     later = [x for x in bad if x.source == verdict.source and x.bucket > verdict.bucket]
     if not later:

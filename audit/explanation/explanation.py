@@ -210,9 +210,9 @@ class _Explainer:
         )
 
     def _placed(self, finding: Finding, where: _Location) -> _Location:
-        """Returns `where` with additions. Normally `finding.about`, the subject of the finding (for
-        example, a declared loss), shows more precisely where the cause lies; then these details are
-        added. If the evidence shows a more precise cause, the result has this cause.
+        """Returns `where`, and adds what the subject of the finding (`finding.about`, for example a
+        declared loss) shows about where the cause lies. If the evidence shows a more precise cause,
+        the result has this cause.
         """
         about = finding.about
         of_kind: dict[type[object], Callable[[Any, _Location], _Location]] = {
@@ -278,8 +278,8 @@ class _Explainer:
 
     @cached_property
     def _silent_cluster(self) -> str:
-        """Suppose that all programs that report from the topic's cluster are silent, agents and at
-        least one counter. Then the cluster itself or the network is probably the reason, and the
+        """Suppose that all agents and counters of the topic's cluster are silent, and that there is
+        at least one counter. Then the cluster itself or the network is probably the reason, and the
         host of the mirror's counter is the place to look for it. Returns the name of this host (see
         `_mirror_host`), and "" in all other cases. Silent agents alone show only that their hosts
         are silent.
@@ -423,9 +423,9 @@ def _of_agent(finding: Finding, verdict: AgentVerdict) -> _Location:
 
 def _closer(finding: Finding, verdict: AgentVerdict) -> Finding:
     """Returns the finding, perhaps with a more precise cause. Suppose that the counts of an agent
-    and of a tier differ, and that the agent has not sealed the bucket. Then the counts may differ
-    only because the agent's newest messages, some counts and the seal, have not arrived yet. So the
-    finding gets the cause of the missing seal. Returns any other finding unchanged.
+    and of a tier differ, and that the agent has not sealed the bucket. Then the only reason for the
+    difference may be that the agent's newest messages (some counts and the seal) have not arrived
+    yet. So the finding gets the cause of the missing seal. Returns any other finding unchanged.
     """
     if finding.cause in (Cause.RECORDS_DOUBLED, Cause.RECORDS_DIFFER):
         for other in verdict.findings:

@@ -65,8 +65,8 @@ class Access:
         return _option("--registry", self._from(host, self.registry))
 
     def _from(self, host: str, addresses: str) -> str:
-        """The addresses for a command on `host`. On any other host than the audit's host, the name
-        of the audit's host replaces each loopback address."""
+        """The addresses for a command on `host`. If `host` is not the audit's host, each loopback
+        address is replaced by the name of the audit's host."""
         if host in ("", self.here) or not self.here:
             return addresses
         return ",".join(_LOOPBACK.sub(rf"\1{self.here}:", x) for x in addresses.split(","))
@@ -184,7 +184,7 @@ def _recount(verdict: BucketVerdict, where: Where) -> NextCommand:
 
 def _mirror_or_counter(where: Where) -> NextCommand:
     """Returns the command that shows why a mirror does not advance. The status of the mirror shows
-    which partitions the mirror cannot follow, even if the source cluster is the reason. If no
+    which partitions the mirror cannot follow, even if the cause lies in the source cluster. If no
     mirror is known, the command shows the state of the counter.
     """
     host = where.host if where.tier is Tier.MIRROR else where.mirror_host

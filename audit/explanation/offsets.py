@@ -35,8 +35,8 @@ def offsets_behind(
     evidence: Evidence, topic: TopicEvidence, place: Place
 ) -> tuple[OffsetRange, ...]:
     """Returns a range of offsets for each partition in which another place has counted further than
-    `place`. The range begins at the end of what `place` has counted. It ends at the end of what the
-    place that is furthest ahead has counted.
+    `place`. The range begins at the offset up to which `place` has counted, and ends at the highest
+    offset up to which any place has counted.
     """
     own = _ends(topic, senders_of(evidence, topic, place))
     known = _ends(topic, [key for key in topic.coverage if key in evidence.senders])

@@ -80,9 +80,9 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
 
 
 def _those_that_did(place: str, known: Sequence[Place]) -> str:
-    """Returns a text that names those places that have counted something, and says how many further
-    such places there are. Of all places, it names those whose names are most similar to `place`,
-    sorted by name."""
+    """Returns a text that names some of the places that have counted something, and says how many
+    others there are. It names the places whose names are most similar to `place`, sorted by
+    name."""
     names = [reasons.of_place(each) for each in known]
     nearest = sorted(get_close_matches(place, names, NEAREST_MAX, cutoff=0))
     others = len(names) - len(nearest)

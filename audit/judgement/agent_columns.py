@@ -93,8 +93,8 @@ class FleetColumns:
         return {agent for pair in self._common.evidence.overlaps for agent in pair}
 
     def newest(self, facts: TopicFacts) -> NewestSeals:
-        """Returns, for each of the topic's agents, the newest of its seals that vouch for lines
-        (see `usable_seals`).
+        """Returns the newest seal of each of the topic's agents. Ignores seals that do not vouch
+        for lines (see `usable_seals`).
         """
         named = facts.expectation.namesakes
         key = _key(named)
@@ -103,8 +103,9 @@ class FleetColumns:
         return self._newest[key]
 
     def newest_seals(self, topics: Sequence[TopicEvidence]) -> Mapping[int, SealNote]:
-        """Returns for each agent the newest of its seals of these topics that vouch for lines (see
-        `usable_seals`). For topics that all agents seal together, the result is computed only once.
+        """Returns each agent's newest seal of these topics. Ignores seals that do not vouch for
+        lines (see `usable_seals`). For topics that all agents seal together, the result is computed
+        only once.
         """
         key = _key(topics)
         if key not in self._seals:

@@ -52,7 +52,7 @@ _SUMS: Final = slice(COUNT, REPEATS + 1)
 _CONTENT: Final = (COUNT, BYTES, CHECKSUM)
 UNBALANCED_ONE_IN: Final = 10
 """The value 10 means: a bucket can be balanced (see `is_balanced`) only if at most a tenth of its
-agents lack a seal, and at most a tenth have different counts in different places.
+agents lack a seal, and the counts of at most a tenth differ from place to place.
 """
 
 _GREAT: Final = 1 << 40
@@ -133,9 +133,9 @@ class BucketColumns:
 
     @property
     def is_balanced(self) -> bool:
-        """Whether the bucket is due, nearly all of its agents have sealed it, and the counts of
-        nearly all agents are equal in all places. False if some agent's counts differ only in the
-        checksum, and not in the number of records or bytes."""
+        """Whether the bucket is due, nearly all of its agents have sealed it, and all places have
+        equal counts for nearly all agents. False if, for some agent, two places have the same
+        numbers of records and bytes but different checksums."""
         equal, unsealed = self._is_equal, self._lacks_seal[self._at[self._is_known]]
         lacking = max(int((~equal).sum()), int(unsealed.sum()))
         if self._is_young or not len(equal) or lacking * UNBALANCED_ONE_IN > len(equal):
@@ -252,8 +252,8 @@ class BucketColumns:
 
     @cached_property
     def _is_late(self) -> Bools:
-        """For each agent, whether a delta that it made after its newest seal has counts for the
-        bucket.
+        """For each agent, whether it counted records of the bucket in a delta after its newest
+        seal.
         """
         rows = self._agent_rows
         late = np.zeros(len(self._tallies), np.bool_)
@@ -269,7 +269,8 @@ class BucketColumns:
 
     @cached_property
     def _is_equal(self) -> Bools:
-        """For each agent, whether all places that must count its records have counted the same."""
+        """For each agent, whether all places that must count its records have equal counts of
+        them."""
         counted = len(self._tallies)
         places = list(self._places.values())
         first = places[0] if places else None
@@ -315,8 +316,8 @@ class BucketColumns:
 
     @cached_property
     def _rows_of_places(self) -> dict[Place, Int64s | None]:
-        """For each place, the indexes of those columns of the table of tallies that have the counts
-        of this place. None for a tier that never reported the topic."""
+        """For each place, which columns of the table of tallies have its counts, as indexes. None
+        for a tier that never reported the topic."""
         facts, found = self._facts, dict[Place, Int64s | None]()
         for tier in facts.tiers:
             if tier is Tier.AGENT:
@@ -340,8 +341,8 @@ class BucketColumns:
 
     @cached_property
     def _owners(self) -> Int64s:
-        """For each column of the table of tallies, the index of its agent in the tallies'
-        `agents`."""
+        """For each column of the table of tallies, which agent it belongs to, as an index into the
+        agents of the tallies."""
         begins = np.zeros(self._table.shape[1], np.int64)
         begins[self._tallies.begins] = 1
         return np.cumsum(begins) - 1

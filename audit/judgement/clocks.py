@@ -121,9 +121,9 @@ def behind_ms(
     evidence: Evidence, policy: Policy, sender: SenderName, present_ms: int, ours_ahead_ms: int
 ) -> int:
     """Returns by how many ms a sender is behind; 0 if the sender is not behind, or is silent. A
-    sender is behind if the times in its messages are older than policy.silence_ms, but we read a
-    message from it within policy.silence_ms. Such a sender has a slow clock, or its messages come
-    late."""
+    sender is behind if the times in its messages are older than policy.silence_ms, but we have read
+    one of its messages less than policy.silence_ms ago. Such a sender has a slow clock, or its
+    messages come late."""
     reading = evidence.readings.get(sender)
     silent_ms = present_ms - evidence.heard_ms(sender)
     if reading is None or silent_ms <= policy.silence_ms:

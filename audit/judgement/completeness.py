@@ -27,8 +27,8 @@ These are the conditions:
 A bucket also counts as complete if a person accepted its findings. Nobody can accept a bucket in
 which nothing was counted, because reports do not list it. For an empty bucket, the acceptances of
 other buckets apply. If a declared loss was accepted in any bucket of the span, it counts as
-accepted in the empty bucket. If any other finding was accepted in a bucket before the empty bucket
-and in a bucket after it, it counts as accepted in the empty bucket, too.
+accepted in the empty bucket. Any other finding counts as accepted in the empty bucket if it was
+accepted both in an earlier bucket and in a later one.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class Completeness:
 
     @property
     def is_short(self) -> bool:
-        """Whether there is a reason why a job should not read the topic's rows of the span yet: a
-        doubt, or a bucket in `short`."""
+        """Whether a job must not read the topic's rows of the span yet, because there is a doubt or
+        a bucket in `short`."""
         return bool(self.doubts or self.short)
 
     @property
@@ -123,8 +123,8 @@ class Completeness:
 
 
 def is_good(verdict: BucketVerdict) -> bool:
-    """Whether a job may read the bucket's rows. The bucket must be due. Besides, either a person
-    must have accepted its findings, or it must be complete and all of its warnings accepted."""
+    """Whether a job may read the bucket's rows. The bucket must be due. Besides, it must be
+    complete with all of its warnings accepted, or a person must have accepted its findings."""
     return verdict.due and verdict.residue is Status.COMPLETE and not verdict.is_warned
 
 

@@ -83,10 +83,10 @@ class Dependence:
 
     def of_buckets(self, dues: Int64s) -> tuple[UInt64s, UInt64s]:
         """Returns two arrays, each with an element for each bucket. The argument `dues` has the
-        times at which the buckets are due. Some agents' newest seals do not reach the time at which
-        a bucket is due: the bucket's element in the first array is the sum of the hashes of these
-        agents (see `_states`). The bucket's element in the second array is 0 if the bucket is not
-        due, 1 if it is due, and 2 if it has been due for at least silence_ms.
+        times at which the buckets are due. A bucket's element in the first array is the sum of the
+        hashes (see `_states`) of the agents whose newest seals do not reach the time at which the
+        bucket is due. The bucket's element in the second array is 0 if the bucket is not due, 1 if
+        it is due, and 2 if it has been due for at least silence_ms.
         """
         facts = self._facts
         phases = (facts.now_ms >= dues).astype(np.uint64)

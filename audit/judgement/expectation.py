@@ -143,8 +143,8 @@ class Expectation:
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
     """Returns the agent's seals of these topics, oldest first. Leaves out seals that only say that
-    the agent has the topic. If two different messages of one epoch of the agent have the same
-    number, also leaves out the seals of this epoch with this number or a greater one.
+    the agent has the topic. If an epoch of the agent has two different messages with one number,
+    also leaves out the seals of this epoch from this number on.
     """
     found = []
     for seal in {seal for topic in topics for seal in topic.seals.get(agent, ())}:

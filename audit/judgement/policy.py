@@ -28,7 +28,7 @@ class Exemption:
     topics: tuple[str, ...]
 
     def holds(self, source: Source) -> bool:
-        """Whether the tier never has this source topic."""
+        """Whether the exemption applies to the source topic."""
         return bool(topic_patterns.choose(self.topics, [f"{source.cluster}.{source.topic}"]))
 
 

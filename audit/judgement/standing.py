@@ -24,9 +24,9 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24
-"""The standing contains verdicts only on the newest buckets: those that begin at one of the
-NEWEST_BUCKETS latest times at which a bucket of any topic begins. Each verdict names only a few
-agents (see BucketVerdict.short). For older buckets, the standing contains only sums.
+"""The standing contains verdicts only on the newest buckets. These are the buckets with one of the
+NEWEST_BUCKETS latest starts in all topics. Each verdict names only a few agents (see
+BucketVerdict.short). For older buckets, the standing contains only sums.
 """
 
 

@@ -23,9 +23,9 @@ One agent's part of a bucket of a source topic is complete only if all of these 
     equation  every tier that must count the topic has counted it, and all tiers counted the same
               records
 
-Records that came from no agent have no seal. For such records, a message of the counters that count
-them first takes the place of the seal: these counters must have sent a message after the bucket was
-due (see rules.without_origin).
+Records that came from no agent have no seal. Instead of a seal, such records need a message of the
+counters that count them first: these counters must have sent a message after the bucket was due
+(see rules.without_origin).
 
 The judgement relies only on what messages say. If a tier never reported, the judgement does not
 assume that the tier counted zero records. If a host never sent a seal, the judgement does not
@@ -91,9 +91,7 @@ def verdicts(evidence: Evidence, policy: Policy, now_ms: int) -> list[BucketVerd
 
 
 def verdicts_of(common: CommonFacts, fleet: FleetColumns) -> list[BucketVerdict]:
-    """Returns the same as `verdicts`, for a caller that already has the facts that are the same for
-    all topics.
-    """
+    """Like `verdicts`, for a caller that already has the facts that all topics share."""
     evidence, policy, now_ms = common.evidence, common.policy, common.now_ms
     found = []
     for source in sorted(evidence.topics, key=lambda x: (x.cluster, x.topic, x.topic_id)):
@@ -323,9 +321,9 @@ class TopicJudgement:
 
     def whole_bucket(self, bucket: BucketId) -> BucketVerdict:
         """Like `bucket`, but also makes a verdict on a bucket in which nobody counted anything:
-        that bucket is complete if every expected agent has sealed it. For every bucket, the
-        counters must have sent a message after the bucket was due, because agents do not seal
-        records that came from no agent."""
+        that bucket is complete if every expected agent has sealed it. No bucket, empty or not, is
+        complete before the counters have sent a message after the bucket was due: there may be
+        records that came from no agent, and no agent seals these."""
         found = self.bucket(bucket)
         if bucket in self._facts.topic.pruned:
             return found
@@ -495,8 +493,8 @@ class TopicJudgement:
         yield from seals.findings(self._facts, agent, bucket, tallies)
 
     def _is_plain(self, agent: int) -> bool:
-        """Whether `_special_findings` finds nothing in any bucket: the agent is alone on its host,
-        read nothing that another agent had read, had one epoch and declared no loss."""
+        """Whether the agent is alone on its host, read nothing that another agent had read, had one
+        epoch and declared no loss. If so, `_special_findings` finds nothing in any bucket."""
         if agent not in self._plain:
             epochs_ = self._facts.epochs.get(agent, [])
             self._plain[agent] = (

@@ -101,9 +101,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The counts of two places, which must be equal but are not. first, expected: the place with
-    which all others are compared, and its counts. place, found: one of the other places, and its
-    counts; `found` is None if this place never reported the topic.
+    """Two places, and their counts, which must be equal but are not. first, expected: the place
+    with which all others are compared, and its counts. place, found: one of the other places, and
+    its counts; `found` is None if this place never reported the topic.
     """
 
     first: Place

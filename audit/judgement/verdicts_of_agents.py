@@ -15,9 +15,8 @@ from skidway.audit.judgement.verdict import AgentVerdict
 @dataclass(frozen=True, slots=True)
 class Ranks:
     """The facts by which `Agents` sorts agents before the verdicts on them are made. statuses: a
-    function that returns the statuses that the verdicts will have, one for each agent in the
-    argument `agents` of `Agents`, in the same order. host: a function that returns the name of an
-    agent's host.
+    function that returns the status that each agent's verdict will have, in the order of the
+    argument `agents` of `Agents`. host: a function that returns the name of an agent's host.
     """
 
     statuses: Callable[[], Int64s]

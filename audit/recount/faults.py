@@ -120,7 +120,8 @@ def by_name(path: str) -> Whereabouts:
 
 
 def hour_ms(path: str) -> int | None:
-    """The start of the hour of a file's rows; None if the file's path shows no hour."""
+    """Returns the start (ms) of the hour in which the event times of a file's rows are. Returns
+    None if the file's path shows no hour."""
     hour = by_name(path).hour
     return _begin_ms(hour) if hour else None
 

@@ -130,8 +130,8 @@ def _root(producer: str) -> str:
 
 
 def _source_of(producer: str, evidence: Evidence) -> Source | None:
-    """The source topic whose rows a loader has put into a topic's folder of the output; None if the
-    evidence has no counts of this loader. producer: the loader's name in the audit.
+    """Returns the source topic from which a loader has loaded, or None if the evidence has no
+    counts of this loader. producer: the loader's name in the audit.
     """
     for source, topic in evidence.topics.items():
         if any(key.producer == producer for key in topic.coverage):
@@ -344,9 +344,9 @@ def _counted(
 def _narrowed(
     sums: Mapping[tuple[BucketKey, int], Sums], evidence: Evidence, source: Source
 ) -> dict[tuple[BucketKey, int], Sums]:
-    """Returns `sums`, the sums of the rows, for the comparison with the evidence. Of some buckets,
-    the evidence has only the low 24 bits of the checksums; of these buckets, the result has only
-    these bits, too.
+    """Returns `sums`, the sums of the rows, for the comparison with the evidence. If the evidence
+    has only the low 24 bits of a bucket's checksums, the result has only these bits of that
+    bucket's checksums, too.
     """
     tallies = evidence.topic(source).tallies.items()
     narrow = {

@@ -8,8 +8,8 @@ from typing import Any
 
 def lines(changes: Iterable[Mapping[str, Any]], left_out: int) -> list[str]:
     """The lines about one bucket, the oldest change first. changes: the changes of the verdict in
-    the bucket's JSON document. left_out: how many changes that happened between the first and the
-    second of `changes` are no longer kept.
+    the bucket's JSON document. left_out: how many changes between the first and the second of
+    `changes` are no longer kept.
     """
     found: list[str] = []
     was_complete = False

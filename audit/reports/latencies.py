@@ -51,9 +51,9 @@ def documents(arrivals: ByPlace) -> list[dict[str, Any]]:
 
 
 def arrivals_in(found: Any) -> dict[tuple[Tier, str], Arrival]:
-    """Reads the arrivals that a collector's answer has in the form of `documents`. Returns no
-    arrivals if there are none, or if their form is unknown: the collector may be of another
-    version.
+    """Reads the arrivals from a collector's answer, which has them in the form that `documents`
+    returns. Returns no arrivals if there are none, or if their form is unknown: the collector may
+    be of another version.
     """
     try:
         return {

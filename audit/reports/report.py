@@ -101,8 +101,8 @@ class Bounded:
     left: int = 500
 
     def agents(self, verdict: BucketVerdict) -> tuple[Sequence[AgentVerdict], str | None]:
-        """Returns two values: the agents of a bucket that the document shows, and the URL of a list
-        of all agents of the bucket. The URL is None if the document shows all of them.
+        """Returns the agents that the document shows for a bucket, and the URL of a list of all
+        agents of the bucket. The URL is None if the document shows all of them.
         """
         count = verdict.parts.count
         if len(verdict.agents) == count <= self.left:

@@ -59,10 +59,11 @@ class Differing:
 
     @property
     def is_time_proven(self) -> bool:
-        """Whether `time_ms` is known to be the line's event time. A sample has no event time of a
-        single line, only the least and the greatest of all its lines. But the content sum includes
-        the event time. So the time is proven if the sums are equal, or if the least and the
-        greatest event time are equal. If the sample does not name the line, the time is not proven.
+        """Whether `time_ms` is known to be the line's event time. A sample does not have the event
+        time of each line, only the least and the greatest of all its lines. But the content sum
+        includes the event time. So the time is proven if the row or record has the content sum of
+        the sample, or if the least and the greatest event time are equal. If the sample does not
+        name the line, the time is not proven.
         """
         part, content = self.wanted.part, self.wanted.sum_at(self.found.first)
         if content is None:
@@ -72,9 +73,8 @@ class Differing:
     @property
     def time_ms(self) -> int:
         """The event time, in ms, that determines in which bucket the difference counts. Normally
-        this is the event time of the row or the record. If the sample names the line, but no line
-        of the sample can have this time, returns the nearest time that a line of the sample can
-        have."""
+        this is the event time of the row or the record. But for a line that the sample names, it is
+        moved into the range of event times that the sample's lines have."""
         part = self.wanted.part
         if not self.has_line:
             return self.found.time_ms
@@ -83,9 +83,9 @@ class Differing:
 
 @dataclass(slots=True)
 class Compared:
-    """The result of a comparison. rows, records: how many rows and records were compared, equal and
-    differing ones together. lines: the lines of which a row or record was compared. uncompared: how
-    many lines could not be compared, by reason.
+    """The result of a comparison. rows, records: how many rows and records were compared, whether
+    or not they differ from the sample. lines: the lines of which a row or record was compared.
+    uncompared: how many lines could not be compared, by reason.
     """
 
     rows: int = 0
@@ -161,10 +161,11 @@ def _compare_rows(wanted: Wanted, rows: Sequence[Found], content: bytes, result:
 def _row_difference(
     wanted: Wanted, rows: Sequence[Found], content: bytes
 ) -> tuple[Found, str] | None:
-    """Returns the first differing row of a line, and a sentence that says what differs. If no row
-    differs, but the line has several rows, returns the first row and a sentence that says so.
-    Otherwise returns None. Rows whose content sum cannot be computed do not count as differing, but
-    are counted as rows. rows: the rows of the line, without rejects.
+    """Compares the rows of a line with the sample. Returns the first row that differs from it, and
+    a sentence that says in what. If no row differs, but the line has several rows, returns the
+    first row and a sentence that says so. Otherwise returns None. Rows whose content sum cannot be
+    computed do not count as differing, but are counted as rows. rows: the rows of the line, without
+    rejects.
     """
     for row in rows:
         if row.content is not None and (words := _row_words(wanted, row, content)):
@@ -176,9 +177,9 @@ def _row_difference(
 
 
 def _row_words(wanted: Wanted, row: Found, content: bytes) -> str:
-    """Says what differs in a row; empty if nothing differs. Sample and row both have the host and
-    the path that the agent announced when the file id began, so a rotation of the file causes no
-    difference.
+    """Returns words that say in what a row differs from the sample; an empty text if it does not
+    differ. Sample and row both have the host and the path that the agent announced when the file id
+    began, so a rotation of the file causes no difference.
     """
     if row.content != content:
         return OTHER_CONTENT

@@ -84,8 +84,8 @@ def row_sums(table: pa.Table, codec: Codec) -> list[bytes]:
 
 
 def row_at(file: IO[bytes], number: int, codec: Codec) -> dict[str, Any] | None:
-    """Returns the values of row `number` of the file in the types of its record, or None if they
-    cannot be converted to these types.
+    """Returns the values of row `number` of the file, converted to the types of the row's record.
+    Returns None if they cannot be converted.
     """
     parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
     for at in range(parquet.num_row_groups):

@@ -183,9 +183,9 @@ def _result(
 
 
 def _unproven_times(compared: Compared) -> list[int]:
-    """Some differing rows and records may have another event time than their lines. Returns, for
-    each of these rows and records, the least and the greatest event time (ms) that its line can
-    have.
+    """If a row or record differs from its sample, its event time may be wrong, too. Returns, for
+    each row and record with such an unproven time, the least and the greatest event time (ms) that
+    its line can have.
     """
     parts = [x.wanted.part for x in compared.differing if not x.is_time_proven]
     return [ms for part in parts for ms in (part.least_ms, part.greatest_ms)]

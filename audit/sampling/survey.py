@@ -37,10 +37,10 @@ _UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError)
 
 @dataclass(frozen=True, slots=True)
 class Closer:
-    """Details of a difference. record: for a differing row, a sentence that says whether the row's
-    record has the right content; None if the record was not found. fields: the fields in which row
-    and record differ. line: the line's text, if its log file is on this host. values: the values of
-    the row or the record.
+    """Details of a difference. record: if a row differs from its sample, a sentence that says
+    whether the record of this row agrees with the sample; None if the record was not found. fields:
+    the fields in which row and record differ from each other. line: the line's text, if its log
+    file is on this host. values: the values of the row or the record.
     """
 
     record: str | None = None

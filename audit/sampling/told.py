@@ -71,11 +71,11 @@ class Told:
         return _missing_of(self.samples.values())
 
     def has_all_of(self, day: int) -> bool:
-        """Whether no sample of a day is known to be missing. This is so if all of these statements
-        are true: Of each agent in `samples`, all samples are there (each sample says how many there
-        are). No sample was refused or left out. No message of the span may have expired from all
-        copies. The method does not notice that an audit topic was not read, or that a mirror lags.
-        day: the begin of the day (UTC), in ms.
+        """Whether all samples of a day are there, as far as this can be known. This is so if all of
+        these statements are true: Of each agent in `samples`, all samples are there (each sample
+        says how many there are). No sample was refused or left out. No message of the span may have
+        expired from all copies. The method does not notice that an audit topic was not read, or
+        that a mirror lags. day: the begin of the day (UTC), in ms.
         """
         missing = _missing_of(x for x in self.samples.values() if x.day == day)
         return not (missing or self.refused or self.is_cut or self.expired - self.kept)

@@ -53,10 +53,10 @@ class Filtered:
 class Count:
     """The counts of one message for one (source topic, agent, bucket); see counts.counts.Sums.
 
-    previous: the number of the last earlier delta of the same producer and epoch that has counts
-    for the bucket. It is 0 if there is no such delta, and -1 if the producer no longer knows
-    whether there is one. filtered: how many records each rule left out, sorted by rule; `count`
-    does not include these records.
+    previous: the number of the producer's previous delta in this epoch with counts for the bucket.
+    It is 0 if there is no such delta, and -1 if the producer no longer knows whether there is one.
+    filtered: how many records each rule left out, sorted by rule; `count` does not include these
+    records.
     """
 
     source: Source

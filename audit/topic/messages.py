@@ -60,7 +60,7 @@ _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class MessageRefused(SkidwayError):
-    """Raised for a record's value that is not an audit message, or whose schema this version of
+    """Raised if a record's value is not an audit message, or has a schema that this version of
     Skidway does not have."""
 
 

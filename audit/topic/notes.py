@@ -3,9 +3,9 @@
 A note contains information that helps people, for example which bytes no broker has acknowledged
 yet. Notes are JSON, and not Avro in single-object encoding. An older version of the collector,
 which does not know notes, skips JSON as a record that is no message. If notes had an Avro schema,
-this collector would not know the schema. For the collector such a note might report a loss, so it
-would call every bucket unknown. Fields of the body may be missing, because another version of
-Skidway may have written the note. A reader treats a missing field as unknown.
+this collector would not know the schema. Such a note might report a loss, so the collector would
+call every bucket unknown. Fields of the body may be missing, because another version of Skidway may
+have written the note. A reader treats a missing field as unknown.
 
     {"note": KIND, "producer": NAME, "host": HOST, "cluster": NAME, "epoch": N, "number": N,
      "time": MS, "body": {...}}

@@ -60,8 +60,8 @@ class SampleResult:
 
     compared: how many lines of samples were compared. If unlisted differences of an earlier result
     still count, `compared` is not smaller than in that result, even if fewer lines were compared.
-    equal: how many rows and records are equal to their samples. differing: how many rows and
-    records differ; there may be more. differences: the first DIFFERENCES_MAX of them.
+    equal: how many rows and records are equal to their samples. differing: at least this many rows
+    and records differ from their samples. differences: the first DIFFERENCES_MAX of them.
 
     unlisted_least, unlisted_greatest: the result does not say which event time a line has, if the
     line's difference is not listed, or if its row or record may have another event time. These are

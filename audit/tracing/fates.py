@@ -159,8 +159,8 @@ def unseen(tier: str, how: str) -> Fate:
 
 
 def first_without(fates: Iterable[Fate]) -> Fate | None:
-    """The first fate that says that a searched tier lacks the line; None if all searched tiers have
-    the line."""
+    """Returns the fate in the first searched tier that lacks the line; None if all searched tiers
+    have the line."""
     return next((x for x in fates if x.state not in HAS_IT | {State.UNKNOWN}), None)
 
 

@@ -248,9 +248,9 @@ class _SourceSearch:
                 self._take_row(topic, row, bare.get(row.origin[:2], ()))
 
     def _take_row(self, topic: LoadedTopic, row: LineRow, bare: Iterable[Point]) -> None:
-        """Adds a row to the line from which it was made; adds this line if it is new. bare: the
-        lines of the log file for which no record was found, each as the position of a byte of the
-        line. The row may come from one of these lines.
+        """Adds a row to the line from which it was made; adds this line if it is new. bare: a point
+        (a byte of a file) in each line whose record was not found. The row may come from such a
+        line.
         """
         point = Point(row.origin.agent, row.origin.file, row.origin.first)
         point = next((x for x in bare if is_at(row.origin, x)), point)

@@ -92,8 +92,8 @@ class LoadedTopic:
 
 
 class OutputTopics:
-    """The topics of an output. Keeps the names of all topics and the source of each topic in memory
-    once it has read them, because a search for the lines of a host asks about many topics."""
+    """The topics of an output. Reads the names and the sources of the topics only once, because a
+    search for the lines of a host asks about many topics."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -106,8 +106,8 @@ class OutputTopics:
         """
         if self._names is None:
             self._names = self._output.names(manifests.STATE)
-        # The output uses the name that the topic has in the cluster from which it was loaded: a
-        # mirror puts the source cluster's name before it.
+        # In an output, a topic has the name that it had in the cluster from which it was loaded. In
+        # a mirror's cluster, this name begins with the source cluster's name.
         named = [x for x in self._names if x == source.topic or x.endswith(f".{source.topic}")]
         own = [(name, self._source_of(name)) for name in named]
         return [

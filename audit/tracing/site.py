@@ -18,9 +18,9 @@ from skidway.kafka.source import Source
 
 @dataclass(slots=True)
 class Site:
-    """Everything in which a command may search for lines. tiers: those of the tiers broker, mirror
-    and hdfs that must have a line. host: the state of this host's agent; None if there is no agent,
-    or if the command did not read its state. host_name: the name of this host.
+    """Everything in which a command may search for lines. tiers: which of the tiers broker, mirror
+    and hdfs must have a line. host: the state of this host's agent; None if there is no agent, or
+    if the command did not read its state. host_name: the name of this host.
     """
 
     evidence: LineEvidence
@@ -98,7 +98,7 @@ def with_topic(
 
 
 def is_named(source: Source, topics: Collection[str]) -> bool:
-    """Whether one of these names means this source topic, its mirrored copy, or the topic of
-    rejects of one of the two."""
+    """Whether one of these names means this source topic, its topic of rejects, or a mirrored copy
+    of one of these."""
     names = {source.topic, f"{source.cluster}.{source.topic}"}
     return any(each.removesuffix(REJECTED_SUFFIX) in names for each in topics)

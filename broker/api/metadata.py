@@ -38,8 +38,8 @@ _log = log.get(__name__)
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """If the broker has stored the answer to an equal request, sends this answer. Otherwise makes
-    the answer from the catalog.
+    """If the broker has stored the answer to a request with the same version and body, sends this
+    answer. Otherwise makes the answer from the catalog.
     """
     answers = broker.metadata_answers
     kept = answers.get(exchange.version, exchange.body)

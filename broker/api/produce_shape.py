@@ -42,7 +42,7 @@ _START_MARK: Final = 0x0123456789ABCDEF
 
 class Shape:
     """What the requests of one shape have in common: everything except correlation ids and records.
-    Also what the answers to them have in common if they succeed: everything except correlation ids
+    Also what the answers to successful requests have in common: everything except correlation ids
     and offsets.
     """
 

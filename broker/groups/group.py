@@ -148,7 +148,7 @@ class Group:
         self._renew(now, self.roster.members[member_id])
         # Until the assignment is stored, the generation is not durable: after a crash, another
         # generation may get the same number, and a commit from this generation would count as a
-        # commit from that one.
+        # commit from the other generation.
         return None if self._is_assigned else ErrorCode.REBALANCE_IN_PROGRESS
 
     # These methods handle deadlines, and store and restore the group.

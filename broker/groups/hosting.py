@@ -215,8 +215,8 @@ class HostedGroups:
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
             # A record that would have been too large was stored without the group's members, and
-            # says how many it lacks (`omitted`). When the group has no members any more, this is
-            # wrong, so the broker must store the group again.
+            # says how many it lacks (`omitted`). When the group has no members any more, this
+            # number is wrong, so the broker must store the group again.
             hosted.unstored = bool(record.omitted)
         self.hosted[group_id] = hosted
         self._set_timer(hosted)

@@ -45,7 +45,7 @@ class LogConfig:
     topic, which keeps the offsets of its source, and so has the same gaps as the source.
     """
     gaps: tuple[Gap, ...] | None = None
-    """The ranges of offsets that may be missing from a log that is not contiguous. None if any
+    """For a log that is not contiguous: the ranges of offsets that may be missing; None if any
     offset may be missing.
     """
 

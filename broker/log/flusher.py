@@ -1,4 +1,4 @@
-"""Threads that do the work that must wait for the disk, so that the loop need not wait.
+"""These threads do the work that waits for the disk, so that the loop need not wait.
 
 The loop submits work as a function without arguments that uses only descriptors and paths. When the
 work is done, its thread calls `post` to pass the result to the loop. At any time each partition has

@@ -98,9 +98,9 @@ class LeaderEpochs:
             self.changed = True
 
     def end_of(self, epoch: int, *, current: int, log_end_offset: int) -> EpochEnd:
-        """Returns the end of `epoch`. If the log has no record of this epoch, looks at the lower
-        epochs of which the log has records, and returns the highest of these, with its end. If
-        `epoch` is higher than every epoch of the log and than `current`, returns NOT_KNOWN.
+        """Returns the end of `epoch`. If the log has no record of this epoch, returns the next
+        lower epoch that has records in the log, and the end of that epoch. If `epoch` is higher
+        than every epoch of the log and than `current`, returns NOT_KNOWN.
 
         `current` is the leader's present epoch. If the present epoch has no record yet, it begins
         at the log end.

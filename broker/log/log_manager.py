@@ -218,8 +218,8 @@ class LogManager:
             _report(partition, recovered)
 
     def loaded(self) -> None:
-        """Called when all logs are open. Removes the files that say that the last stop was clean,
-        so that a start after a crash checks the logs."""
+        """Called when all logs are open. Removes the files that mark the last stop as clean, so
+        that a start after a crash checks the logs."""
         for each in self._online():
             try:
                 (each.path / names.CLEAN_SHUTDOWN).unlink(missing_ok=True)
@@ -326,7 +326,8 @@ class LogManager:
         return gone
 
     def note_full(self, failure: StorageFailed) -> None:
-        """Notes that there is no space in the log directory in which a failure happened."""
+        """Notes that a log directory has no space, after an operation in it has failed for lack of
+        space."""
         home = self.directory_of(failure.path)
         if home is not None:
             home.note_full(str(failure))

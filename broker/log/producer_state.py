@@ -41,10 +41,10 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
-"""Brokers assign only producer ids below this limit. A new id is higher than every id in the logs
-that is below the limit. Ids in the logs at or above the limit are ignored. They come from clients,
-which may send any id. If they were not ignored, one batch with the largest possible id would leave
-no ids for new producers.
+"""Brokers assign only producer ids below this limit. A new id is higher than all ids in the logs,
+except those at or above the limit, which are ignored. They come from clients, which may send any
+id. If they were not ignored, one batch with the largest possible id would leave no ids for new
+producers.
 """
 CRC_UNKNOWN = 0
 """The value for an unknown CRC. With LogAppendTime, the broker changes the timestamps in a
@@ -104,8 +104,8 @@ class ProducerState:
     highest_id: int = NO_PRODUCER_ID
 
     def check(self, header: BatchHeader) -> StoredBatch | None:
-        """Checks a batch. Returns None if the batch may be appended, or the stored batch if it is a
-        duplicate.
+        """Checks a batch. If the batch is a duplicate, returns the original, which is already
+        stored. Returns None if the batch may be appended.
 
         Raises SequenceRefused. Changes nothing.
         """

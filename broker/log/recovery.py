@@ -147,8 +147,8 @@ def _load_segments(opening: Opening) -> list[Segment]:
 
 def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
     """Returns whether the last segments of a log (`segments`) are empty files that do not belong
-    there: the first of them begins neither at `end_offset`, where the log before them ends, nor
-    after an allowed gap.
+    there. Then the first of them begins at a wrong offset: before the end of the preceding log
+    (`end_offset`), or after it without an allowed gap between the two.
 
     Such segments have two possible causes. A crash after a roll may lose whole unflushed batches of
     the old segment, or a roll that failed before its end may leave an empty file behind.

@@ -125,9 +125,9 @@ class Segment:
         return max(self.offset_index.size_bytes, self.time_index.size_bytes)
 
     def index_room(self, limit_bytes: int) -> int:
-        """Returns how many entries both indexes can get before the larger one has `limit_bytes`, if
-        every entry has the size of an entry of the time index (the larger size). Returns 0 if an
-        index already has that many bytes.
+        """Returns after how many further entries in each index the larger index has `limit_bytes`;
+        0 if it has that many bytes already. Assumes that every entry has the size of an entry of
+        the time index (those of the offset index are smaller).
         """
         left = limit_bytes - self.index_bytes
         return max(-(-left // time_index.ENTRY_BYTES), 0)

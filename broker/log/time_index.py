@@ -65,7 +65,7 @@ class TimeIndex:
 
     def offset_before(self, timestamp: int) -> int:
         """Returns an offset at which a search for `timestamp` can begin: all records of the segment
-        before this offset are earlier.
+        before this offset are earlier than `timestamp`.
         """
         entry = self._entries.floor(timestamp - 1, _timestamp)
         return self._base_offset if entry is None else entry[1] + self._base_offset

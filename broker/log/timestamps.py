@@ -129,8 +129,9 @@ def _in_segment(
 def _in_batch(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
 ) -> TimestampOffset | None:
-    """Returns the first record of a batch whose event time is `timestamp` or later. None if all
-    such records of the batch are below the log start offset, that is, deleted.
+    """Looks in a batch for records whose event time is `timestamp` or later, and returns the first
+    one that is not deleted (not below the log start offset). Returns None if all of them are
+    deleted.
     """
     expired = False
     for found in _records(segment, position, header):

@@ -1,6 +1,6 @@
 """Asks the leader of a partition in the source at which offsets the partition begins and ends, with
 two ListOffsets requests, one after the other. The mirror needs this if the source refuses a fetch
-because of its offset: some brokers do not report both offsets with the refusal.
+because the log has no such offset: some brokers do not report both offsets with the refusal.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Bounds(NamedTuple):
-    """The offset of the first record (log start offset), and the offset of the record that
-    consumers will get next (high watermark)."""
+    """The offset of the first record (log start offset), and the first offset that consumers cannot
+    read yet (high watermark)."""
 
     first: int
     end: int

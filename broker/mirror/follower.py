@@ -57,8 +57,8 @@ class Below(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """An action: append `count` of the fetched batches unchanged, beginning with the batch at index
-    `first` of the fetched batches."""
+    """An action: append `count` of the fetched batches unchanged, from the batch at index `first`
+    on."""
 
     first: int
     count: int

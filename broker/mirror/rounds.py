@@ -162,8 +162,8 @@ def _go_on(
 def _keep(
     made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
 ) -> None:
-    """Finds mirror topics in this cluster whose topics in the source are no longer mirrored, and
-    adds them to the plan (`left_out`), each with the reason.
+    """Finds the mirror topics in this cluster that no longer get records from the source, and adds
+    them to the plan (`left_out`), each with the reason.
     """
     for here in local:
         name = here.configs.get(SOURCE_TOPIC, "")
@@ -182,7 +182,7 @@ def _keep(
 
 
 def _differ(known: str | None, told: str | None) -> bool:
-    """Returns whether both ids are known, and they differ. An id is unknown if the source is too
+    """Returns whether both ids are known, and are not equal. An id is unknown if the source is too
     old to send ids.
     """
     return bool(known) and bool(told) and known != told

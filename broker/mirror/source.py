@@ -182,8 +182,9 @@ class MirrorSource:
         return self.topics.failure or self._client.last_failure
 
     def _offsets(self) -> dict[TopicPartition, int]:
-        """Returns the offset up to which the records of each partition are on disk in this cluster.
-        Leaves out partitions in a state other than FOLLOWING, and partitions without records.
+        """Returns, for each partition, the offset up to which its records are on disk in this
+        cluster. Leaves out partitions in a state other than FOLLOWING, and partitions without
+        records.
         """
         return {
             tp: each.replica.offset

@@ -31,8 +31,8 @@ def sums_of(facts: TopicFacts, tallies: Tallies) -> dict[Place, Sums | None]:
 
 
 def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> Iterator[Finding]:
-    """Yields findings on one agent, for places whose sums differ and for tiers that never reported
-    the topic.
+    """Yields findings on one agent: for places whose sums differ from the first place's sums, and
+    for tiers that never reported the topic.
     """
     if not facts.needed and _are_equal(sums):
         return
@@ -102,14 +102,14 @@ def _gravity(place: Place) -> Status:
 
 
 def _all_filtered(sums: dict[Place, Sums | None]) -> bool:
-    """Whether the agent's rules left out lines of the bucket, and no place, including the agent
-    itself, counted a record."""
+    """Whether the agent's rules left out lines of the bucket, and no records are left: neither the
+    agent nor any other place counted one."""
     counted = [x for x in sums.values() if x is not None]
     return any(x.filtered for x in counted) and all(_content(x) == (0, 0, 0) for x in counted)
 
 
 def _are_equal(sums: dict[Place, Sums | None]) -> bool:
-    """Whether all places reported the topic and counted the same records."""
+    """Whether all places reported the topic and have equal counts."""
     contents = {None if x is None else _content(x) for x in sums.values()}
     return len(contents) == 1 and None not in contents
 

@@ -100,9 +100,8 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
 
 
 def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNote | None) -> bool:
-    """Whether a delta that the agent sent between `prior` and the message with the loss may have
-    counted lines of the bucket. prior: the agent's last seal before the loss; None if there is
-    none."""
+    """Whether the agent may have counted lines of the bucket in a delta between `prior` and the
+    message with the loss. prior: the agent's last seal before the loss; None if there is none."""
     since = (prior.epoch, prior.at) if prior is not None else (0, 0)
     return any(
         (key.epoch, tally.first) <= (note.epoch, note.number) and (key.epoch, tally.last) > since

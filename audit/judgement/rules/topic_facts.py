@@ -120,9 +120,9 @@ class TopicFacts:
 
     @cached_property
     def doubtful_places(self) -> list[Counting]:
-        """Those of `places` that have findings, or a sender whose message numbers are doubtful (see
-        Numbers.is_doubtful). The list is cached, because the rules read it for every agent of every
-        bucket."""
+        """The places in `places` with doubtful counts: those with findings, and those with a sender
+        whose message numbers are doubtful (see Numbers.is_doubtful). The list is cached, because
+        the rules read it for every agent of every bucket."""
         senders = self.evidence.senders
         return [
             each

@@ -46,9 +46,9 @@ def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]
 
 
 def depends_on(facts: TopicFacts, bucket: BucketId) -> Iterator[object]:
-    """Yields those facts for `findings` that change with each message: the times at which counters
-    were heard. For each of the `_first_counters` that was last heard before the bucket was due,
-    yields the counter and that time.
+    """Of the facts that `findings` uses, yields those that change with each message: the times at
+    which counters were heard. For each of the `_first_counters` that was last heard before the
+    bucket was due, yields the counter and that time.
     """
     heard = ((key, facts.evidence.heard_ms(key[:2])) for key in _first_counters(facts))
     yield from (each for each in heard if each[1] < facts.due(bucket))
