@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "72de9a18d0504f09c5cfa2c7ecd51280a6e7c209"
+COMMIT = "07560fff6ce2c8574c1bf77d3c3dfef5b0e027f2"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
