@@ -216,8 +216,10 @@ class History:
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
         """Whether generations of the path that are younger than its newest known file may have been
-        deleted unread. Perhaps no earlier look has found a file at the path, but the agent knows
-        files of the path from events. Then the answer is yes if one of the new generations
+        deleted unread.
+
+        If no earlier look has found a file at the path, the agent may still know files that were
+        there, because events named them. Then the answer is yes if one of the new generations
         (`fresh`) is older than all of these files, because more generations of that time may be
         gone.
         """

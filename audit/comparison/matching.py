@@ -48,11 +48,14 @@ BAD: Final = (Fate.MISSING, Fate.DOUBLED, Fate.CHANGED)
 @dataclass(slots=True)
 class Records:
     """The records of a topic that may belong to lines of the files, in offset order within each
-    partition. files: the paths of each file. are_noted: whether the lines are from notes; notes do
-    not have the paths of copies of files, so a record with such a path may belong to the original.
-    other_hosts, other_files, shapeless: how many records were left out, because they belong to
-    another host, or to none of the files, or because their values do not have the shape that the
-    user named.
+    partition.
+
+    files: the paths of each file. are_noted: whether the lines are from the notes of `skidway agent
+    count`. A note has only the path of the file itself. If a shipper read a copy of the file, its
+    records have the copy's path, which no note has, and they may belong to the lines all the same.
+    other_hosts: how many records were left out because they belong to another host. other_files:
+    the same for records that belong to none of the files. shapeless: the same for records whose
+    values do not have the shape that the user named.
     """
 
     host: str | None

@@ -172,7 +172,7 @@ class Logs(RuleBasedStateMachine):
     @rule(back=st.integers(0, 7))
     def retry(self, back: int) -> None:
         """Sends an earlier batch again. If it is one of the last five batches, the log must return
-        its first offset, and store nothing. The log must refuse an older batch."""
+        the batch's first offset, and store nothing. The log must refuse an older batch."""
         at = len(self.sent) - 1 - back
         if at < 0:
             return

@@ -1,5 +1,5 @@
-"""How long the buckets of a topic take until they are complete (freshness), and how old the oldest
-bucket is that is not complete yet (lag).
+"""How long the buckets of a topic take until they are complete (freshness), and the age of the
+oldest bucket that is not complete yet (lag).
 
 The freshness of a bucket is the time from its end to the moment at which the collector first found
 it complete, according to the history. The pace of a topic is the lag, and the median (`p50`) and
