@@ -372,9 +372,9 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
     """If a broker refuses a record on a retry, the agent looks for the record in the brokers' logs.
-    If the record is there, the agent counts it as delivered. The brokers
-    refuse some records, connections break, and producer ids are forgotten. The agent declares no
-    record lost except those that a broker refused.
+    If the record is there, the agent counts it as delivered. The brokers refuse some records,
+    connections break, and producer ids are forgotten. The agent declares no record lost except
+    those that a broker refused.
     """
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})

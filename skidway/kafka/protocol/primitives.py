@@ -15,8 +15,8 @@
 Invariants: a ``MessageReader`` never reads past the end of its view. Before it allocates memory for
 bytes, it checks that the view still has as many bytes as their length says. Before it allocates
 memory for an array, it checks that the rest of the view is large enough for as many elements as the
-array's count says, each of the least size that its type can have. A reader raises only ``ProtocolError``. The write functions raise ``ValueError`` for a value
-that does not fit.
+array's count says, each of the least size that its type can have. A reader raises only
+``ProtocolError``. The write functions raise ``ValueError`` for a value that does not fit.
 """
 
 from __future__ import annotations
