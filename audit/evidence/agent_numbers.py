@@ -9,9 +9,9 @@ import sqlite3
 
 import numpy as np
 
+from skidway.audit.evidence.guarded import damaged
 from skidway.audit.evidence.number_bases import NumberBases
 from skidway.audit.evidence.tallies import Int64s
-from skidway.errors import StateRefused
 
 
 class AgentNumbers:
@@ -57,7 +57,7 @@ class AgentNumbers:
         if len(numbers) and int(numbers.max()) >= len(self._agents):
             self._read()  # another connection (the writer's) may have added numbers
         if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(self._agents):
-            raise StateRefused("The audit's store is damaged: a bucket names an unknown agent.")
+            raise damaged("a bucket names an unknown agent")
         found: Int64s = self._agents[numbers]
         return found
 

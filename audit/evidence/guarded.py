@@ -1,4 +1,6 @@
-"""Guards bytes in the store with a CRC-32, because SQLite notices no changed bytes in a value."""
+"""Guards bytes in the store with a CRC-32, because SQLite notices no changed bytes in a value.
+Words the error for a damaged store.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,13 @@ def unguarded(value: bytes) -> bytes:
     """Returns the bytes that were given to `guarded`. Raises StateRefused if they have changed."""
     checksum, packed = value[:_CRC_BYTES], value[_CRC_BYTES:]
     if not packed or zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") != checksum:
-        raise StateRefused(
-            "The audit's store is damaged: the counts of a bucket are not those that were"
-            " written. Delete the store; the collector then reads the audit topics again."
-        )
+        raise damaged("the counts of a bucket are not those that were written")
     return packed
+
+
+def damaged(what: str) -> StateRefused:
+    """Returns the error that says what is damaged in the store, and what an operator can do."""
+    return StateRefused(
+        f"The audit's store is damaged: {what}. Delete the store; the collector then reads the"
+        " audit topics again."
+    )

@@ -25,10 +25,9 @@ from typing import Final
 import cramjam
 import numpy as np
 
-from skidway.audit.evidence.guarded import guarded, unguarded
+from skidway.audit.evidence.guarded import damaged, guarded, unguarded
 from skidway.audit.evidence.tallies import FIRST, SENDER, Int64s, TallyColumns
 from skidway.dataclass import dataclass
-from skidway.errors import StateRefused
 
 HOUR_MS: Final = 3_600_000
 AGENTS_LEAST: Final = 64
@@ -44,7 +43,7 @@ _LEVEL: Final = 9
 
 _FORGET: Final = """
 DELETE FROM number_bases WHERE hour = ?1 AND NOT EXISTS (
-    SELECT 1 FROM tallies WHERE bucket BETWEEN ?1 AND ?1 + 3599999
+    SELECT 1 FROM tallies WHERE bucket >= ?1 AND bucket < ?1 + ?2
 )
 """
 
@@ -119,10 +118,7 @@ class NumberBases:
             "SELECT base FROM number_bases WHERE id = ?", (number,)
         ).fetchone()
         if row is None:
-            raise StateRefused(
-                "The audit's store is damaged: a bucket names numbers that are not there. Delete"
-                " the store; the collector then reads the audit topics again."
-            )
+            raise damaged("a bucket names a base of numbers that is not there")
         return NumberBase(number, *_unpacked(row[0]))
 
     def _keep(self, base: NumberBase) -> None:
@@ -134,7 +130,7 @@ class NumberBases:
 def forget(connection: sqlite3.Connection, bucket: int) -> None:
     """Deletes the base of the hour in which a deleted bucket started, if no other bucket of this
     hour is left."""
-    connection.execute(_FORGET, (_hour(bucket),))
+    connection.execute(_FORGET, (_hour(bucket), HOUR_MS))
 
 
 def _hour(bucket: int) -> int:

@@ -193,7 +193,13 @@ def _differences(column: Int64s, is_first: Bools, keys: Int64s | None) -> Int64s
     if keys is None:
         found: Int64s = np.diff(column, prepend=0)[~is_first]
         return found
-    return np.diff(column[~is_first][np.argsort(keys, kind="stable")], prepend=0)
+    return np.diff(column[~is_first][_order(keys)], prepend=0)
+
+
+def _order(keys: Int64s) -> Int64s:
+    """Returns the indexes that sort the keys. Equal keys keep their order."""
+    small = keys.astype(np.uint16)  # NumPy sorts numbers of 16 bits twice as fast
+    return np.argsort(small if np.array_equal(small, keys) else keys, kind="stable")
 
 
 def _column(firsts: Int64s, others: Int64s, is_first: Bools) -> Int64s:
@@ -206,7 +212,7 @@ def _sums(differences: Int64s, keys: Int64s) -> Int64s:
     """Returns the values from which `_differences` computed these differences. keys: the key of
     each tally."""
     found = np.empty_like(differences)
-    found[np.argsort(keys, kind="stable")] = np.cumsum(differences)
+    found[_order(keys)] = np.cumsum(differences)
     return found
 
 

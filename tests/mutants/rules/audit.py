@@ -2669,8 +2669,8 @@ MUTANTS = (
     Mutant(
         "the base of an hour is deleted with the first bucket",
         "audit/evidence/number_bases.py",
-        "WHERE bucket BETWEEN ?1 AND ?1 + 3599999",
-        "WHERE bucket < 0",
+        "WHERE bucket >= ?1 AND bucket < ?1 + ?2",
+        "WHERE bucket < 0 AND ?2",
         (
             "tests/unit/audit/evidence/test_number_bases.py::"
             "test_a_base_is_deleted_with_the_last_bucket_of_its_hour",

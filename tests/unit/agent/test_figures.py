@@ -65,6 +65,15 @@ def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
     assert figure("set_apart_bytes_total", topic="figures-refused", certainty="uncertain") == 0
 
 
+def _truncate_unread(world: World, data: bytes) -> None:
+    """Appends bytes without a line end. As soon as the agent has found them, truncates the file."""
+    world.files.append(A, data)
+    for _ in range(3):
+        world.tick(0.2)
+    world.files.truncate(A)
+    world.settle(5)
+
+
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
     """If a file is truncated, the metrics count as lost the bytes that the agent had found in the
     file and not delivered. They count no lost lines. They count the loss once, even if the agent is
@@ -73,11 +82,7 @@ def test_lost_bytes_are_as_many_as_were_seen() -> None:
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
-    world.files.append(A, b"23456")
-    for _ in range(3):
-        world.tick(0.2)
-    world.files.truncate(A)
-    world.settle(5)
+    _truncate_unread(world, b"23456")
     labels = {"topic": "figures-lost", "certainty": "lost"}
     assert figure("set_apart_ranges_total", **labels) == 1
     assert figure("set_apart_bytes_total", **labels) == 5
@@ -98,11 +103,7 @@ def test_bytes_are_lost_only_once() -> None:
     world.start()
     world.brokers.refuses = lambda record: record.first == 2
     world.settle()
-    world.files.append(A, b"23456")
-    for _ in range(3):
-        world.tick(0.2)
-    world.files.truncate(A)
-    world.settle(5)
+    _truncate_unread(world, b"23456")
     labels = {"topic": "figures-once", "certainty": "lost"}
     assert figure("set_apart_ranges_total", **labels) == 2
     assert figure("set_apart_bytes_total", **labels) == 3 + 5
