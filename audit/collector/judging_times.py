@@ -41,6 +41,20 @@ def next_step_s(taken_s: float, due: Due | None) -> float:
     wait_s = max(STEP_EVERY_S, STEP_SHARE * taken_s)
     if due is None:
         return wait_s
-    later = max(0, math.ceil((wait_s / 2 - due.next_s) / due.every_s))
+    later = max(0, math.ceil((_least_s(wait_s, due) - due.next_s) / due.every_s))
     due_s = due.next_s + later * due.every_s
-    return due_s + AFTER_DUE_S if due_s <= 1.5 * wait_s else wait_s
+    if due_s <= 1.5 * wait_s:
+        return due_s + AFTER_DUE_S
+    # The next step may take longer than this step, so it must not be close before due_s.
+    return min(wait_s, due_s / 2)
+
+
+def _least_s(wait_s: float, due: Due) -> float:
+    """Returns the least number of seconds from the beginning of a step to a step that begins
+    because buckets become due. Usually a quarter of the usual time is enough: then buckets need not
+    wait for the step after if this step took longer than the steps before. But if buckets become
+    due more often than steps usually begin, a quarter each time would be too often.
+    """
+    if due.every_s < wait_s:
+        return wait_s / 2
+    return max(STEP_EVERY_S / 2, wait_s / 4)

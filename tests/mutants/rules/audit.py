@@ -2744,8 +2744,8 @@ MUTANTS = (
     Mutant(
         "a bucket that becomes due waits for a usual step",
         "audit/collector/judging_times.py",
-        "    return due_s + AFTER_DUE_S if due_s <= 1.5 * wait_s else wait_s\n",
-        "    return wait_s\n",
+        "    if due_s <= 1.5 * wait_s:\n",
+        "    if False:\n",
         (f"{_TIMES}test_each_bucket_is_judged_when_it_becomes_due",),
     ),
     Mutant(
@@ -2758,9 +2758,23 @@ MUTANTS = (
     Mutant(
         "judging takes more than a tenth of the time if buckets become due often",
         "audit/collector/judging_times.py",
-        "    later = max(0, math.ceil((wait_s / 2 - due.next_s) / due.every_s))\n",
+        "    later = max(0, math.ceil((_least_s(wait_s, due) - due.next_s) / due.every_s))\n",
         "    later = 0\n",
         (f"{_TIMES}test_each_bucket_is_judged_when_it_becomes_due",),
+    ),
+    Mutant(
+        "the step before buckets become due leaves too little time for a longer step",
+        "audit/collector/judging_times.py",
+        "    return min(wait_s, due_s / 2)\n",
+        "    return wait_s\n",
+        (f"{_TIMES}test_a_step_that_takes_longer_delays_no_verdict",),
+    ),
+    Mutant(
+        "buckets that become due soon after a longer step wait for the step after",
+        "audit/collector/judging_times.py",
+        "    return max(STEP_EVERY_S / 2, wait_s / 4)\n",
+        "    return wait_s / 2\n",
+        (f"{_TIMES}test_a_step_that_takes_longer_delays_no_verdict",),
     ),
     Mutant(
         "a bucket without length ends the collector",
