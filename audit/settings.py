@@ -71,7 +71,7 @@ class CounterSettings:
         at_most=LONGEST_MS,
     )
     commit_interval_ms: int = setting(
-        "commit.interval.ms", 10_000, help="How often counts are made durable.", at_least=10
+        "commit.interval.ms", 15_000, help="How often counts are made durable.", at_least=10
     )
     heartbeat_interval_ms: int = setting(
         "heartbeat.interval.ms", 60_000, help="How often a heartbeat is sent.", at_least=1_000

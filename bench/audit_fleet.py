@@ -10,7 +10,8 @@ collector's figures do not include the simulation's time and memory.
 
 In each second, every host writes lines of every topic. Of each 10,000 hosts, FAULTY hosts fall
 silent, FAULTY hosts begin late, and FAULTY hosts have records that the broker's counter does not
-count. One host in twenty also writes lines whose event time is an hour old.
+count. One host in twenty also writes lines whose event time is OLD_MINUTES old, so that the bucket
+has its verdict already.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -63,7 +63,7 @@ broker's counter does not count."""
 CHANGE_MINUTE = 2
 """When this many minutes have passed, some hosts fall silent, and others begin to send."""
 
-OLD_LINES_ONE_IN = 20
+OLD_LINES_ONE_IN, OLD_MINUTES = 20, 4
 
 NUMBERS_BEFORE = 1_000_000
 """Each agent has sent up to this many messages before the simulation begins. An agent that runs for
@@ -80,19 +80,18 @@ _LENGTH = np.dtype("<i4")
 class Second(NamedTuple):
     """The messages that all senders send in one second, and the number of counts in them."""
 
-    values: list[bytes]
+    values: Iterator[bytes]
     counts: int
 
 
 def seconds_of(pipe: IO[bytes]) -> Iterator[Second]:
-    """Reads the messages that this program writes into the pipe, and yields them second by
-    second."""
+    """Reads the messages that this program writes into the pipe, and yields them second by second.
+    Each message is read when the caller asks for it, so only the caller's memory holds messages.
+    The caller must read all messages of a second before it asks for the next second."""
     while head := pipe.read(_HEAD.itemsize):
         count, counts = np.frombuffer(head, _HEAD)[0].tolist()
         lengths = np.frombuffer(pipe.read(count * _LENGTH.itemsize), _LENGTH)
-        data = pipe.read(int(lengths.sum()))
-        ends = accumulate(lengths.tolist(), initial=0)
-        yield Second([data[begin:end] for begin, end in pairwise(ends)], counts)
+        yield Second(map(pipe.read, lengths.tolist()), counts)
 
 
 @dataclass(slots=True)
@@ -223,8 +222,8 @@ class Fleet:
         topics: Sequence[int] | None = None,
     ) -> CountColumns:
         """The counts of what these hosts wrote in the last `seconds`. In a delta, all new lines of
-        a host are in one bucket; some hosts also have old lines, which are in a bucket an hour
-        earlier. topics: the indexes of the topics; None for all topics."""
+        a host are in one bucket; some hosts also have old lines, which are in the bucket
+        OLD_MINUTES earlier. topics: the indexes of the topics; None for all topics."""
         number = teller.last + 1
         now = (self.time_ms - 1) // MINUTE_MS * MINUTE_MS
         count = len(self.sources) if topics is None else len(topics)
@@ -234,7 +233,7 @@ class Fleet:
         tables = []
         for each, bucket, rate in (
             (hosts, now, LINES),
-            (hosts[hosts % OLD_LINES_ONE_IN == 0], now - HOUR_MS, 1),
+            (hosts[hosts % OLD_LINES_ONE_IN == 0], now - OLD_MINUTES * MINUTE_MS, 1),
         ):
             if not len(each):
                 continue

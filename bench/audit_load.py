@@ -32,6 +32,7 @@ from bench.audit_fleet import (
     FAULTY,
     FIRST_MS,
     MINUTE_MS,
+    OLD_MINUTES,
     SECOND_MS,
     START_MS,
     Second,
@@ -45,7 +46,6 @@ from skidway.audit.collector.judge import Judge
 from skidway.audit.collector.judging_times import next_step_s
 from skidway.audit.collector.web.dashboard import Dashboard
 from skidway.audit.evidence.collection import (
-    CATCHING_UP_BYTES_MAX,
     REFRESH_S,
     TAKE_SHARE,
     WAITING_BYTES_MAX,
@@ -79,7 +79,10 @@ PAGES = {
     "/complete.json": "/complete.json?topic=dc1.service-0&since=2026-01-01T00:00:00Z"
     "&until=2026-01-01T00:02:00Z",
 }
-STEADY_MINUTES = 4
+SETTLED_AFTER_MINUTES = OLD_MINUTES + 5
+"""A bucket hardly changes any more if it began this many minutes ago."""
+
+STEADY_MINUTES = SETTLED_AFTER_MINUTES
 SENDS = ("audit.interval.ms", "seal.interval.ms")
 """The settings that say how often an agent sends counts and seals."""
 
@@ -118,7 +121,6 @@ class Store:
         self.path = folder / DATABASE
         self.ledger = Ledger(self.path)
         self._clock, self._is_live = clock, is_live
-        self._waiting_bytes_max = WAITING_BYTES_MAX if is_live else CATCHING_UP_BYTES_MAX
         self._waiting: list[tuple[bytes, Heard]] = []
         self._waiting_bytes = 0
         self._offset = 0
@@ -133,7 +135,7 @@ class Store:
             self._waiting.append((value, where))
             self._offset += 1
             self._waiting_bytes += len(value)
-            if self._waiting_bytes >= self._waiting_bytes_max:
+            if self._waiting_bytes >= WAITING_BYTES_MAX:
                 taken += self.take()
         return taken
 
@@ -148,15 +150,23 @@ class Store:
         return self.taking[-1]
 
     def sizes_mb(self) -> dict[str, float]:
-        """The size of each table with its indexes. Does not include the database's write-ahead log,
-        because the size of this log is bounded."""
+        """The size of each table with its indexes. Leaves out the counts of the buckets of the last
+        SETTLED_AFTER_MINUTES, because their number stays the same, but their size changes. Does not
+        include the database's write-ahead log, because the size of this log is bounded."""
         with closing(sqlite3.connect(self.path)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             rows = connection.execute(
                 "SELECT tbl_name, sum(size) FROM (SELECT name, sum(pgsize) AS size FROM dbstat"
                 " GROUP BY name) JOIN sqlite_schema USING (name) GROUP BY tbl_name"
             )
-            return {name: size / 1e6 for name, size in rows}
+            found = {name: size / 1e6 for name, size in rows}
+            since_ms = self._clock.now_ms - SETTLED_AFTER_MINUTES * MINUTE_MS
+            for name in ("tallies", "tally_additions"):
+                (size,) = connection.execute(
+                    f"SELECT total(length(columns)) FROM {name} WHERE bucket >= ?", (since_ms,)
+                ).fetchone()
+                found[name] -= size / 1e6
+            return found
 
 
 class Collector:
@@ -209,6 +219,7 @@ class Collector:
         self._step = step_of(self._judge, self._standing, self._clock.now_ms)
         self._editions.publish(self._step)
         self.store.ledger.narrow(self._judge.take_balanced())
+        self.store.ledger.merge(self._judge.take_scattered())
         taken = time.process_time() - began
         self.judging.append(taken)
         self._judge_at = self._second + next_step_s(taken, self._judge.due)
@@ -265,10 +276,9 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
     """Runs the simulation and returns its figures. CPU times and the growth of the store are means
     for a minute. The first minute is left out, unless it is the only one.
 
-    The growth of the store is measured only after STEADY_MINUTES, if the simulation is longer. From
-    then on, in each minute a bucket of each topic begins, and an older one becomes due and is
-    stored in a smaller form (packed). The growth is the difference between two measurements of the
-    store's size. Before each measurement, all buckets that are due are judged."""
+    The growth of the store is measured only after STEADY_MINUTES, if the simulation is longer: it
+    is the difference between two measurements of the store's size. Before each measurement, all
+    buckets that are due are judged."""
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         each = Collector(folder)
         each.begin(next(said))

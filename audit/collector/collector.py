@@ -285,6 +285,7 @@ class _Loop:
         if self._editions is not None:
             self._editions.publish(step)
         self._ledger.narrow(self._judging.take_balanced())
+        self._ledger.merge(self._judging.take_scattered())
         taken_s = self._clock.monotonic() - began
         self._judge_at = began + next_step_s(taken_s, self._judging.due)
 

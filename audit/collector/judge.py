@@ -46,7 +46,7 @@ from skidway.kafka.source import Source
 BLOCK_MS = 3_600_000
 """Verdicts are summed up by hours of event time."""
 
-STEP_S = 1.0
+STEP_S = 2.0
 """A step judges buckets for this long, and always judges at least one bucket."""
 
 STALE_MAX = 2_000
@@ -56,6 +56,9 @@ NOTED_AGENTS_MAX = 50_000
 """A step passes its verdicts to `note` (see `Judge`) in groups. A group ends when its verdicts list
 more than this many agents in total.
 """
+
+PATIENT_STEPS = 4
+"""In every other step of judging, buckets that have waited for this many steps come first."""
 
 Note = Callable[[Sequence[BucketVerdict], int], None]
 """A function that gets verdicts that may have changed, and the time by the audit's clock."""
@@ -83,6 +86,7 @@ class Judge:
         self._is_whole = self._is_counted = False
         self._steps = 0
         self._balanced: list[tuple[Source, BucketId]] = []
+        self._scattered: list[tuple[Source, BucketId]] = []
         self._topics: dict[Source, TopicBuckets] = {}
         self._counted: dict[Source, set[BucketId]] = {}
         self._blocks: dict[int, Standing] = {}
@@ -108,10 +112,16 @@ class Judge:
         found, self._balanced = self._balanced, []
         return found
 
+    def take_scattered(self) -> list[tuple[Source, BucketId]]:
+        """Returns the other buckets that were due at the last step, and whose counts are in several
+        rows of the store. The caller may merge these rows (Ledger.merge)."""
+        found, self._scattered = self._scattered, []
+        return found
+
     def step(self) -> Standing:
         """Judges the buckets whose verdicts may have changed. Returns the standing of all
         buckets."""
-        self._balanced = []
+        self._balanced, self._scattered = [], []
         began = self._clock.monotonic()
         if self._ledger.rebuilding:
             return self._forget_everything()
@@ -195,20 +205,24 @@ class Judge:
         for look, place in _ordered(looks, is_noting=is_noting, is_fair=is_fair):
             verdict = self._verdict(look, place)
             look.topic.put(place, verdict, look.dependence, is_noted=is_noting)
-            self._note_balanced(look, verdict)
+            self._note_due(look, verdict)
             look.forget(verdict)
             yield verdict
             if self._clock.monotonic() - began > STEP_S:
                 return
 
-    def _note_balanced(self, look: _Look, verdict: BucketVerdict) -> None:
+    def _note_due(self, look: _Look, verdict: BucketVerdict) -> None:
         key = verdict.bucket, verdict.bucket_ms
         tallies = look.judgement.facts.topic.tallies.get(key)
-        if not isinstance(tallies, BucketTallies) or tallies.columns.is_narrow or not verdict.due:
+        if not isinstance(tallies, BucketTallies) or not verdict.due:
             return
         columns = look.judgement.columns_of(key)
-        if verdict.status is Status.COMPLETE or (columns is not None and columns.is_balanced):
+        is_balanced = columns is not None and columns.is_balanced
+        is_narrow = tallies.columns.is_narrow
+        if not is_narrow and (is_balanced or verdict.status is Status.COMPLETE):
             self._balanced.append((look.source, key))
+        elif self._ledger.additions(look.source, key):
+            self._scattered.append((look.source, key))
 
     def _tell(self, judged: Iterable[BucketVerdict], now_ms: int | None) -> None:
         """Passes verdicts to `note` in groups. judged: an iterator that judges one bucket at each
@@ -322,23 +336,25 @@ def _due(looks: Sequence[_Look], reading_s: float) -> Due | None:
 def _ordered(
     looks: Sequence[_Look], *, is_noting: bool, is_fair: bool
 ) -> Iterator[tuple[_Look, int]]:
-    """Yields the rows to judge, in their order; a row stands for a bucket. The newest buckets come
-    first. Last come the buckets that already have a verdict and are not due yet. is_fair: if true,
-    the buckets that have waited for the most steps come before all others."""
+    """Yields the rows to judge, in their order; a row stands for a bucket. First come the buckets
+    that have become due, because people and jobs wait for their verdicts. Then come the newest
+    buckets. Last come those that have a verdict and are not due yet. is_fair: if true, due buckets
+    that have waited for PATIENT_STEPS or more come before all others."""
     found = []
     for number, look in enumerate(looks):
-        rows = look.topic.rows
+        rows, is_due = look.topic.rows, look.topic.is_due
         if is_noting:
             look.stale |= ~rows["is_noted"]
-        places, waiting = np.flatnonzero(look.stale), np.zeros(len(rows), np.int64)
+        is_young = rows["is_judged"] & ~is_due
+        became_due = rows["is_judged"] & ~rows["due"] & is_due
+        waiting = np.where(is_young, 0, look.topic.waiting()) if is_fair else np.zeros(len(rows))
+        waiting[waiting < PATIENT_STEPS] = 0
+        places = np.flatnonzero(look.stale)
         if is_fair:
-            waiting = look.topic.waiting()
             places = places[np.argsort(waiting[places], kind="stable")]
         places = places[-STALE_MAX:]
-        is_young = rows["is_judged"][places] & ~look.topic.is_due[places]
-        order = -waiting[places], is_young, -rows["bucket"][places]
-        columns = *order, np.full(len(places), number), places
-        found.append(np.array(columns, np.int64))
-    table = np.concatenate(found, axis=1) if found else np.empty((5, 0), np.int64)
-    for number, place in table[3:, np.lexsort(table[2::-1])].T.tolist():
+        order = -waiting, ~became_due, is_young, -rows["bucket"], np.full(len(rows), number)
+        found.append(np.array([*(column[places] for column in order), places], np.int64))
+    table = np.concatenate(found, axis=1) if found else np.empty((6, 0), np.int64)
+    for number, place in table[4:, np.lexsort(table[3::-1])].T.tolist():
         yield looks[number], place

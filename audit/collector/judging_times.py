@@ -1,6 +1,6 @@
 """Decides, without I/O, when the next step of judging begins.
 
-Judging takes about a twentieth of the collector's time, and at most a tenth. In a large fleet, a
+Judging takes about a sixteenth of the collector's time, and at most an eighth. In a large fleet, a
 step takes more than a second, so steps are up to a minute apart. But people and jobs wait for the
 verdicts on buckets that have just become due. So steps begin when buckets become due, if these
 moments are neither too close together nor too far apart.
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 STEP_EVERY_S: Final = 1.0
 """The least time from the beginning of a step to the beginning of the next step."""
 
-STEP_SHARE: Final = 20
+STEP_SHARE: Final = 16
 """The usual time from the beginning of a step to the beginning of the next step, as a multiple of
 the time that the step took."""
 

@@ -28,14 +28,12 @@ _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit
 
 
 TAKE_SHARE = 10
-WAITING_BYTES_MAX = 24 * 1024 * 1024
-CATCHING_UP_BYTES_MAX = 40 * 1024 * 1024
+WAITING_BYTES_MAX = 64 * 1024 * 1024
 """Writing many records together is much cheaper than writing each of them alone. So if a
 transaction of the ledger took 0.1 s, the next transaction begins 1 s (TAKE_SHARE times 0.1 s) after
 this one began, and records wait until then. The ledger gets them earlier if REFRESH_S has passed,
 or if WAITING_BYTES_MAX are waiting. In a small fleet, transactions are short, so the ledger gets
-each record almost at once. While the ledger catches up, nothing is judged, so more memory is free:
-then up to CATCHING_UP_BYTES_MAX may wait."""
+each record almost at once."""
 
 
 class Collection:
@@ -74,8 +72,7 @@ class Collection:
             self._waiting += [(each.value, self._heard(each, now, now_ms)) for each in read]
             self._waiting_bytes += sum(len(each.value) for each in read)
             self._begins, self._has_moved = dict(positions), True
-        most = WAITING_BYTES_MAX if self.has_caught_up else CATCHING_UP_BYTES_MAX
-        if now >= self._take_at or self._waiting_bytes >= most:
+        if now >= self._take_at or self._waiting_bytes >= WAITING_BYTES_MAX:
             self.take()
         ends = self._fetcher.high_watermarks
         self._at_end = {tp: now for tp, at in positions.items() if tp in ends and at >= ends[tp]}

@@ -102,7 +102,7 @@ class Ledger:
                 self._rows.take(value, where, hearings)
                 for value, where in zip_longest(values, places)
             ]
-            self._rows.write(hearings, is_rebuilding=bool(self.rebuilding))
+            self._rows.write(hearings)
             if not all(readable):
                 self._connection.executemany(
                     "INSERT OR IGNORE INTO unread_from VALUES (?1, ?2, coalesce((SELECT"
@@ -140,6 +140,14 @@ class Ledger:
         if balanced:
             with self._writing():
                 self._rows.narrow(balanced)
+
+    def merge(self, scattered: Collection[tuple[Source, BucketId]]) -> None:
+        """Puts all counts of each of these buckets into one row, so that they take less space. This
+        changes no counts, so `changed_buckets` does not name these buckets."""
+        unnoticed = contextlib.nullcontext() if self._changes is None else self._changes.unnoticed()
+        if scattered:
+            with self._writing(), unnoticed:
+                self._rows.merge(scattered)
 
     @property
     def settled(self) -> int:
@@ -332,6 +340,10 @@ class Ledger:
         window = bucket[0], bucket[0] + 1
         left_out = ledger_evidence.filtered(self._connection, self._rows.source_id(source), window)
         return BucketTallies(columns, senders, left_out.get(bucket, {}))
+
+    def additions(self, source: Source, bucket: BucketId) -> int:
+        """How many further rows the store has for this bucket beside its first row."""
+        return self._rows.additions(source, bucket)
 
     def _sender_ids(self, last: int) -> SenderIds:
         """The key of each sender, by the sender's id in the ledger. If the cached keys lack the id

@@ -10,6 +10,8 @@ bucket may have changed.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 Key = tuple[int, int, int]
@@ -21,6 +23,7 @@ CREATE TEMP TABLE IF NOT EXISTS changed_buckets (
 ) WITHOUT ROWID
 """
 _HOLDS: Final = "SELECT 1 FROM tallies WHERE (source, bucket, bucket_ms) = (?, ?, ?)"
+_NOTE: Final = "INSERT INTO changed_buckets VALUES (?, ?, ?)"
 _EVENTS: Final = ("INSERT", "UPDATE", "DELETE")
 
 
@@ -53,6 +56,15 @@ class LedgerChanges:
             return None
         gone = {key for key in found if self._connection.execute(_HOLDS, key).fetchone() is None}
         return Changes(found - gone, gone)
+
+    @contextmanager
+    def unnoticed(self) -> Iterator[None]:
+        """The block, part of a transaction, may store the counts of buckets in another way. If it
+        does not change any count, no bucket has changed."""
+        before = self._connection.execute("SELECT * FROM changed_buckets").fetchall()
+        yield
+        self._connection.execute("DELETE FROM changed_buckets")
+        self._connection.executemany(_NOTE, before)
 
 
 def _trigger(table: str, event: str) -> str:

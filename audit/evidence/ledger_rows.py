@@ -42,7 +42,7 @@ from skidway.audit.evidence.pruning import OldBucket
 from skidway.audit.evidence.rereading import identity_of, replaced_by
 from skidway.audit.evidence.seal_rows import SealRows
 from skidway.audit.evidence.tallies import BucketId, SenderKey, TallyColumns
-from skidway.audit.evidence.tally_rows import ADDITIONS_MAX, TallyRows
+from skidway.audit.evidence.tally_rows import TallyRows
 from skidway.audit.topic import backlog, load_note, messages, retention, usual_messages
 from skidway.audit.topic.count_columns import CountColumns
 from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
@@ -145,14 +145,13 @@ class Rows:
             self._take_numbered(message, value, where)
         return True
 
-    def write(self, found: Hearings, *, is_rebuilding: bool = False) -> None:
+    def write(self, found: Hearings) -> None:
         """Writes the rows of all records that were taken since the last call, and what these
-        records show about their senders: clocks, times and the offsets of messages. is_rebuilding:
-        whether the ledger is being rebuilt; until the end of the rebuild, nobody reads tallies."""
+        records show about their senders: clocks, times and the offsets of messages."""
         pending, self._pending = self._pending, PendingRows()
         pending.write(self._connection)
         self._numbers.write()
-        self._tallies.write(ADDITIONS_MAX if is_rebuilding else 0)
+        self._tallies.write()
         self._seals.write()
         self._connection.executemany(
             "INSERT INTO heard VALUES (?, ?, ?)"
@@ -176,10 +175,19 @@ class Rows:
         """The tallies of a bucket; None if there are none."""
         return self._tallies.of((self.source_id(source), bucket, bucket_ms))
 
+    def additions(self, source: Source, bucket: BucketId) -> int:
+        """How many further rows the store has for this bucket beside its first row."""
+        return self._tallies.additions((self.source_id(source), *bucket))
+
     def narrow(self, buckets: Iterable[tuple[Source, BucketId]]) -> None:
         """Keeps only the low 24 bits of the checksums of these buckets."""
         for source, bucket in buckets:
             self._tallies.narrow((self.source_id(source), *bucket))
+
+    def merge(self, buckets: Iterable[tuple[Source, BucketId]]) -> None:
+        """Puts all counts of each of these buckets into one row."""
+        for source, bucket in buckets:
+            self._tallies.merge((self.source_id(source), *bucket))
 
     def source_id(self, source: Source) -> int:
         """The ledger's id of a topic that some message mentioned."""

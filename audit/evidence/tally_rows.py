@@ -1,12 +1,12 @@
 """Adds the counts of deltas to the ledger's tallies, thousands of counts at a time.
 
 The table `tallies` has a row for each bucket of each source topic, with packed tallies (see module
-tally_packing). While the store is being rebuilt, nobody reads the tallies, and it would be slow to
-pack a large bucket again whenever a few counts arrive. So during a rebuild, new counts of a bucket
-that has a row are packed separately, into a row of the table `tally_additions`. The tallies of a
-bucket are the sum of its row and of its additions. If a bucket has ADDITIONS_MAX additions, the
-next counts and all rows of the bucket are added up into one row. The columns of the buckets that
-changed last stay in memory.
+tally_packing). It would be slow to unpack and pack a large bucket again whenever a few counts
+arrive. So new counts of a bucket that has a row are packed separately, into a row of the table
+`tally_additions`. The tallies of a bucket are the sum of its row and of its additions. If a bucket
+has ADDITIONS_MAX additions, the next counts and all rows of the bucket are added up into one row.
+The collector also merges the rows of a bucket when it has judged the bucket and the bucket is due.
+The columns of the buckets that changed last stay in memory.
 """
 
 from __future__ import annotations
@@ -42,11 +42,9 @@ KEPT_BUCKETS_MAX: Final = 20_000
 """Memory holds at most this many buckets, and at most KEPT_TALLIES_MAX tallies (of 80 bytes
 each)."""
 
-ADDITIONS_MAX: Final = 16
-"""While the store is being rebuilt, a bucket has at most this many rows in the table
-`tally_additions`. At other times a bucket gets no rows there: the collector judges each changed
-bucket soon, and would have to read these rows, too.
-"""
+ADDITIONS_MAX: Final = 8
+"""A bucket has at most this many rows in the table `tally_additions`. With more of them, writing
+would take less time, but judging a changed bucket would take more."""
 
 AGENTS_KEPT_MAX: Final = 1 << 20
 """For each topic, the ids of its agents (8 bytes each) are cached in memory. The caches of all
@@ -68,10 +66,8 @@ SELECT columns FROM tallies WHERE (source, bucket, bucket_ms) = (?1, ?2, ?3)
 UNION ALL
 SELECT columns FROM tally_additions WHERE (source, bucket, bucket_ms) = (?1, ?2, ?3)
 """
-_COUNT = """
-SELECT EXISTS (SELECT 1 FROM tallies WHERE (source, bucket, bucket_ms) = (?1, ?2, ?3)),
-    (SELECT count(*) FROM tally_additions WHERE (source, bucket, bucket_ms) = (?1, ?2, ?3))
-"""
+_ROW = "SELECT 1 FROM tallies WHERE (source, bucket, bucket_ms) = (?, ?, ?)"
+_ADDITIONS = "SELECT count(*) FROM tally_additions WHERE (source, bucket, bucket_ms) = (?, ?, ?)"
 
 _Key = tuple[int, int, int]
 """Source, start and size of a bucket: the primary key of the table of tallies."""
@@ -115,9 +111,8 @@ class TallyRows:
         if len(counts):
             self._told.append(_Told(sender, number, counts, sources, is_clone))
 
-    def write(self, additions_max: int = 0) -> None:
-        """Writes the tallies to which counts were added. additions_max: how many rows a bucket may
-        have in the table `tally_additions`."""
+    def write(self) -> None:
+        """Writes the counts that were added since the last call."""
         told, self._told = self._told, []
         if not told:
             return
@@ -125,22 +120,33 @@ class TallyRows:
         table = _table_of(told)
         del told  # frees memory: `told` is as large as `table`
         for key, counts in _by_bucket(table):
-            self._write_bucket(key, TallyColumns.summed(_tallies_of(counts)), additions_max)
+            self._write_bucket(key, TallyColumns.summed(_tallies_of(counts)))
 
     def narrow(self, key: _Key) -> None:
         """Keeps only the low 24 bits of a bucket's checksums. (Such checksums are called narrow,
-        see module checksum.)"""
+        see module checksum.) Puts all tallies of the bucket into one row."""
         known = self.of(key)
         if known is not None and not known.is_narrow:
             self._write_columns(key, known.narrowed())
+
+    def merge(self, key: _Key) -> None:
+        """Puts all tallies of a bucket into one row."""
+        known = self.of(key)
+        if known is not None and self.additions(key):
+            self._write_columns(key, known)
 
     def forget(self, key: _Key) -> None:
         """Removes from memory a bucket whose rows were deleted."""
         self._kept_count -= len(self._kept.pop(key, ()))
 
-    def _write_bucket(self, key: _Key, added: TallyColumns, additions_max: int) -> None:
+    def additions(self, key: _Key) -> int:
+        """How many rows a bucket has in the table `tally_additions`."""
+        (count,) = self._connection.execute(_ADDITIONS, key).fetchone()
+        return int(count)
+
+    def _write_bucket(self, key: _Key, added: TallyColumns) -> None:
         self._write_agents(key[0], added.agents)
-        if not self._has_room(key, additions_max):
+        if not self._has_row(key) or self.additions(key) >= ADDITIONS_MAX:
             known = self.of(key)
             self._write_columns(key, added if known is None else known + added)
             return
@@ -150,13 +156,8 @@ class TallyRows:
         if key in self._kept:
             self._keep(key, self._kept[key] + added)
 
-    def _has_room(self, key: _Key, additions_max: int) -> bool:
-        """Whether the bucket has a row in `tallies`, and fewer than `additions_max` rows in
-        `tally_additions`."""
-        if not additions_max:
-            return False
-        has_row, count = self._connection.execute(_COUNT, key).fetchone()
-        return bool(has_row) and count < additions_max
+    def _has_row(self, key: _Key) -> bool:
+        return self._connection.execute(_ROW, key).fetchone() is not None
 
     def _write_columns(self, key: _Key, tallies: TallyColumns) -> None:
         """Replaces all rows of the bucket by one."""

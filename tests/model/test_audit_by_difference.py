@@ -56,6 +56,7 @@ def test_judging_by_difference_is_judging_everything(seeds: Seeds) -> None:
             assert found == whole, f"seed {seed}, step {number}"
             everything += sum(found.by_status.values())
             fleet.ledger.narrow(judge.take_balanced())
+            fleet.ledger.merge(judge.take_scattered())
         stepped += sum(noted)
     assert stepped < everything / 2
 

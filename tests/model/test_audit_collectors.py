@@ -57,6 +57,7 @@ class _Collector:
         self.ledger.take(values, {TopicPartition(*log): Position(end)})
         self.judge.step()
         self.ledger.narrow(self.judge.take_balanced())
+        self.ledger.merge(self.judge.take_scattered())
 
     def rebuild(self, logs: dict[Log, list[Message]]) -> None:
         self.ledger.rebuild({TopicPartition(*log): len(logs[log]) for log in logs if logs[log]})

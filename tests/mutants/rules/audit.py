@@ -170,6 +170,37 @@ MUTANTS = (
         (f"{_JUDGE}test_an_old_bucket_is_judged_although_all_change_again_and_again",),
     ),
     Mutant(
+        "a bucket that becomes due waits for newer buckets without a verdict",
+        "audit/collector/judge.py",
+        "        order = -waiting, ~became_due, is_young, ",
+        "        order = -waiting, is_young, is_young, ",
+        (f"{_JUDGE}test_a_bucket_that_becomes_due_is_judged_first",),
+    ),
+    Mutant(
+        "a bucket that becomes due waits for old buckets that have just changed",
+        "audit/collector/judge.py",
+        "        waiting[waiting < PATIENT_STEPS] = 0\n",
+        "",
+        (f"{_JUDGE}test_a_bucket_that_becomes_due_is_judged_first",),
+    ),
+    Mutant(
+        "a bucket that is never balanced keeps counts beside its row",
+        "audit/collector/judge.py",
+        "        elif self._ledger.additions(look.source, key):\n",
+        "        elif is_narrow and self._ledger.additions(look.source, key):\n",
+        (f"{_JUDGE}test_the_counts_of_a_due_bucket_are_in_one_row",),
+    ),
+    Mutant(
+        "a bucket that changed before its rows are merged is not judged again",
+        "audit/evidence/ledger_changes.py",
+        "        self._connection.executemany(_NOTE, before)\n",
+        "",
+        (
+            "tests/unit/audit/evidence/test_ledger_changes.py::"
+            "test_a_bucket_whose_rows_are_merged_has_not_changed",
+        ),
+    ),
+    Mutant(
         "a span is complete although a larger bucket that began before it is not",
         "audit/reports/completeness_question.py",
         "max(ledger.bucket_sizes(), default=asked.bucket_ms)",
@@ -2756,7 +2787,7 @@ MUTANTS = (
         (f"{_JUDGE}test_the_judge_says_when_buckets_become_due",),
     ),
     Mutant(
-        "judging takes more than a tenth of the time if buckets become due often",
+        "judging takes more than an eighth of the time if buckets become due often",
         "audit/collector/judging_times.py",
         "    later = max(0, math.ceil((_least_s(wait_s, due) - due.next_s) / due.every_s))\n",
         "    later = 0\n",
@@ -2854,8 +2885,8 @@ MUTANTS = (
     Mutant(
         "checksums become narrow before they were equal",
         "audit/collector/judge.py",
-        "if verdict.status is Status.COMPLETE or (columns is not None and columns.is_balanced):\n",
-        "if verdict.due:\n",
+        "        if not is_narrow and (is_balanced or verdict.status is Status.COMPLETE):\n",
+        "        if not is_narrow:\n",
         (f"{_JUDGE}test_only_balanced_buckets_get_narrow_checksums",),
     ),
     Mutant(
@@ -2960,8 +2991,8 @@ MUTANTS = (
     Mutant(
         "a bucket never gets one row again",
         "audit/evidence/tally_rows.py",
-        "        return bool(has_row) and count < additions_max\n",
-        "        return bool(has_row)\n",
+        "        if not self._has_row(key) or self.additions(key) >= ADDITIONS_MAX:\n",
+        "        if not self._has_row(key):\n",
         (
             "tests/unit/audit/evidence/test_tally_rows.py::"
             "test_a_bucket_is_the_sum_of_its_row_and_its_additions",

@@ -226,6 +226,27 @@ def test_what_is_due_is_judged_before_what_is_young(monkeypatch: pytest.MonkeyPa
     assert topic.records == 25
 
 
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_bucket_that_becomes_due_is_judged_first(
+    monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    """If a step of judging has no time for all buckets, it first judges those that have become due
+    (old enough to be complete), because people and jobs wait for their verdicts. Other buckets wait
+    for the next steps: newer buckets, and old buckets that have changed."""
+    site, young = Site(), ManualClock().time_ms() // SIZE
+    for index in (0, 1, young):
+        site.count(LOGS, index, broker=4)
+    site.seal()
+    for _ in range(1 + steps):
+        assert site.judge.step().overdue == {Status.INCOMPLETE: 2}
+    monkeypatch.setattr(judge, "STEP_S", -1.0)
+    for minute in range(2):
+        site.clock.advance(minute * SIZE / 1000)
+        for index in (0, 1, *[young + 3] * minute):
+            site.count(LOGS, index)
+        assert site.judge.step().overdue == {Status.INCOMPLETE: 2 + minute}
+
+
 def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge judges a bucket again if its counts have changed. It does not do so if only other
     buckets have changed, or if an agent of the bucket has sent a newer seal (which says that all
@@ -387,7 +408,7 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
     site.seal()
     assert not site.judge.step().overdue
     monkeypatch.setattr(judge, "STEP_S", -1.0)
-    for number in range(2 * count):
+    for number in range(2 * count + judge.PATIENT_STEPS):
         site.numbers[AGENT] += 1
         start = (count - 1) * SIZE if number else 0
         loss = Loss(LOGS, 7, number, 0, 9, Certainty.LOST, "it vanished", start, start)
@@ -421,6 +442,32 @@ def test_only_balanced_buckets_get_narrow_checksums() -> None:
         found = site.judge.step().topics[0].newest
         assert found[0].status is status
         assert site.judge.take_balanced() == []
+
+
+def test_the_counts_of_a_due_bucket_are_in_one_row() -> None:
+    """When a bucket has been judged and is due (old enough to be complete), the judge says whether
+    it is stored in several rows, so that these rows are merged. Otherwise a bucket that never
+    becomes complete would take several times as much space."""
+    site, young = Site(), ManualClock().time_ms() // SIZE
+    for index in (0, 1, young):
+        site.count(LOGS, index, broker=4 + (index == 1))
+    site.judge.step()
+    wide = [(LOGS, (0, SIZE)), (LOGS, (SIZE, SIZE))]
+    assert sorted(site.judge.take_scattered()) == wide
+    site.ledger.merge(wide)
+    site.seal()
+    site.judge.step()
+    site.ledger.narrow(site.judge.take_balanced())
+    assert site.judge.take_scattered() == []
+    for index in (0, 1):
+        site.count(LOGS, index)
+    site.judge.step()
+    assert sorted(site.judge.take_scattered()) == wide
+    site.ledger.merge(wide)
+    counts = [site.ledger.additions(LOGS, (index * SIZE, SIZE)) for index in (0, 1, young)]
+    assert (counts[:2], counts[2] > 0) == ([0, 0], True)
+    site.judge.step()
+    assert (site.judge.take_balanced(), site.judge.take_scattered()) == ([], [])
 
 
 @promise("6 complete")

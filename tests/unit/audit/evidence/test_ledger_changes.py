@@ -8,7 +8,6 @@ from pathlib import Path
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.topic.count_columns import Count, Filtered
 from skidway.audit.topic.messages import Delta, Heartbeat, encode
-from skidway.kafka.types import TopicPartition
 from support.audit_senders import AGENT, LOGS, OTHER
 from support.promises import promise
 
@@ -30,12 +29,27 @@ def test_a_bucket_has_changed_once() -> None:
     ledger.take([_delta(1, Count(LOGS, 7, 0, 9, 1, 1, 1), Count(OTHER, 7, 9, 9, 1, 1, 1))])
     ledger.take([encode(Heartbeat(AGENT, 1, 9))])
     assert ledger.changed_buckets() == ({}, {})
-    ledger.rebuild({TopicPartition("_skidway_audit", 0): 9})  # counts now go to tally_additions
     ledger.take([_delta(2, Count(LOGS, 7, 0, 9, 1, 1, 1, previous=1))])
     assert ledger.changed_buckets() == ({LOGS: {(0, 9)}}, {})
     rules = (Filtered("drop", 1, 1),)
     ledger.take([_delta(3, Count(LOGS, 7, 0, 9, 0, 0, 0, previous=2, filtered=rules))])
     assert ledger.changed_buckets() == ({LOGS: {(0, 9)}}, {})
+
+
+def test_a_bucket_whose_rows_are_merged_has_not_changed() -> None:
+    """If the rows of a bucket are merged, its counts stay the same, so `changed_buckets` does not
+    name it. But it names buckets that changed before, also if their rows are then merged."""
+    ledger, said = Ledger(), [(LOGS, 0), (OTHER, 0), (LOGS, 1), (OTHER, 1)]
+    ledger.changed_buckets()
+    for number, (source, previous) in enumerate(said, start=1):
+        count = Count(source, 7, 0, 9, 1, 1, 1, previous=(number - 2) * previous)
+        ledger.take([_delta(number, count)])
+        if number == 3:
+            assert ledger.changed_buckets() == ({LOGS: {(0, 9)}, OTHER: {(0, 9)}}, {})
+    assert [ledger.additions(source, (0, 9)) for source in (LOGS, OTHER)] == [1, 1]
+    ledger.merge([(LOGS, (0, 9)), (OTHER, (0, 9))])
+    assert [ledger.additions(source, (0, 9)) for source in (LOGS, OTHER)] == [0, 0]
+    assert ledger.changed_buckets() == ({OTHER: {(0, 9)}}, {})
 
 
 @promise("6 complete")

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from skidway.audit.counts import checksum
 from skidway.audit.database import IN_MEMORY, open_database
-from skidway.audit.evidence import ledger_rows, number_bases, seal_rows, tally_rows
+from skidway.audit.evidence import number_bases, seal_rows, tally_rows
 from skidway.audit.evidence import tallies as tally_columns
 from skidway.audit.evidence.agent_numbers import AgentNumbers
-from skidway.audit.evidence.ledger import Ledger, Position
+from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.ledger_tables import FORMAT, SCHEMA
 from skidway.audit.evidence.pruning import OldBucket, digest_of
 from skidway.audit.evidence.tallies import COUNT, SENDER, SenderKey, TallyColumns, links_of
@@ -150,43 +150,40 @@ def test_each_count_goes_to_its_topic_and_agent() -> None:
 def test_a_bucket_is_the_sum_of_its_row_and_its_additions(
     monkeypatch: pytest.MonkeyPatch, is_kept: bool
 ) -> None:
-    """While the store is being rebuilt, the ledger does not change the row of a bucket that gets
-    further counts. It stores these counts as additions, in another table. Every reader of the
-    bucket gets the sum of the row and its additions, whether or not the bucket is still in memory.
-    The additions disappear when the bucket's checksums are made narrow (cut to 24 bits), when the
-    bucket is deleted, and when it gets counts after the rebuild."""
-    monkeypatch.setattr(ledger_rows, "ADDITIONS_MAX", 3)
+    """The ledger does not change the row of a bucket that gets further counts. It stores these
+    counts as additions, in another table. Every reader of the bucket gets the sum of the row and
+    its additions, whether or not the bucket is still in memory. The additions disappear when there
+    would be too many, when the bucket's rows are merged, when its checksums are made narrow (cut to
+    24 bits), and when it is deleted."""
+    monkeypatch.setattr(tally_rows, "ADDITIONS_MAX", 3)
     if not is_kept:
         monkeypatch.setattr(tally_rows, "KEPT_BUCKETS_MAX", 0)
     ledger, said, last = Ledger(), list[Delta](), {7: 0, 8: 0}
 
-    def take(number: int, end: int) -> None:
-        ledger.rebuild({_PARTITION: end})
+    def take(number: int) -> None:
         agent = 7 + number % 2
         counts = (Count(LOGS, agent, 0, 9, number, 2, 3, previous=last[agent]),)
         last[agent] = number
         said.append(Delta(AGENT, number, 5, counts=counts))
-        ledger.take([encode(said[-1])], {_PARTITION: Position(number)})
+        ledger.take([encode(said[-1])])
         columns = ledger._rows.tallies(LOGS, 0, 9)
         assert columns is not None
         assert columns.table[COUNT].sum() == number * (number + 1) // 2
 
     for number in range(1, 12):
-        take(number, 100)
+        take(number)
         tallies = ledger.evidence().topic(LOGS).tallies
         assert tallies == Fold(said).evidence().topic(LOGS).tallies
         assert _additions(ledger) == (number - 1) % 4
-    take(12, 12)
-    take(13, 0)
-    assert _additions(ledger) == 0
-    assert ledger.evidence() == Fold(said).evidence()
-    take(14, 100)
-    assert _additions(ledger) == 1
-    ledger.narrow([(LOGS, (0, 9))])
-    columns = ledger._rows.tallies(LOGS, 0, 9)
-    assert columns is not None
-    assert (columns.is_narrow, _additions(ledger)) == (True, 0)
-    take(15, 100)
+    for number, shorten in ((12, ledger.merge), (13, ledger.narrow), (14, ledger.merge)):
+        take(number)
+        assert _additions(ledger) == ledger.additions(LOGS, (0, 9)) > 0
+        shorten([(LOGS, (0, 9))])
+        columns = ledger._rows.tallies(LOGS, 0, 9)
+        assert columns is not None
+        assert (columns.is_narrow, _additions(ledger)) == (number > 12, 0)
+        assert columns.table[COUNT].sum() == number * (number + 1) // 2
+    take(15)
     columns = ledger._rows.tallies(LOGS, 0, 9)
     assert columns is not None
     assert (columns.is_narrow, _additions(ledger)) == (True, 1)
