@@ -57,8 +57,9 @@ NOTED_AGENTS_MAX = 50_000
 more than this many agents in total.
 """
 
-PATIENT_STEPS = 4
-"""In every other step of judging, buckets that have waited for this many steps come first."""
+PATIENT_STEPS, YOUNG_PATIENT_STEPS = 4, 16
+"""In every other step of judging, buckets that have waited for PATIENT_STEPS steps come first;
+buckets that have a verdict and are not due yet must have waited for YOUNG_PATIENT_STEPS."""
 
 Note = Callable[[Sequence[BucketVerdict], int], None]
 """A function that gets verdicts that may have changed, and the time by the audit's clock."""
@@ -133,7 +134,9 @@ class Judge:
         is_noting = self._note is not None and self._is_whole and self._may_note()
         looks = [
             self._look(
-                TopicJudgement(evidence, source, policy, common.now_ms, common, fleet), changed
+                TopicJudgement(evidence, source, policy, common.now_ms, common, fleet),
+                changed,
+                is_noting=is_noting,
             )
             for source in sorted(evidence.topics, key=order)
         ]
@@ -185,7 +188,13 @@ class Judge:
             x: found.changed.get(x, set[BucketId]()) | found.gone.get(x, set()) for x in sources
         }
 
-    def _look(self, judgement: TopicJudgement, changed: Mapping[Source, set[BucketId]]) -> _Look:
+    def _look(
+        self,
+        judgement: TopicJudgement,
+        changed: Mapping[Source, set[BucketId]],
+        *,
+        is_noting: bool,
+    ) -> _Look:
         source = judgement.facts.source
         topic = self._topics.setdefault(source, TopicBuckets(source))
         lossy = (key for key in judgement.buckets() if not self._ledger.is_pruned(source, key))
@@ -193,7 +202,8 @@ class Judge:
         for each in judgement.facts.expectation.related:
             topic.mark(changed.get(each, ()))
         dependence = Dependence(judgement)
-        stale = topic.look(dependence, judgement.facts.policy.lateness_ms)
+        lateness_ms = judgement.facts.policy.lateness_ms
+        stale = topic.look(dependence, lateness_ms, is_noting=is_noting)
         return _Look(source, topic, judgement, dependence, stale)
 
     # Judging.
@@ -202,7 +212,7 @@ class Judge:
         began = self._clock.monotonic()
         self._steps += 1
         is_fair = self._steps % 2 == 0
-        for look, place in _ordered(looks, is_noting=is_noting, is_fair=is_fair):
+        for look, place in _ordered(looks, is_fair=is_fair):
             verdict = self._verdict(look, place)
             look.topic.put(place, verdict, look.dependence, is_noted=is_noting)
             self._note_due(look, verdict)
@@ -333,26 +343,22 @@ def _due(looks: Sequence[_Look], reading_s: float) -> Due | None:
     return min(found, default=None)
 
 
-def _ordered(
-    looks: Sequence[_Look], *, is_noting: bool, is_fair: bool
-) -> Iterator[tuple[_Look, int]]:
+def _ordered(looks: Sequence[_Look], *, is_fair: bool) -> Iterator[tuple[_Look, int]]:
     """Yields the rows to judge, in their order; a row stands for a bucket. First come the buckets
     that have become due, because people and jobs wait for their verdicts. Then come the newest
-    buckets. Last come those that have a verdict and are not due yet. is_fair: if true, due buckets
-    that have waited for PATIENT_STEPS or more come before all others."""
+    buckets. Last come those that have a verdict and are not due yet. is_fair: if true, buckets that
+    have waited for many steps (see PATIENT_STEPS) come before all others."""
     found = []
     for number, look in enumerate(looks):
-        rows, is_due = look.topic.rows, look.topic.is_due
-        if is_noting:
-            look.stale |= ~rows["is_noted"]
+        rows, is_due, waiting = look.topic.rows, look.topic.is_due, look.topic.waiting()
         is_young = rows["is_judged"] & ~is_due
         became_due = rows["is_judged"] & ~rows["due"] & is_due
-        waiting = np.where(is_young, 0, look.topic.waiting()) if is_fair else np.zeros(len(rows))
-        waiting[waiting < PATIENT_STEPS] = 0
+        waiting[waiting < np.where(is_young, YOUNG_PATIENT_STEPS, PATIENT_STEPS)] = 0
+        if not is_fair:
+            waiting[:] = 0
         places = np.flatnonzero(look.stale)
-        if is_fair:
-            places = places[np.argsort(waiting[places], kind="stable")]
-        places = places[-STALE_MAX:]
+        weight = 2 * became_due[places] - is_young[places]
+        places = places[np.lexsort((weight, waiting[places]))[-STALE_MAX:]]
         order = -waiting, ~became_due, is_young, -rows["bucket"], np.full(len(rows), number)
         found.append(np.array([*(column[places] for column in order), places], np.int64))
     table = np.concatenate(found, axis=1) if found else np.empty((6, 0), np.int64)

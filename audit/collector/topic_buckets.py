@@ -119,9 +119,12 @@ class TopicBuckets:
         """Notes that the counts of all buckets may have changed, so that all are judged again."""
         self.rows["is_stale"] = True
 
-    def look(self, dependence: Dependence, lateness_ms: int) -> npt.NDArray[np.bool_]:
+    def look(
+        self, dependence: Dependence, lateness_ms: int, *, is_noting: bool
+    ) -> npt.NDArray[np.bool_]:
         """Compares the present evidence with the evidence from which the verdicts were made.
-        Returns, for each row, whether the bucket must be judged again."""
+        Returns, for each row, whether the bucket must be judged again. is_noting: whether buckets
+        whose verdict was not passed to the history must be judged again, too."""
         self._look_at_shape(dependence)
         self._look_at_acceptances(dependence)
         rows = self.rows
@@ -143,6 +146,8 @@ class TopicBuckets:
             row = self.place_of(key)
             if row is not None:
                 stale[row] |= rows["rest"][row] != self._rest(dependence, key)
+        if is_noting:
+            stale |= ~rows["is_noted"]
         self._looks += 1
         rows["stale_since"][~stale] = 0
         rows["stale_since"][stale & (rows["stale_since"] == 0)] = self._looks

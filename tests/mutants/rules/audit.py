@@ -179,7 +179,7 @@ MUTANTS = (
     Mutant(
         "a bucket that becomes due waits for old buckets that have just changed",
         "audit/collector/judge.py",
-        "        waiting[waiting < PATIENT_STEPS] = 0\n",
+        "        waiting[waiting < np.where(is_young, YOUNG_PATIENT_STEPS, PATIENT_STEPS)] = 0\n",
         "",
         (f"{_JUDGE}test_a_bucket_that_becomes_due_is_judged_first",),
     ),
@@ -189,6 +189,30 @@ MUTANTS = (
         "        elif self._ledger.additions(look.source, key):\n",
         "        elif is_narrow and self._ledger.additions(look.source, key):\n",
         (f"{_JUDGE}test_the_counts_of_a_due_bucket_are_in_one_row",),
+    ),
+    Mutant(
+        "a bucket that is not due yet never gets another verdict",
+        "audit/collector/judge.py",
+        "np.where(is_young, YOUNG_PATIENT_STEPS, PATIENT_STEPS)] = 0\n",
+        "np.where(is_young, 1 << 40, PATIENT_STEPS)] = 0\n",
+        (f"{_JUDGE}test_a_loss_in_a_bucket_far_ahead_is_noticed",),
+    ),
+    Mutant(
+        "many young buckets keep a bucket that became due out of a step",
+        "audit/collector/judge.py",
+        "        places = places[np.lexsort((weight, waiting[places]))[-STALE_MAX:]]\n",
+        "        places = places[-STALE_MAX:]\n",
+        (f"{_JUDGE}test_due_buckets_come_before_many_younger_ones",),
+    ),
+    Mutant(
+        "the history never gets a verdict if a newer bucket changes again and again",
+        "audit/collector/topic_buckets.py",
+        'rows["stale_since"][~stale] = 0\n',
+        'rows["stale_since"][~stale | ~rows["is_noted"]] = 0\n',
+        (
+            f"{_JUDGE}test_the_history_gets_each_verdict_although_a_newer_bucket_changes_again_and"
+            "_again",
+        ),
     ),
     Mutant(
         "a bucket that changed before its rows are merged is not judged again",

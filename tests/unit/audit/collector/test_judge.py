@@ -247,6 +247,70 @@ def test_a_bucket_that_becomes_due_is_judged_first(
         assert site.judge.step().overdue == {Status.INCOMPLETE: 2 + minute}
 
 
+def test_due_buckets_come_before_many_younger_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step judges at most STALE_MAX buckets of a topic. If more buckets must be judged, and most
+    are not due yet, a bucket that has become due is still among the first."""
+    site, young = Site(), ManualClock().time_ms() // SIZE
+    monkeypatch.setattr(judge, "STALE_MAX", 2)
+    for index in range(young, young + 8):
+        site.count(LOGS, index, broker=4)
+    for _ in range(4):
+        site.judge.step()
+    site.clock.advance(SIZE / 1000)
+    for index in range(young, young + 8):
+        site.count(LOGS, index, broker=4)
+    assert site.judge.step().overdue == {Status.INCOMPLETE: 1}
+
+
+def test_a_loss_in_a_bucket_far_ahead_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the clock of a host is far ahead, its buckets become due only after a long time. The judge
+    notices a loss in such a bucket even if another bucket changes before each step, and a step has
+    time for only one bucket."""
+    site, ahead = Site(), ManualClock().time_ms() // SIZE + 1_000_000
+    for index in (0, ahead):
+        site.count(LOGS, index)
+    site.seal()
+    assert not site.judge.step().overdue
+    monkeypatch.setattr(judge, "STEP_S", -1.0)
+    site.numbers[AGENT] += 1
+    start = ahead * SIZE
+    loss = Loss(LOGS, 7, 5, 0, 9, Certainty.LOST, "it vanished", start, start)
+    site.ledger.take([encode(Delta(AGENT, site.numbers[AGENT], 5, losses=(loss,)))])
+    for _ in range(judge.YOUNG_PATIENT_STEPS + 4):
+        site.count(LOGS, 0)
+        found = site.judge.step()
+    assert found.topics[0].newest[start].status is Status.LOST
+
+
+def test_the_history_gets_each_verdict_although_a_newer_bucket_changes_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Some verdicts changed while nothing could be written into the history. The history gets them
+    later, even if a newer bucket changes before each step, and a step has time for only one
+    bucket."""
+    site, told, may_note = Site(), set[int](), [True]
+    site.judge = Judge(
+        site.ledger, lambda: POLICY, site.clock,
+        lambda found, _: told.update(x.bucket // SIZE for x in found), lambda: may_note[0],
+    )  # fmt: skip
+    for index in range(4):
+        site.count(LOGS, index)
+    site.seal()
+    for _ in range(2):
+        site.judge.step()
+    may_note[0] = False
+    for index in range(3):
+        site.count(LOGS, index, broker=4)
+    site.judge.step()
+    may_note[0] = True
+    told.clear()
+    monkeypatch.setattr(judge, "STEP_S", -1.0)
+    for _ in range(4 * judge.PATIENT_STEPS):
+        site.count(LOGS, 3)
+        site.judge.step()
+    assert told == {0, 1, 2, 3}
+
+
 def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge judges a bucket again if its counts have changed. It does not do so if only other
     buckets have changed, or if an agent of the bucket has sent a newer seal (which says that all

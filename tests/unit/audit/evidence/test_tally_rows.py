@@ -26,13 +26,11 @@ from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import Delta, Seal, Tier, encode
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.errors import StateRefused
-from skidway.kafka.types import TopicPartition
 from support.audit_senders import AGENT, LOGS
 from support.fold import Fold
 from support.promises import promise
 from support.randomness import share_of
 
-_PARTITION = TopicPartition("_skidway_audit", 0)
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 longs = st.one_of(st.integers(LEAST, MOST), st.sampled_from([LEAST, -1, 0, 1, MOST]))
 
