@@ -1,5 +1,5 @@
-"""Simulates hosts for the benchmarks of `year`: their log files, and the audit messages of their
-agents.
+"""Simulates hosts for the benchmarks in the module `year`: the log files of the hosts, and the
+audit messages of the hosts' agents.
 
 A host writes one log file after the other, and rotates twenty times a day. Its agent sends all
 lines of a file to one partition, announces each file, says when the file is closed, counts the

@@ -91,7 +91,8 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """How patterns lead into a real directory.
+    """Says under which other paths, through links, patterns of the configuration reach a directory
+    and its files.
 
     directories: the paths under which patterns reach the directory. links: for the name of a file
     in the directory, the path of the link that leads to the file. If the name is `app.log.1`,

@@ -55,8 +55,8 @@ class Piece:
 
 @dataclass(slots=True)
 class Groups:
-    """Owns the groups that the regular expression has so far. text: the conversion pattern that is
-    compiled."""
+    """Owns the groups of the regular expression into which a conversion pattern is being compiled.
+    text: the conversion pattern."""
 
     text: str
     names: list[str] = field(default_factory=list)

@@ -132,15 +132,15 @@ def results(
 
     An earlier result may also count differences that it does not list (see DIFFERENCES_MAX). A
     result does not say which lines were compared, only how many. So nothing proves that this run
-    has compared the lines with unlisted differences. These differences still count unless all of
-    these statements are true: This run has read all files and compared all lines of the samples. No
-    sample of the day is known to be missing (see Told.has_all_of). This run has compared at least
-    as many lines as the earlier result. If the differences still count, `compared` of the new
-    result is not smaller than `compared` of the earlier result, even if this run has compared fewer
-    lines. So the next run must compare at least that many lines. One mistake remains possible.
-    Suppose that this run has read no sample of one agent, because it did not read an audit topic or
-    because a mirror lags. If new samples of other agents have at least as many lines, the run does
-    not notice this.
+    has compared the lines whose differences are not listed. These differences still count unless
+    all of these statements are true: This run has read all files and compared all lines of the
+    samples. No sample of the day is known to be missing (see Told.has_all_of). This run has
+    compared at least as many lines as the earlier result. If the differences still count,
+    `compared` of the new result is not smaller than `compared` of the earlier result, even if this
+    run has compared fewer lines. So the next run must compare at least that many lines. One mistake
+    remains possible. Suppose that this run has read no sample of one agent, because it did not read
+    an audit topic or because a mirror lags. If new samples of other agents have at least as many
+    lines, the run does not notice this.
 
     If a row or record is not known to have its line's event time, the line may be in any bucket
     between the least and the greatest event time of its sample. The result has these two times in

@@ -4,7 +4,7 @@ log, and for the note of the run (state/run_notes.py), which `load status` shows
 Spark reports only how many slices have ended, not which slices. If n slices have ended, the run
 counts the records of the n slices that began first. All slices have the same size
 (`slice.records`), except the last slice of a partition. The counted number is wrong by at most the
-size of the slices that are running. When all slices have ended, it is exact.
+number of records in all slices that are running. When all slices have ended, it is exact.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ that earlier deltas are missing, and the audit calls the bucket unknown. Without
 delta would look like the bucket's first delta, and the audit would take a part of the counts for
 all of them. Only the order of the loads decides which spans are forgotten; no clock is used.
 
-Earlier versions of Skidway wrote files without a span. The first load that counts a bucket replaces
-these files.
+Earlier versions of Skidway wrote files without a span. After an upgrade, the next load that counts
+any records replaces all these files.
 """
 
 from __future__ import annotations

@@ -80,8 +80,9 @@ def share_of(count: int) -> int:
 
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest) -> Seeds:
-    """Returns a function that takes all seeds of a test, and returns the seeds that this run tries:
-    fewer with --share, and others in an exploration (with --hypothesis-seed)."""
+    """Returns a function. It gets the range of all seeds of a test, and returns the range of those
+    that this run tries. With --share, these are fewer seeds. In an exploration (a run with
+    --hypothesis-seed), they are other seeds than in ordinary runs."""
     share, moved = request.config.getoption("--share"), STRIDE * (_explored(request.config) or 0)
 
     def chosen(named: range) -> range:

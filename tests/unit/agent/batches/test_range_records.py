@@ -40,8 +40,9 @@ def test_a_sample_tells_whole_ranges_or_a_drawn_part() -> None:
 def test_a_part_has_rising_positions_with_their_own_sums() -> None:
     """A sample has records of one byte range of a file. These records may come in any order and in
     several batches. The sample has one part for each topic, with the topic's schema id and the
-    range of the records' times. A part contains two lists: the positions of the records in
-    ascending order, and in the same order their content sums."""
+    range of the records' times. A part contains two lists. One has the positions of the records, in
+    ascending order. The other has, for each of these records, its content sum (a hash of the whole
+    record)."""
     mixed, rejects = records([20, 0, 10]), records([30], REJECTED, 9)
     found = parts([mixed, rejects, records([99])], 0, 40)
     assert [(x.source, x.schema_id, x.firsts) for x in found] == [

@@ -717,9 +717,9 @@ def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> N
 def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
     """A load that replaces a file deletes the old file before it moves its last new file out of the
     staging directory. So while a new file is in the staging directory, it is no fault that the old
-    file still exists. The recount looks into the staging directory first. If the load deletes the
-    old file and moves its last new file right after this, the recount finds no old file, and
-    reports no fault."""
+    file still exists. The recount looks into the staging directory first, and for the old file
+    afterwards. If the load deletes the old file and moves its last new file between these two
+    looks, the recount finds neither file there, and reports no fault."""
     path = output.load(0, 10)
     new = output.root / output.rewrite(path, moved=False, deleted=False)
     staged = output.root / f"_skidway/{TOPIC}/staging/2-x/rows.parquet"
