@@ -82,7 +82,6 @@ PAGES = {
 SETTLED_AFTER_MINUTES = OLD_MINUTES + 5
 """A bucket hardly changes any more if it began this many minutes ago."""
 
-STEADY_MINUTES = SETTLED_AFTER_MINUTES
 SENDS = ("audit.interval.ms", "seal.interval.ms")
 """The settings that say how often an agent sends counts and seals."""
 
@@ -276,9 +275,9 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
     """Runs the simulation and returns its figures. CPU times and the growth of the store are means
     for a minute. The first minute is left out, unless it is the only one.
 
-    The growth of the store is measured only after STEADY_MINUTES, if the simulation is longer: it
-    is the difference between two measurements of the store's size. Before each measurement, all
-    buckets that are due are judged."""
+    The growth of the store is measured only after SETTLED_AFTER_MINUTES, if the simulation is
+    longer: it is the difference between two measurements of the store's size. Before each
+    measurement, all buckets that are due are judged."""
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         each = Collector(folder)
         each.begin(next(said))
@@ -289,7 +288,7 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
         sizes_mb, past = store.sizes_mb(), max(minutes - 1, 1)
         grows = past
         for minute in range(past):
-            if minute == STEADY_MINUTES - 1:
+            if minute == SETTLED_AFTER_MINUTES - 1:
                 each.judge_buckets()
                 sizes_mb, grows = store.sizes_mb(), past - minute
             for _ in range(60):

@@ -348,19 +348,18 @@ def _ordered(looks: Sequence[_Look], *, is_fair: bool) -> Iterator[tuple[_Look, 
     that have become due, because people and jobs wait for their verdicts. Then come the newest
     buckets. Last come those that have a verdict and are not due yet. is_fair: if true, buckets that
     have waited for many steps (see PATIENT_STEPS) come before all others."""
-    found = []
+    found = [np.empty((6, 0), np.int64)]
     for number, look in enumerate(looks):
-        rows, is_due, waiting = look.topic.rows, look.topic.is_due, look.topic.waiting()
+        places = np.flatnonzero(look.stale)
+        rows, is_due = look.topic.rows[places], look.topic.is_due[places]
         is_young = rows["is_judged"] & ~is_due
         became_due = rows["is_judged"] & ~rows["due"] & is_due
-        waiting[waiting < np.where(is_young, YOUNG_PATIENT_STEPS, PATIENT_STEPS)] = 0
-        if not is_fair:
-            waiting[:] = 0
-        places = np.flatnonzero(look.stale)
-        weight = 2 * became_due[places] - is_young[places]
-        places = places[np.lexsort((weight, waiting[places]))[-STALE_MAX:]]
-        order = -waiting, ~became_due, is_young, -rows["bucket"], np.full(len(rows), number)
-        found.append(np.array([*(column[places] for column in order), places], np.int64))
-    table = np.concatenate(found, axis=1) if found else np.empty((6, 0), np.int64)
+        waiting = look.topic.waiting()[places]
+        is_early = waiting < np.where(is_young, YOUNG_PATIENT_STEPS, PATIENT_STEPS)
+        waiting[is_early | (not is_fair)] = 0
+        order = -waiting, ~became_due, is_young, -rows["bucket"]
+        table = np.array([*order, np.full(len(places), number), places], np.int64)
+        found.append(table[:, np.lexsort(order[::-1])[:STALE_MAX]])
+    table = np.concatenate(found, axis=1)
     for number, place in table[4:, np.lexsort(table[3::-1])].T.tolist():
         yield looks[number], place

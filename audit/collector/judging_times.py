@@ -12,8 +12,8 @@ import math
 from typing import Final, NamedTuple
 
 STEP_EVERY_S: Final = 1.0
-"""The least time from the beginning of a step to the beginning of the next step. Only a step that
-begins because buckets become due may begin after half of this time."""
+"""The least time from the beginning of a step to the beginning of the next step. A step that begins
+because buckets become due, and the step before it, may begin after half of this time."""
 
 STEP_SHARE: Final = 16
 """The usual time from the beginning of a step to the beginning of the next step, as a multiple of

@@ -252,6 +252,7 @@ class Ledger:
             with transaction(self._connection):
                 yield
         except BaseException:
+            del self._rows  # nobody may use it, even if making a new object fails
             self._rows = Rows(self._connection)
             raise
 

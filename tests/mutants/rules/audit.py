@@ -179,8 +179,8 @@ MUTANTS = (
     Mutant(
         "a bucket that becomes due waits for old buckets that have just changed",
         "audit/collector/judge.py",
-        "        waiting[waiting < np.where(is_young, YOUNG_PATIENT_STEPS, PATIENT_STEPS)] = 0\n",
-        "",
+        "        waiting[is_early | (not is_fair)] = 0\n",
+        "        waiting[:] = waiting if is_fair else 0\n",
         (f"{_JUDGE}test_a_bucket_that_becomes_due_is_judged_first",),
     ),
     Mutant(
@@ -193,15 +193,15 @@ MUTANTS = (
     Mutant(
         "a bucket that is not due yet never gets another verdict",
         "audit/collector/judge.py",
-        "np.where(is_young, YOUNG_PATIENT_STEPS, PATIENT_STEPS)] = 0\n",
-        "np.where(is_young, 1 << 40, PATIENT_STEPS)] = 0\n",
+        "np.where(is_young, YOUNG_PATIENT_STEPS, PATIENT_STEPS)\n",
+        "np.where(is_young, 1 << 40, PATIENT_STEPS)\n",
         (f"{_JUDGE}test_a_loss_in_a_bucket_far_ahead_is_noticed",),
     ),
     Mutant(
         "many young buckets keep a bucket that became due out of a step",
         "audit/collector/judge.py",
-        "        places = places[np.lexsort((weight, waiting[places]))[-STALE_MAX:]]\n",
-        "        places = places[-STALE_MAX:]\n",
+        "        found.append(table[:, np.lexsort(order[::-1])[:STALE_MAX]])\n",
+        "        found.append(table[:, -STALE_MAX:])\n",
         (f"{_JUDGE}test_due_buckets_come_before_many_younger_ones",),
     ),
     Mutant(
@@ -212,6 +212,16 @@ MUTANTS = (
         (
             f"{_JUDGE}test_the_history_gets_each_verdict_although_a_newer_bucket_changes_again_and"
             "_again",
+        ),
+    ),
+    Mutant(
+        "after two failures, ids that were rolled back are used again",
+        "audit/evidence/ledger.py",
+        "            del self._rows  # nobody may use it, even if making a new object fails\n",
+        "",
+        (
+            "tests/unit/audit/evidence/test_ledger.py::"
+            "test_after_two_failures_no_rolled_back_id_is_used",
         ),
     ),
     Mutant(

@@ -16,6 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skidway.audit.database import DatabaseFailed, failures
+from skidway.audit.evidence import ledger as ledger_module
+from skidway.audit.evidence import tally_rows
 from skidway.audit.evidence.evidence import FOREVER, sender_key
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger, Position, ledger_of
@@ -45,7 +47,7 @@ from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from skidway.schemas import single_object
-from support.audit_senders import LOGS, REJECTED
+from support.audit_senders import AGENT, LOGS, REJECTED
 from support.fold import Fold, judge
 from support.promises import promise
 from support.randomness import share_of
@@ -516,3 +518,22 @@ def test_a_reader_knows_a_sender_that_came_after_one_without_numbers(tmp_path: P
         assert verdicts(found, POLICY, 300) == judge(said, POLICY, 300)
     reader.close()
     writer.close()
+
+
+def test_after_two_failures_no_rolled_back_id_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a transaction fails, and the ledger then cannot make new objects in memory, it takes no
+    further messages. With the old objects, it would take the next message for a repetition, and its
+    counts would be lost."""
+
+    def fail(*_: object) -> None:
+        raise OSError("no")
+
+    ledger, counted = Ledger(), (Count(LOGS, 7, 0, 9, 1, 1, 1),)
+    said = [messages.encode(Delta(AGENT, 1, 5, counts=counted))]
+    with monkeypatch.context() as patch:
+        patch.setattr(tally_rows, "pack", fail)
+        patch.setattr(ledger_module, "Rows", fail)
+        with pytest.raises(OSError, match="no"):
+            ledger.take(said)
+    with pytest.raises(AttributeError):
+        ledger.take(said)
