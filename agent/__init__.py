@@ -47,11 +47,11 @@ values. Each mutable state has one owner:
     files.first_looks.FirstLooks  patterns that were looked at      memory; `meta`
     files.ignored.Ignored         counts of files that are too old  memory, made anew at each look
     files.unbegun.Unbegun         empty files, and too old ones     memory; `unbegun`
-    files.reading.FileReader      files to be looked at next        memory, made anew at start
+    files.reading.FileReader      files to be read next             memory, made anew at start
     files.pod_labels.PodLabels    files with the labels of pods     memory, made anew at start
     delivery.replay.Replay        intents of the last process       memory, from `intents`
     delivery.inquiry.Inquiry      intents searched for in logs      memory, from `intents`
-    delivery.refused.Refused      records that brokers refused      memory; a mark in `intents`
+    delivery.refused.Refused      records that brokers refused      memory; a flag in `intents`
     delivery.search.Search        records found in brokers' logs    memory
     delivery.logs.FetchedLogs     how far each log was searched     memory
     delivery.presses.Presses      recipes, and a press for each     memory; `recipes`
@@ -72,11 +72,11 @@ values. Each mutable state has one owner:
 
 A reading is the bytes of one intent, at most READ_BYTES. When the readings of a turn have
 TURN_BYTES together, the turn begins no further reading. One search of the brokers' logs looks for
-the records of at most SEARCH_BYTES of files. The agent reads nothing in two cases: while
-`buffer.memory` bytes of batches are unacknowledged, and while RECORDS_MAX records that brokers
-refused are undecided, because the agent does not know yet whether an earlier attempt to send them
-arrived (`delivery.refused`). At most `max.open.files` descriptors are open. While the disk with the
-state's database is full, the agent reads no more bytes, and makes no intents.
+the records of at most SEARCH_BYTES bytes of log files. The agent reads nothing while
+`buffer.memory` bytes of batches are unacknowledged. The agent also reads nothing while RECORDS_MAX
+records that brokers refused are undecided: it does not know yet whether an earlier attempt to send
+these records arrived (`delivery.refused`). At most `max.open.files` descriptors are open. While the
+disk with the state's database is full, the agent reads no more bytes, and makes no intents.
 
 The agent cannot yet read journal or syslog (docs/open.md).
 
@@ -102,5 +102,5 @@ Reading order, from the lowest package to the highest:
     program        the loop with everything around it
     counting       the agent in count-only mode, a program of its own
     validation     tries the settings, and parses lines of the sources' files
-    commands, cli  `skidway agent run|validate|drain|count|state|install-snippet`
+    commands, cli  the subcommands of `skidway agent`
 """

@@ -45,8 +45,8 @@ class Configuration:
         return load(self.options, self.program)
 
     def files(self, sources_dir: Path | None) -> list[Path]:
-        """Returns the files and the directory from which the settings are read. Some may not
-        exist."""
+        """Returns the files and the directory from which the settings are read. Some of them may
+        not exist."""
         own = self.options.config or settings.DEFAULT_DIRECTORY / f"{self.program}.yml"
         further = [] if sources_dir is None else [sources_dir, *sorted(sources_dir.glob("*.yml"))]
         return [Path(own), *further]

@@ -291,8 +291,7 @@ def labels_news(news: Sequence[Unlabelled | Unreadable], unreadable: int) -> Non
             _log.info("labels_readable_again", location=each.location)
         else:
             _log.warning("labels_unreadable", location=each.location, reason=each.reason)
-    if news:
-        _LABELS_UNREADABLE.set(unreadable)
+    _LABELS_UNREADABLE.set(unreadable)
 
 
 def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
@@ -328,12 +327,14 @@ def configuration_differs(since_ms: int | None) -> None:
 
 
 def reloaded(changes: Sequence[str]) -> None:
-    """Counts and logs that the agent has read its files again, and uses the changed settings."""
+    """Counts and logs that the agent has read its configuration files again, and uses the changed
+    settings."""
     _RELOADS.labels("taken").inc()
     _log.info("settings_reloaded", changes=list(changes))
 
 
 def reload_refused(reason: str) -> None:
-    """The agent refused the changed settings in its files, and continues with its old settings."""
+    """The agent refused the changed settings in its configuration files, and continues with its old
+    settings."""
     _RELOADS.labels("refused").inc()
     _log.error("reload_refused", reason=reason)

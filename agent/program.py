@@ -88,7 +88,8 @@ class Status:
     pending: Callable[[], int] | None = None
 
     def answer(self) -> Health:
-        """Returns the present health, to which it adds the number of bytes that are not settled."""
+        """Returns the present health, with the number of bytes that are neither acknowledged nor
+        otherwise accounted for."""
         health, pending = self.health, self.pending
         if pending is None:
             return health
@@ -283,10 +284,14 @@ def _pauses() -> Iterator[float]:
 class Drained:
     """The result of an agent's attempt to leave for good (`skidway agent drain`).
 
-    A last word is a seal after which the audit waits for nothing more from this agent. said: how
-    many topics have a last word. unsaid: the topics without a last word. obstacles: why these
-    topics have no last word. is_published: whether brokers have acknowledged all messages to the
-    audit. full_reason: why the state cannot be written now; None if it can.
+    A last word is a seal after which the audit waits for nothing more from this agent.
+
+    said: the number of topics that have a last word.
+    unsaid: the names of the topics that have none.
+    obstacles: why these topics have none.
+    is_published: whether brokers have acknowledged all messages to the audit.
+    full_reason: why the state cannot be written now (for example because its disk is full); None if
+        it can.
     """
 
     said: int
@@ -330,7 +335,8 @@ class RunningAgent:
         self._publisher = Publisher(Producer(client), self._loop.mail, found.audit_partition, clock)
         self._watch = Watch(_patterns(settings))
         self._status_at = self._refresh_at = 0.0
-        # when to give memory back; None if the agent was not active since it last gave memory back
+        # The time at which to give memory back; None if the agent has not been active since it last
+        # gave memory back.
         self._give_back_at: float | None = None
         self._troubled_since: float | None = None
         self.made_again: frozenset[str] = frozenset()

@@ -1,8 +1,8 @@
 """Settings of `skidway agent`: every key, its default and its reason.
 
-The command line imports this module for each verb of `skidway agent`. Arrow takes long to load, and
-imports pandas if this is not prevented. So modules that import Arrow are imported here only inside
-the checks that need them.
+The command line imports this module for each subcommand of `skidway agent`. Arrow takes long to
+load, and imports pandas if this is not prevented. So modules that import Arrow are imported here
+only inside the checks that need them.
 """
 
 from __future__ import annotations
@@ -509,8 +509,8 @@ class AgentSettings(RegistrySecuritySettings):
     close_rotated_ms: int = setting(
         "close.rotated.ms",
         60_000,
-        help="How long a rotated or deleted file must not change before the agent ends its file "
-        "id.",
+        help="How long a file must not change after its rotation or deletion before the agent ends "
+        "its file id.",
         at_least=100,
     )
     reconcile_interval_ms: int = setting(

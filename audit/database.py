@@ -80,8 +80,8 @@ def failures(path: Path | str) -> Iterator[None]:
 
 
 def storable(number: int) -> int:
-    """Returns the number that SQLite can store (64 bits) and that is nearest to this number. Every
-    number of a message can be stored, but a sum or a difference of such numbers perhaps cannot."""
+    """Returns the number that SQLite can store (64 bits) and that is nearest to this number. SQLite
+    can store every number of a message, but perhaps not a sum or a difference of such numbers."""
     return max(LEAST, min(number, GREATEST))
 
 

@@ -96,9 +96,9 @@ class CounterSettings:
 
     @property
     def cluster(self) -> str:
-        """The cluster's name in these settings; DEFAULT_CLUSTER if they have none. If the
-        configuration does not name the cluster, the program asks the brokers for the name at its
-        start, and adds it to the settings."""
+        """The cluster's name in these settings; DEFAULT_CLUSTER if the settings have no name. If
+        the configuration does not name the cluster, the program asks the brokers for the name at
+        its start, and adds it to the settings."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     @property
@@ -242,14 +242,14 @@ class AuditSettings:
         help="How many days of buckets (by event time) the store keeps. Of older buckets, it keeps"
         " only those that are neither complete nor accepted.",
         at_least=8,
-        at_most=3_650,
+        at_most=36_500,
     )
     history_days: int = setting(
         "history.days",
         35,
         help="How many days of buckets (by event time) the history of verdicts keeps.",
         at_least=1,
-        at_most=3_650,
+        at_most=36_500,
     )
 
     def check(self) -> None:

@@ -1,7 +1,7 @@
 """Benchmarks of Skidway and of comparable systems (its peers). The runs of Skidway and of its peers
 alternate.
 
-    python -m bench.run [NAME ...]     (`make bench` calls this; default: all benchmarks)
+    python -m bench.run [NAME ...]     (`make bench` calls this; default: all except `paper`)
 
 These are the modules. The text after the colon names the benchmark's peers:
 
@@ -10,7 +10,7 @@ These are the modules. The text after the colon names the benchmark's peers:
     measure       runs the compared systems in turn; medians and ratios; CSV and Markdown
     plots         SVG: bars of medians, lines over a run
     scale         full size, or a trial that only shows that a benchmark runs
-    sites         starts Skidway's broker and Apache Kafka for a benchmark, and stops them after it
+    sites         starts and stops Skidway's broker and Apache Kafka for a benchmark
     debian        installs Debian packages of peers without starting their services
     librdkafka    librdkafka's producer, called as a program in C calls it
     produce       librdkafka sends messages of 200 bytes, in batches of 1 and of 50, with acks 0 and

@@ -82,7 +82,7 @@ class Case:
 
     @property
     def peer(self) -> str:
-        """The name of the peer in the table of results."""
+        """The name of the peer (rsyslog) in the table of results."""
         return "rsyslog, parsed" if self.rule else "rsyslog, unparsed"
 
 

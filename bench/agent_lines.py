@@ -72,7 +72,7 @@ def contained(number: int) -> str:
 
 
 def card(number: int) -> str:
-    """A line in the format of HDFS. One in ten contains the number of a credit card."""
+    """A line in the format of HDFS. One line in ten contains the number of a credit card."""
     line = hdfs(number)
     return line if number % 10 else line[:-20] + " 4111 1111 1111 1111"
 

@@ -3,15 +3,15 @@ and mirror, and a loader. Each sends its messages at the default rate.
 
     python -m bench.audit_fleet HOSTS TOPICS FAULTY
 
-The program writes the encoded messages to its standard output: first those that the agents sent
-long before the simulation begins, then those of each simulated second, until the reader
+The program writes the messages to its standard output, each as a record batch: first those that the
+agents sent long before the simulation begins, then those of each simulated second, until the reader
 (`seconds_of`) closes the pipe. It runs in another process than the collector, so the
 collector's figures do not include the simulation's time and memory.
 
 In each second, every host writes lines of every topic. Of each 10,000 hosts, FAULTY hosts fall
 silent, FAULTY hosts begin late, and FAULTY hosts have records that the broker's counter does not
 count. One host in twenty also writes lines whose event time is OLD_MINUTES old, so that the bucket
-has its verdict already.
+of these lines already has a verdict.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.seal_columns import SealColumns
 from skidway.audit.topic.source_names import names_of
+from skidway.kafka.batch import EncodedBatch, seal
+from skidway.kafka.compression import Codec, compress
 from skidway.kafka.source import Source
 from skidway.settings.document import documented
 
@@ -51,7 +53,7 @@ START_MS = 1_767_225_600_000
 
 LINES, LENGTH = 10, 200
 """About how many lines of a topic a host writes in a second, and how many bytes a line has. Both
-are different for each host, topic and minute."""
+numbers are different for each host, topic and minute."""
 
 COUNTS_MAX = 5_000
 """A delta of a counter or a loader has at most this many counts."""
@@ -70,24 +72,25 @@ NUMBERS_BEFORE = 1_000_000
 three months sends a million."""
 
 FIRST_MS = START_MS - 2 * HOUR_MS
-"""When the collector first heard each agent. Buckets in the hour after this time are not complete,
-because earlier messages are not there."""
+"""The time at which the collector received the first message of each agent. Buckets in the hour
+after this time are not complete, because messages from before this time may be missing."""
 
 _HEAD = np.dtype([("count", "<i8"), ("counts", "<i8")])
 _LENGTH = np.dtype("<i4")
 
 
 class Second(NamedTuple):
-    """The messages that all senders send in one second, and the number of counts in them."""
+    """The record batches that all senders send in one second, and the number of counts in them."""
 
-    values: Iterator[bytes]
+    batches: Iterator[bytes]
     counts: int
 
 
 def seconds_of(pipe: IO[bytes]) -> Iterator[Second]:
     """Reads the messages that this program writes into the pipe, and yields them second by second.
-    Each message is read when the caller asks for it, so only the caller's memory holds messages.
-    The caller must read all messages of a second before it asks for the next second."""
+    This function reads each batch only when the caller asks for it, so a batch stays in memory
+    only if the caller keeps it. The caller must read all batches of a second before it asks for
+    the next second."""
     while head := pipe.read(_HEAD.itemsize):
         count, counts = np.frombuffer(head, _HEAD)[0].tolist()
         lengths = np.frombuffer(pipe.read(count * _LENGTH.itemsize), _LENGTH)
@@ -97,8 +100,8 @@ def seconds_of(pipe: IO[bytes]) -> Iterator[Second]:
 @dataclass(slots=True)
 class _Teller:
     """The state of one sender. last: the number of its last delta. previous: for each bucket and
-    part of the fleet, the number of the sender's last delta that counted lines of this bucket and
-    part.
+    each group of hosts (one delta counts the lines of one group), the number of the sender's last
+    delta for this bucket and group.
     """
 
     sender: Sender
@@ -160,8 +163,8 @@ class Fleet:
 
     def pass_second(self) -> Iterator[Message]:
         """Lets a second pass. Yields the messages that all senders send in this second. Different
-        agents send in different seconds of their interval, so that each second has about as many
-        messages."""
+        agents send in different seconds of their interval, so that all seconds have about the same
+        number of messages."""
         self.second += 1
         running, before = self._running(self.second), self._running(self.second - 1)
         begins = running if self.second == 1 else running & ~before
@@ -279,6 +282,25 @@ def default_s(settings: type[Any], key: str) -> int:
     return max(int(found) // SECOND_MS, 1)
 
 
+def batch_of(value: bytes, time_ms: int) -> bytes:
+    """A record batch with one record, as a program sends it that sends each message alone. Much
+    faster than the general encoder (columns.encode)."""
+    record = b"\0\0\0\1" + _varint(len(value)) + value + b"\0"
+    records = _varint(len(record)) + record
+    packed = compress(Codec.ZSTD, records)
+    codec, body = (Codec.ZSTD, packed) if len(packed) < len(records) else (Codec.NONE, records)
+    return seal(EncodedBatch(body, codec, 1, time_ms, time_ms, len(records)))
+
+
+def _varint(number: int) -> bytes:
+    """Encodes a number that is not negative, with its sign in the lowest bit."""
+    left, found = number << 1, bytearray()
+    while left >= 0x80:
+        found.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes((*found, left))
+
+
 def main(arguments: Sequence[str]) -> None:
     """Writes the messages to the standard output, second by second."""
     hosts, topics, faulty = map(int, arguments)
@@ -288,7 +310,7 @@ def main(arguments: Sequence[str]) -> None:
         while True:
             values, counts = [], 0
             for message in messages:
-                values.append(encode(message))
+                values.append(batch_of(encode(message), message.time_ms))
                 counts += len(message.counts) if isinstance(message, Delta) else 0
             lengths = np.array([len(value) for value in values], _LENGTH)
             head = np.array([(len(values), counts)], _HEAD)

@@ -18,6 +18,7 @@ import asyncio
 import json
 import os
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -45,20 +46,18 @@ from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.judge import Judge
 from skidway.audit.collector.judging_times import next_step_s
 from skidway.audit.collector.web.dashboard import Dashboard
-from skidway.audit.evidence.collection import (
-    REFRESH_S,
-    TAKE_SHARE,
-    WAITING_BYTES_MAX,
-    drained,
-)
-from skidway.audit.evidence.hearing import Heard
+from skidway.audit.evidence.collection import REFRESH_S, TAKE_SHARE, Waiting
 from skidway.audit.evidence.ledger import DATABASE, Ledger, Position
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import NOTHING_JUDGED
 from skidway.audit.topic.messages import TOPIC
+from skidway.audit.topic.topic import TopicBatch
 from skidway.kafka.types import TopicPartition
 
 PARTITION = TopicPartition(TOPIC, 0)
+_OFFSET = struct.Struct(">q")
+"""The first field of a record batch: its base offset, which the broker writes."""
+
 PAGES = {
     "/": "/",
     "/index.json": "/index.json",
@@ -114,44 +113,44 @@ class Time:
 
 
 class Store:
-    """The ledger, and the messages that the ledger has not stored yet."""
+    """The ledger, and the batches that the ledger has not stored yet."""
 
     def __init__(self, folder: Path, clock: Time, *, is_live: bool) -> None:
         self.path = folder / DATABASE
         self.ledger = Ledger(self.path)
         self._clock, self._is_live = clock, is_live
-        self._waiting: list[tuple[bytes, Heard]] = []
-        self._waiting_bytes = 0
+        self._waiting = Waiting()
         self._offset = 0
         self.taking: list[float] = []
+        self.wall: list[float] = []
 
     def wait(self, said: Second) -> float:
-        """Adds the messages of one second to the waiting messages. If too many bytes wait, lets the
-        ledger store the waiting messages. Returns the CPU time that the ledger took."""
-        now_ms, taken = self._clock.now_ms, 0.0
-        for value in said.values:
-            where = Heard(TOPIC, "t", 0, self._offset, now_ms, now_ms, is_live=self._is_live)
-            self._waiting.append((value, where))
+        """Adds the batches of one second to the waiting batches. If too many wait, lets the ledger
+        store them. Returns the CPU time that the ledger took."""
+        taken = 0.0
+        for raw in said.batches:
+            batch = TopicBatch(PARTITION, 0, _OFFSET.pack(self._offset) + raw[_OFFSET.size :])
+            self._waiting.add(batch, "t", self._clock.now_ms, is_live=self._is_live)
             self._offset += 1
-            self._waiting_bytes += len(value)
-            if self._waiting_bytes >= WAITING_BYTES_MAX:
+            if self._waiting.is_full:
                 taken += self.take()
         return taken
 
     def take(self) -> float:
-        """Lets the ledger store the waiting messages. Returns the CPU time that this took."""
-        began = time.process_time()
-        values, places = [x for x, _ in self._waiting], [x for _, x in self._waiting]
+        """Lets the ledger store the waiting batches. Returns the CPU time that this took."""
+        began, began_wall = time.process_time(), time.monotonic()
         reached = {PARTITION: Position(self._offset, "t")}
-        self._waiting, self._waiting_bytes = [], 0
-        self.ledger.take(drained(values), reached, self._clock.now_ms, places)
+        self.ledger.take_records(self._waiting.records(), reached, self._clock.now_ms)
+        self._waiting.clear()
         self.taking.append(time.process_time() - began)
+        self.wall.append(time.monotonic() - began_wall)
         return self.taking[-1]
 
     def sizes_mb(self) -> dict[str, float]:
         """The size of each table with its indexes. Leaves out the counts of the buckets of the last
-        SETTLED_AFTER_MINUTES, because their number stays the same, but their size changes. Does not
-        include the database's write-ahead log, because the size of this log is bounded."""
+        SETTLED_AFTER_MINUTES: at every measurement there are equally many of these buckets, but the
+        size of their counts changes. Does not include the database's write-ahead log, because the
+        size of this log is bounded."""
         with closing(sqlite3.connect(self.path)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             rows = connection.execute(
@@ -197,8 +196,8 @@ class Collector:
         self._clock.now_ms = START_MS
 
     def pass_second(self, said: Second) -> None:
-        """Lets the messages of the next second arrive. The ledger stores the waiting messages, and
-        the judge judges the buckets, each if its interval has passed."""
+        """Lets the messages of the next second arrive. If it is time to do so, the ledger stores
+        the waiting messages, and the judge judges the buckets."""
         self._second += 1
         self._clock.now_ms += SECOND_MS
         self.counts += said.counts
@@ -272,8 +271,8 @@ class Collector:
 
 
 def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any]:
-    """Runs the simulation and returns its figures. CPU times and the growth of the store are means
-    for a minute. The first minute is left out, unless it is the only one.
+    """Runs the simulation and returns its figures. CPU times and the growth of the store are
+    averages per minute. The first minute is left out, unless it is the only one.
 
     The growth of the store is measured only after SETTLED_AFTER_MINUTES, if the simulation is
     longer: it is the difference between two measurements of the store's size. Before each
@@ -317,9 +316,9 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
 
 
 def rebuilt(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any]:
-    """Returns the CPU time that an empty ledger needs to store the messages of a day. Measures this
-    time with the messages of `minutes` minutes, and scales the result to a day. Leaves out the
-    first minute, in which all agents announce their files.
+    """Returns the CPU time and the wall time that an empty ledger needs to read and store the
+    messages of a day. Measures them with the messages of `minutes` minutes, and scales the results
+    to a day. Leaves out the first minute, in which all agents announce their files.
     """
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         clock = Time()
@@ -334,8 +333,12 @@ def rebuilt(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
                 store.take()
                 mark = len(store.taking)
         store.take()
-        taking = sum(store.taking[mark:]) / max(minutes - 1, 1)
-        return {"rebuild": taking * 1_440 / 3_600, "rebuild_memory": _memory_mb()}
+        hours = 1_440 / 3_600 / max(minutes - 1, 1)
+        return {
+            "rebuild": sum(store.taking[mark:]) * hours,
+            "rebuild_wall": sum(store.wall[mark:]) * hours,
+            "rebuild_memory": _memory_mb(),
+        }
 
 
 @contextmanager

@@ -12,9 +12,9 @@ checks. The code of the peers is simple, and as fast as these libraries allow:
                code is the same as for fastavro
 
 All sides produce the same bytes and the same columns; the benchmark asserts this before it
-measures. It measures several shapes. A shape is a schema with a batch of records of this schema. No
-shape has dates or times, because the peers would spend most of their time on creating Python
-objects for them. The peers make only their built-in checks.
+measures. The benchmark measures several shapes. A shape is a schema with a batch of records of this
+schema. No shape has dates or times, because the peers would spend most of their time on creating
+Python objects for them. The peers make only their built-in checks.
 
 The shapes `narrow`, `wide` and `nullable` have no nested fields, so Skidway's codec encodes them
 with the Rust library pyruhvro (the path `pyruhvro`). The codec encodes the other shapes, and
@@ -48,8 +48,8 @@ from skidway.schemas.codec.rows import Rows
 
 ROWS = scaled(16_384, 1_024)
 AVRO_ROWS = 512
-"""The number of rows for Apache's avro. This number is smaller than for the other two sides,
-because avro is a hundred times slower."""
+"""The number of rows for Apache's avro. This number is smaller than for Skidway's codec and
+fastavro, because avro is a hundred times slower."""
 ROUNDS = scaled(5, 1)
 SECONDS_MIN = scaled(0.1, 0.0)
 
@@ -96,8 +96,8 @@ def one_by_one(schema: dict[str, Any], batch: pa.RecordBatch) -> Row:
 def encoders(
     codec: Codec, schema: Any, batch: pa.RecordBatch, datums: pa.BinaryArray
 ) -> dict[str, Callable[[], float]]:
-    """For each side, a function that measures encoding of the batch, and returns the records per
-    CPU second."""
+    """For each compared codec, a function that measures encoding of the batch, and returns the
+    records per CPU second."""
     plain = fastavro.parse_schema(schema)
     apache = avro.schema.parse(json.dumps(schema))
     few = batch.slice(0, AVRO_ROWS)
@@ -113,8 +113,8 @@ def encoders(
 def decoders(
     codec: Codec, schema: Any, batch: pa.RecordBatch, datums: pa.BinaryArray
 ) -> dict[str, Callable[[], float]]:
-    """For each side, a function that measures decoding of the datums, and returns the records per
-    CPU second."""
+    """For each compared codec, a function that measures decoding of the datums, and returns the
+    records per CPU second."""
     plain = fastavro.parse_schema(schema)
     apache = avro.schema.parse(json.dumps(schema))
     arrow, few = codec.arrow_schema, datums.slice(0, AVRO_ROWS)

@@ -1,5 +1,6 @@
 """Measures a day of small loads by one loader that keeps running. Does the loader need more memory,
-or more CPU time for a load, at the end of the day than at its beginning? There is no peer.
+or more CPU time for a load, at the end of the day than at its beginning? No other system is
+measured.
 
 The rows of each load have event times within one minute, as if the loader loaded once a minute. To
 save time, the loader waits only EVERY_S seconds between two loads.

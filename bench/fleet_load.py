@@ -7,7 +7,7 @@
 answered yet. A request's latency counts from its planned time. So a broker that stalls gets no
 fewer requests, and the waiting time counts (this avoids "coordinated omission"). In `storm` all
 clients connect at once. Each client tries to connect until the broker listens, then asks for
-versions and metadata, and produces one record. Both commands print one JSON object.
+versions and metadata, and produces one record. Each command prints one JSON object.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measures the latency of 1,000 groups that commit once a second, and the work of brokers and
 ZooKeeper.
 
-Each group is used by one client with its own connection, which commits an offset for every
+Each group has one client with a connection of its own. The client commits an offset for every
 partition of a topic without joining the group (a simple consumer). The commits are due at planned
 times, spread evenly over each second, and are sent even if earlier ones were not answered yet (an
 open loop). A latency counts from the planned time. The number of ZooKeeper's transactions is the
@@ -143,8 +143,9 @@ def settle(groups: CommittingGroups) -> None:
 def commits(
     groups: CommittingGroups, seconds: int, counters: dict[str, Callable[[], float]]
 ) -> Figures:
-    """Runs the open loop. Returns the commits per second, quantiles of their latencies in ms, and
-    how much the value of each of the `counters` (such as CPU time) grew per second."""
+    """Sends each commit at its planned time, even if earlier commits were not answered yet. Returns
+    the commits per second, quantiles of their latencies in ms, and how much the value of each of
+    the `counters` (such as CPU time) grew per second."""
     total = GROUPS * seconds
     due: list[deque[float]] = [deque() for _ in range(GROUPS)]
     latencies: list[float] = []

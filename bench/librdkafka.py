@@ -3,8 +3,8 @@
 The package confluent-kafka needs one call from Python for each message. If messages are sent in
 batches of 50, this call costs more CPU than the broker's work for the message, so a benchmark would
 measure Python, and not the broker. librdkafka's own function `rd_kafka_produce_batch` takes an
-array of messages. Only this call differs from a producer of confluent-kafka; the library, the
-protocol, the batches and the threads are the same.
+array of messages. Apart from this call, this producer is the same as a producer of confluent-kafka:
+it has the same library, protocol, batches and threads.
 """
 
 from __future__ import annotations

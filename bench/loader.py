@@ -6,7 +6,7 @@ to a local directory. The peer neither removes repeated records nor counts recor
 
 Two costs are measured. The first is the cost of a load of FEW rows, including the start of Spark:
 even the smallest load costs this much. The second is the cost of ROWS - FEW further rows. The two
-sides measure it differently:
+sides measure the second cost differently:
 
     ours    loads FEW rows in one process, and ROWS rows in another process. The difference between
             their CPU times is the CPU time of the further rows. The second process prints its rows
@@ -57,10 +57,10 @@ SPAN_MS: Final = 3 * 3_600_000
 
 @dataclass(slots=True)
 class Costs:
-    """What the loads of one side cost, with a value for each round. rows_s, rows_cpu_s: rows per
-    second and per CPU second, without the program's start. few_s, few_cpu_s: seconds and CPU
-    seconds of the load of FEW rows, with the program's start. memory_mb: the greatest memory of all
-    processes of the side together."""
+    """What the loads of one side (Skidway's loader or the peer) cost, with a value for each round.
+    rows_s, rows_cpu_s: rows per second and per CPU second, without the program's start. few_s,
+    few_cpu_s: seconds and CPU seconds of the load of FEW rows, with the program's start. memory_mb:
+    the greatest memory of all processes of the side together."""
 
     rows_s: list[float] = field(default_factory=list)
     rows_cpu_s: list[float] = field(default_factory=list)
@@ -70,8 +70,8 @@ class Costs:
 
 
 def run() -> Table:
-    """Measures both sides in turn, with two schemas, on topics with four partitions and on topics
-    with one partition."""
+    """Measures Skidway's loader and the peer in turn, with two schemas, on topics with four
+    partitions and on topics with one partition."""
     table = Table(f"loader: {ROWS:,} rows to hourly zstd Parquet; and a load of {FEW:,} rows")
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
@@ -115,7 +115,7 @@ def load(folder: Path, topic: Topic, few: Topic, costs: Costs) -> None:
     a topic with FEW records."""
     found = []
     for each in (few, topic):
-        more = {"spark_above_offsets": 0}  # so that also few rows are loaded with Spark
+        more = {"spark_above_offsets": 0}  # so that Spark loads even few rows
         config = configuration(folder, each.address, each.schemas, each.name, **more)
         begin = time.perf_counter()
         command = skidway("load", "run", "--json", "--config", str(config))

@@ -234,8 +234,9 @@ def to_its_end(family: Family) -> float:
 
 
 def ask_peer(family: Family, first: int, end: int) -> tuple[float, float]:
-    """Tells the peer to load the offsets [first, end) of each partition. Returns how many seconds
-    the load took by the peer's clock, and the greatest memory that the peer used, in MB."""
+    """Tells the peer (the program with Spark's own source) to load the offsets [first, end) of each
+    partition. Returns how many seconds the load took by the peer's clock, and the greatest memory
+    that the peer used, in MB."""
     stdin, stdout = family.process.stdin, family.process.stdout
     assert stdin is not None
     assert stdout is not None

@@ -25,7 +25,8 @@ OURS = "skidway"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The result of one side in one row, with a value for each round."""
+    """The result of one side (one of the compared systems) in one row, with a value for each
+    round."""
 
     what: str
     unit: str
@@ -34,7 +35,7 @@ class Measured:
 
 
 class Result(Protocol):
-    """The result of one benchmark with any number of sides."""
+    """The result of one benchmark with any number of compared systems."""
 
     title: str
 
@@ -69,7 +70,7 @@ class Row:
 
 
 Runs = Mapping[str, Sequence[Mapping[str, float]]]
-"""The runs of each side. A run is a dictionary of figures by their names."""
+"""The runs of each side (compared system). A run is a dictionary of figures by their names."""
 
 
 @dataclass(slots=True)
@@ -108,8 +109,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class SidesRow:
-    """One row of a table with several sides: the values of one figure, by side. If a side has no
-    value, `sides` leaves it out."""
+    """One row of a table with several sides (compared systems): the values of one figure, by side.
+    If a side has no value, `sides` leaves the side out."""
 
     name: str
     unit: str
@@ -119,7 +120,8 @@ class SidesRow:
 
 @dataclass(slots=True)
 class SidesTable:
-    """The table of a benchmark of several sides, with one column for each side."""
+    """The table of a benchmark that compares several systems (the sides), with one column for
+    each."""
 
     title: str
     sides: tuple[str, ...]
@@ -169,8 +171,8 @@ def save(table: Result, machine: str) -> None:
 def in_turn(
     sides: Mapping[str, Callable[[], Found]], rounds: int, warm_up: int = 0
 ) -> dict[str, tuple[Found, ...]]:
-    """Measures every side once in each round, so that all sides are affected if the machine becomes
-    slower or faster. Returns each side's results, one for each round.
+    """Measures every side (compared system) once in each round, so that all sides are affected if
+    the machine becomes slower or faster. Returns each side's results, one for each round.
 
     The first `warm_up` rounds are not counted, because JIT compilers are still compiling then.
     """
@@ -188,11 +190,10 @@ def with_cost(
     work: float,
     warm_up: int = 0,
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
-    """Measures as `in_turn` does. Returns the result of `in_turn`, and the CPU seconds that each
-    side's server needs for each unit of work.
-
-    The same client is used for all servers. So even if the client limits the throughput, the CPU
-    seconds show the difference between the servers.
+    """Measures as `in_turn` does. Returns the result of `in_turn`, and the CPU seconds that the
+    server of each compared system needs for each unit of work. All servers get their load from the
+    same client. So even if the client limits the throughput, the CPU seconds show the difference
+    between the servers.
     """
     costs: dict[str, list[float]] = {name: [] for name in sides}
 

@@ -39,7 +39,7 @@ SOURCE, TARGET = "dc1", "offline"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of one round of one side.
+    """The figures of one round of one side (Skidway's mirror or MirrorMaker 2).
 
     messages_a_second: The number of messages that were copied per second.
     mirror_mb_a_cpu_second: The megabytes for each CPU second of the process that mirrors.

@@ -1,9 +1,9 @@
 """Draws results as SVG files, in the directory of the CSV files: bars of medians, and curves of
 values during a run.
 
-A bar shows the median of a side's rounds; its whisker extends from the least value to the greatest.
-Figures with the same unit share an axis, which is logarithmic if these figures differ by more than
-a factor of 30.
+A bar shows the median of the rounds of one side (one of the compared systems). The bar's whisker
+extends from the least value to the greatest. Figures with the same unit share an axis, which is
+logarithmic if these figures differ by more than a factor of 30.
 """
 
 from __future__ import annotations

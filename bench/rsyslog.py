@@ -12,8 +12,8 @@ from bench.sites import Program
 DEBIAN = ("rsyslog", "rsyslog-kafka")
 
 UNPARSED = ""
-"""The actions before omkafka, in rsyslog's configuration, for lines that rsyslog sends without
-parsing: none."""
+"""If rsyslog sends lines without parsing them, its configuration has no actions before the action
+of omkafka."""
 
 
 def provide() -> None:

@@ -1,4 +1,4 @@
-"""Starts Skidway's broker and Apache Kafka for a benchmark, and stops them after it."""
+"""Starts Skidway's broker and Apache Kafka for a benchmark, and stops both afterwards."""
 
 from __future__ import annotations
 

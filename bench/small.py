@@ -4,10 +4,10 @@ starts the loader for each load, or the loader keeps running (`skidway load run 
 The benchmark compares three sides. The first is Skidway's loader with default settings. With these
 settings, a load of few rows does not use Spark. The second is Skidway's loader with
 `spark.above.offsets: 0`, which runs every load on Spark. The third is the peer, Spark's own Kafka
-source. All sides use the same version of Spark (as the tests of `format("skidway")` do) with the
-master `local[2]`, read topics of one Apache Kafka 4.1, and write to a local directory. The figures
-for CPU and memory include all processes of a side: Python, the JVM, and Python workers. Unlike
-Skidway, the peer neither drops repeated records nor counts the records.
+source. All sides use the version of Spark that the tests of `format("skidway")` use, with the
+master `local[2]`. All sides read topics of one Apache Kafka 4.1, and write to a local directory.
+The figures for CPU and memory include all processes of a side: Python, the JVM, and Python workers.
+Unlike Skidway, the peer neither drops repeated records nor counts the records.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ WITHIN_S = 300.0
 START_MS = 1_699_999_200_000
 ON_SPARK = "skidway on Spark"
 WAYS = {OURS: {}, ON_SPARK: {"spark_above_offsets": 0}}
-"""The settings of Skidway's two sides: with default settings, and with every load on Spark."""
+"""Skidway's loader is measured in two ways: with default settings, and with every load on Spark.
+For each of the two, these are the settings that differ from the defaults."""
 
 
 @dataclass(slots=True)
@@ -74,8 +75,8 @@ class GrowingTopic(Topic):
 
 @dataclass(slots=True)
 class Costs:
-    """What the loads of one side cost. early_mb, late_mb: the memory of all processes of the side
-    after the first loads, and after all loads."""
+    """What the loads of one side (Skidway's loader in one of two ways, or the peer) cost. early_mb,
+    late_mb: the memory of all processes of the side after the first loads, and after all loads."""
 
     cpu_s: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -85,8 +86,8 @@ class Costs:
 
 
 def run() -> SidesTable:
-    """Measures for each side the cost of a load, in a program that is started for this load and in
-    a program that keeps running."""
+    """Measures for each compared loader the cost of a load, in a program that is started for this
+    load and in a program that keeps running."""
     title = f"small: a load of {ROWS:,} rows, 4 partitions, one hour"
     table = SidesTable(title, (OURS, ON_SPARK, PEER))
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
@@ -112,8 +113,8 @@ def run() -> SidesTable:
 
 
 def measured_alone(folder: Path, topic: GrowingTopic) -> dict[str, Costs]:
-    """Runs, for each side in turn, a program that starts, loads all rows of a topic, and ends.
-    Returns the costs of each side."""
+    """Runs, for each compared loader in turn, a program that starts, loads all rows of a topic, and
+    ends. Returns the costs of each loader."""
     topic.grow()
     found = {side: Costs() for side in (*WAYS, PEER)}
     for _ in range(COLD_ROUNDS):

@@ -1,5 +1,5 @@
 """Measures the loader and the broker's counter (which counts the records for the audit) on batches
-of one or two records. Many producers send such batches.
+of few records. Many producers send batches of one or two records.
 
 Normally both readers (loader and counter) combine small batches and parse about 1 MB of them at
 once. The table compares this with readers that parse each batch separately, by the same code. The
@@ -38,7 +38,8 @@ _RUNS: Final = Runs()
 
 
 def run() -> Table:
-    """Measures both readers on batches of one, two and a hundred records; the sides take turns."""
+    """Measures loader and counter on batches of one, two and a hundred records. Combined and
+    separate parsing take turns."""
     table = Table(f"small_batches: {RECORDS:,} records, in memory, one core")
     for size in (1, 2, 100):
         batches = log([Record(first=10 * index) for index in range(RECORDS)], size)

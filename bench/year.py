@@ -1,4 +1,5 @@
-"""Measures whether a load costs more when a loader has run for a long time. There is no peer.
+"""Measures whether a load costs more when a loader has run for a long time. No other system is
+measured.
 
 There are two benchmarks. `resident` simulates 5,000 hosts for 40 hours, with a load each minute;
 `year` simulates ten hosts for a year, with a load each hour. Each host writes twenty log files a

@@ -2,10 +2,10 @@
 audit messages of the hosts' agents.
 
 A host writes one log file after the other, and rotates twenty times a day. Its agent sends all
-lines of a file to one partition, announces each file, says when the file is closed, counts the
-lines, and sends seals (messages which say up to when its counts are complete). The lines themselves
-do not exist. For each file, a load gets what a task of the load would report: the positions of the
-first and the last line, and the sums of the counts.
+lines of a file to one partition, announces each file, and says when the file is closed. The agent
+also counts the lines, and sends seals (messages which say up to when the counts are complete). The
+lines themselves do not exist. For each file, a load gets what a task of the load would report: the
+positions of the first and the last line, and the sums of the counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ START_MS = 1_767_225_600_000
 
 SHIFT_MS = 20_000
 """Every load begins 20 s after the beginning of a minute. So the lines of one minute are divided
-among two loads, as with real loads, which may begin at any moment."""
+between two loads, as with real loads, which may begin at any moment."""
 
 FILE_MINUTES = 72
 """A host writes one file for this many minutes, so it writes twenty files a day."""

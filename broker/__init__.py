@@ -1,11 +1,12 @@
 """The broker accepts record batches from producers, stores them in segment logs, and sends them to
 consumers.
 
-The broker speaks the Kafka protocol, so standard Kafka clients work unmodified. The broker does not
-look at the records in a batch: it checks the header, the CRC and limits. The broker writes base
-offset and leader epoch into the header; the CRC does not cover these two fields. Then the broker
-stores the batch, and sends the stored bytes to consumers with sendfile. The broker has no cache of
-its own, because the kernel's page cache is enough. The broker imports neither numpy nor pyarrow.
+The broker speaks the Kafka protocol, so standard Kafka clients work unmodified. When the broker
+stores a batch, it does not look at the records in the batch: it checks the header, the CRC and
+limits. The broker writes base offset and leader epoch into the header; the CRC does not cover these
+two fields. Then the broker stores the batch, and sends the stored bytes to consumers with sendfile.
+The broker has no cache of its own, because the kernel's page cache is enough. The broker imports
+neither numpy nor pyarrow.
 
 Packages, from the lowest layer to the highest::
 
@@ -57,15 +58,15 @@ tests/conformance/broker):
 
 1. A batch with acks=all is acknowledged when it is on disk, and a batch with acks=1 when it is
    written to the file.
-2. Consumers get only records that are on disk. A record that a consumer got never changes, and only
-   retention removes it.
+2. Consumers get only records that are on disk. A record that a consumer got never changes. Such a
+   record is removed only by retention, by DeleteRecords, or with its topic.
 3. A batch that an idempotent producer retries is stored once, also across a crash. The retry gets
    the offset of the stored batch only if both batches are equal and the stored batch is on disk.
 4. After any crash a log is a prefix of what was appended, and contains everything that was flushed.
    Recovery cuts off damaged bytes at the end of the files, and keeps a copy of them. If valid
-   batches follow damaged bytes, the broker stops the partition and reports this.
+   batches follow damaged bytes, the broker does not serve the partition, and reports the damage.
 5. While ZooKeeper cannot be reached, produce and fetch continue to work. Groups whose members
    already have their assignments also continue to work.
-6. An offset commit is answered when the offset is in ZooKeeper. A commit by a member of an older
-   generation of the group never replaces this offset.
+6. An offset commit is answered when the offset is in ZooKeeper. A member of an older generation of
+   the group can never replace the offset that a newer generation has committed.
 """

@@ -22,8 +22,8 @@ class BrokerAddress:
 @dataclass(frozen=True, slots=True)
 class PartitionState:
     """The leader of a partition. isr: the partition's in-sync replicas. version: the version of the
-    node in ZooKeeper that stores this state, so that the broker can write the node on condition
-    that nobody has changed it.
+    node in ZooKeeper that stores this state. With it, the broker can write the node on condition
+    that nobody has changed the node meanwhile.
     """
 
     leader: int
@@ -65,8 +65,8 @@ class Catalog:
     topics are no longer in `topics`."""
 
     def has_others(self, broker_id: int) -> bool:
-        """Returns whether the cluster has other brokers than this one. A broker that is not live
-        counts if it has partitions.
+        """Returns whether the cluster has brokers other than the broker `broker_id`. A broker that
+        is not live counts only if partitions are assigned to it.
         """
         of_partitions = (
             each

@@ -1,11 +1,11 @@
 """Keeps encoded answers to requests that many clients send with the same bytes. The broker keeps an
 answer as long as it is correct.
 
-After a restart of the broker, all clients ask for ApiVersions and Metadata at once, and most of
-them name the same topics. The bytes of an answer depend only on the request's version, on its body
-and on some snapshots, for example of the cluster's topics. A snapshot is an immutable object, which
-is replaced by a new object when something changes. So an answer is correct as long as the snapshots
-are the same objects, and code that changes something need not call this module.
+After a restart of the broker, all clients ask for ApiVersions and Metadata at the same time, and
+most of them name the same topics. The bytes of an answer depend only on the request's version, on
+its body and on some snapshots, for example of the cluster's topics. A snapshot is an immutable
+object, which is replaced by a new object when something changes. So an answer is correct as long as
+the snapshots are the same objects, and code that changes something need not call this module.
 
 A handler must not keep an answer that depends on anything else. It must also not keep the answer to
 a request that has an effect, such as the creation of a topic.

@@ -40,9 +40,10 @@ class Delayed(Protocol):
 
 
 WATCHED_MAX = 1_000_000
-"""An operation needs an entry for each partition for which it waits. All operations together may
-have at most this many entries, which need about 200 MB of memory. The limit on the number of
-connections does not limit this memory, because an operation remains after its connection is closed.
+"""An operation (a waiting request) needs an entry for each partition for which it waits. All
+operations together may have at most this many entries, which need about 200 MB of memory. The limit
+on the number of connections does not limit this memory, because an operation remains after its
+connection is closed.
 """
 _log = log.get(__name__)
 

@@ -281,8 +281,8 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 class _Interrupt:
-    """Handles signals: the first SIGTERM or SIGINT ends the run after its current step, the second
-    one ends the run at once."""
+    """Handles signals: the first SIGTERM or SIGINT ends the run after its current step, and the
+    second one ends the run at once."""
 
     def __init__(self) -> None:
         self.requested = False

@@ -1,5 +1,5 @@
 """Defines `skidway.table(spark, output, topic)`, which returns the rows of a topic as a DataFrame.
-It finds the topic's files in the manifests.
+This function finds the topic's files in the manifests.
 
 A reader that lists the directory may read too many or too few files. `skidway.table` reads exactly
 the files that belong to the output. It reads no copy that somebody left in the directory, and no

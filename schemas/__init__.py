@@ -21,8 +21,8 @@ Reading order:
   `skidway schemas ...`; `commands`: the subcommands of `skidway schemas`; `consuming`: the commands
   that decode records with their schemas and print them
 
-`rejected.avsc` is a registered schema like any other. The four schemas `audit.avsc`,
-`announcement.avsc`, `decision.avsc` and `recount.avsc` are for single-object messages. Before you
-change one of these four schemas, copy its released version to `history/`, so that old messages stay
-readable.
+`rejected.avsc` is a registered schema like any other. The schemas `audit.avsc`,
+`announcement.avsc`, `decision.avsc`, `recount.avsc`, `sample.avsc` and `sample_result.avsc` are for
+single-object messages. Before you change one of the schemas of messages, copy its released version
+to `history/`, so that old messages stay readable.
 """

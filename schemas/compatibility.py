@@ -184,8 +184,9 @@ def _differences(new: AvroType, old: AvroType, level: Level) -> list[Incompatibi
 
 
 class _Comparison:
-    """Walks through two schemas together, and compares each pair of types once, so that the walk
-    ends even if types contain themselves.
+    """Walks through two schemas together. If a pair of types contains itself, the inner pair counts
+    as compatible while the outer pair is compared, so the walk ends. A result is mostly used again
+    where its pair occurs again.
 
     The walk remembers the incompatibilities of each pair of types, with paths that begin at the
     pair. Each time that the pair occurs, the walk reports these incompatibilities, and puts the
@@ -220,8 +221,8 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        # While `pair` was compared, it counted as compatible, which was wrong. So the pairs inside
-        # it that were found compatible must be compared again.
+        # During its comparison, `pair` counted as compatible, but now it is found incompatible. So
+        # the pairs inside `pair` that were found compatible must be compared again.
         for each in self._good[inside:]:
             del self._known[each]
         del self._good[inside:]
@@ -289,8 +290,9 @@ class _Comparison:
 
 def _sources(field: Field, written: dict[str, int]) -> list[int]:
     """Returns the indexes of the writer's fields that match this field by name or alias. If several
-    fields match, Avro Java reads none of them. Other programs read one of the fields, but not all
-    of them choose the same field. (The module `resolution` says which field Skidway reads.)"""
+    fields match, Avro Java reads none of them. Other programs read one of the fields, but different
+    programs may choose different fields. (The module `resolution` says which field Skidway
+    reads.)"""
     names = dict.fromkeys((field.name, *field.aliases))
     return [written[name] for name in names if name in written]
 

@@ -43,7 +43,7 @@ schema."""
 
 def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False) -> Any:
     """Returns the schema in the form that fastavro needs, with full names, and without logical
-    types and properties. It has default values only if `defaults` is true.
+    types and properties. The returned schema has default values only if `defaults` is true.
 
     With `tagged`, a value of a union of several types has a tag, for example `{"member1": value}`.
     The number in the tag is the index of the value's type in the union, without counting null. The

@@ -8,8 +8,8 @@ Our own code and Apache's library have different uses:
   accepts invalid defaults and field names such as `a-b`, and compares aliases without their
   namespace. Its reports of incompatibilities have no fixed order, and do not say which part of the
   schema is incompatible.
-- But people read the data with the Python library, so `second_opinion` tells the author of a schema
-  when the Python library refuses the schema.
+- Some people read the data with the Python library. So `second_opinion` tells the author of a
+  schema if the Python library refuses the schema.
 - tests/unit/schemas compares our checker with the Python library's checker, except for schemas that
   the Python library judges wrongly.
 """

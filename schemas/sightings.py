@@ -23,8 +23,8 @@ from skidway.schemas.topic_reading import Range, read_ranges
 
 AGENTS_MAX: Final = 1000
 """When a `Sighting` (one schema id in the keys, or in the values, of one partition) has at least
-this many agents, no further agents are added to it. So it may lack some agents that write to the
-topic."""
+this many agents, no further agents are added to it. So the `Sighting` may lack some agents that
+write to the topic."""
 
 
 @dataclass(slots=True)

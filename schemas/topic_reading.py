@@ -1,5 +1,5 @@
-"""Reads ranges of offsets of topics as columns, for commands that inspect records. Limits the time
-without an answer, and the memory."""
+"""Reads ranges of offsets of topics as columns, for commands that inspect records. Limits the
+memory, and the time for which it waits for an answer."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@
     +--------+--------------------+---------------
 
 The functions work on whole Arrow arrays. A value without this prefix gets the id -1, and is no
-error. Confluent's newer form (byte 1 and a GUID) is never written; a value in this form counts as a
-value without the prefix.
+error. Skidway never writes Confluent's newer form (byte 1 and a GUID). A value in this form counts
+as a value without the prefix.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 The programs agent, broker, loader, audit and schemas (the registry) have their own folders at the
 top of the source tree. In the tree, `skidway/agent`, `skidway/broker` and so on are links to these
 folders; a wheel contains the folders themselves. Because the agent is imported as `skidway.agent`,
-Python never confuses it with a user's `agent.py`. The order of the parts is kernel, schemas, audit,
-and then agent, broker and loader. Each part may import only parts that come earlier in this order.
+Python never confuses the agent with a user's `agent.py`. The order of the parts is kernel, schemas,
+audit, and then agent, broker and loader. Each part may import only parts that come earlier in this
+order.
 
 The modules of the kernel in reading order:
 
@@ -29,9 +30,9 @@ The modules of the kernel in reading order:
 The kernel imports no program. The functions `skidway.table` and `skidway.register`, which analysts
 call, belong to the loader. Their modules are imported only when a program first uses these
 functions. Numpy and pyarrow are imported only where records are made or read: in `skidway.kafka`
-(its docstring says where), in the producer and the consumer, and in `skidway produce`. There are
-few imports, because imported modules take most of an idle broker's memory. For the same reason the
-version is determined only when a program reads `__version__`.
+(its docstring says where), in the producer and the consumer, and in `skidway produce`. The kernel
+imports few modules, because imported modules take most of an idle broker's memory. For the same
+reason the version is determined only when a program reads `__version__`.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ A callback may only pass the new state on to the program's own loop.
 Every wait is bounded: if ZooKeeper does not answer a request within `session_timeout_s`, the method
 raises Unreachable. After Unreachable it is unknown whether the request takes effect, because
 ZooKeeper may still receive it once the connection is back. Kazoo's own methods on
-`Coordinator.client` have the same limit, and leave the same uncertainty, but they raise the
-exceptions in `UNANSWERED`. `close` takes at most `CLOSE_WITHIN_S`.
+`Coordinator.client` have the same limit, but raise the exceptions in `UNANSWERED`. After one of
+these exceptions it is also unknown whether the request takes effect. `close` takes at most
+`CLOSE_WITHIN_S`.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Versioned(NamedTuple):
 
 class Coordinator:
     """A session with ZooKeeper. If the chroot of the connect string ("host:2181/dc1") is missing,
-    it is created.
+    this class creates the chroot.
 
     `client` is kazoo's client, for recipes and watches. Raises ConfigurationRefused for a malformed
     connect string. Raises Unreachable if ZooKeeper does not answer within `connect_timeout_s`.

@@ -2,7 +2,7 @@
 `dataclasses.dataclass`.
 
 A starting agent makes about 250 dataclasses. The standard library compiles up to nine methods for
-each dataclass, which took a quarter of the time of the agent's start. This module compiles only
+each dataclass. This took a quarter of the time of the agent's start. This module compiles only
 `__init__`, and only when the first object of the class is made. All classes share the compiled code
 of the other methods. The objects behave like the objects of the standard library's dataclasses.
 
@@ -50,7 +50,7 @@ else:
 def _made(cls: type, *, frozen: bool, eq: bool, kw_only: bool) -> type:
     own = set(cls.__dict__)
     if "__eq__" in own and cls.__dict__.get("__hash__", 0) is None:
-        own.remove("__hash__")  # Python sets it to None because of `__eq__`
+        own.remove("__hash__")  # Python sets `__hash__` to None because of `__eq__`
     made: Any = dataclasses.dataclass(
         slots=True, kw_only=kw_only, init=False, repr=False, eq=False
     )(cls)
@@ -83,8 +83,8 @@ def _initializer(cls: Any) -> Callable[..., None]:
 
 
 def _compiled(cls: type) -> Callable[..., None]:
-    """Returns the final `__init__`. It sets each field through the descriptor of the field's slot,
-    which is faster than `setattr` with the field's name."""
+    """Returns the final `__init__`. The final `__init__` sets each field through the descriptor of
+    the field's slot, which is faster than `setattr` with the field's name."""
     names: dict[str, Any] = {"_missing": _MISSING}
     body: list[str] = []
     positional: list[str] = []

@@ -89,7 +89,8 @@ class DirectoryLock:
         self.release()
 
     def acquire(self) -> None:
-        """Takes the lock at once, or raises StateRefused, which names the process that holds it."""
+        """Takes the lock at once, or raises StateRefused, which names the process that holds the
+        lock."""
         if self._descriptor is not None:
             raise RuntimeError(f"the lock on {self.directory} is already held here")
         make_directory(self.directory)

@@ -8,7 +8,7 @@ Java). Every Java must be 17 or newer. This module downloads nothing.
 The bundled Java lacks the module jdk.incubator.vector. Every command line of Spark's launcher has
 an option that makes Java load this module. But Spark also runs without the module; only linear
 algebra is slower. So the bundled Java is started through a small script that drops the option. The
-script is `bin/java` in a directory of its own, which can serve as JAVA_HOME.
+script is `bin/java` in a directory of its own. This directory can serve as JAVA_HOME.
 """
 
 from __future__ import annotations

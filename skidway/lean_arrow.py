@@ -1,8 +1,8 @@
 """Prevents Arrow from importing modules that Skidway's programs never use, so that the programs
 start sooner and need less memory.
 
-pandas: if it is installed (pyspark needs it), Arrow imports it when Arrow makes its first array.
-This takes half a CPU second and 40 MB.
+pandas: if pandas is installed (pyspark needs it), Arrow imports pandas when Arrow makes its first
+array. This takes half a CPU second and 40 MB.
 
 pyarrow.vendored.docscrape: Arrow uses this module to parse the docstrings of its functions and to
 make new docstrings from them. This takes about 15 ms and 1 MB. `leave_out` also works with a

@@ -26,8 +26,8 @@ from typing import Any, TextIO
 
 REPEAT_AFTER_S = 10.0
 REMEMBERED_ERRORS_MAX = 1000
-"""The log suppresses the repeats of at most this many distinct errors. If there are more, it
-forgets the oldest error.
+"""The log suppresses the repeats of at most this many distinct errors. If there are more errors,
+the log forgets the oldest error.
 """
 
 LIBRARY_EVENT = "library"

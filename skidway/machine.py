@@ -1,8 +1,8 @@
 """The checks of `skidway doctor`: what this machine has, and what is missing on it.
 
 Each check returns a Finding, which says in words what the check found, and what to do about it. The
-status "missing" means that a program installed here cannot work. The status "advice" means that the
-programs can work, but that somebody should read the finding.
+verdict "missing" means that a program that is installed here cannot work. The verdict "advice"
+means that the programs can work, but that somebody should read the finding.
 """
 
 from __future__ import annotations

@@ -119,8 +119,8 @@ def _signals(shutdown: Shutdown) -> Iterator[None]:
 @contextmanager
 def _thread_failures(shutdown: Shutdown, failed: list[str]) -> Iterator[None]:
     """If a thread ends with an exception inside the `with` block, requests the end of the program,
-    because it cannot work without that thread. Adds the thread's name to `failed`; `run` then
-    returns an error status."""
+    because the program cannot work without that thread. Adds the thread's name to `failed`; `run`
+    then returns an error status."""
 
     def failure(args: threading.ExceptHookArgs) -> None:
         name = args.thread.name if args.thread is not None else "unknown"

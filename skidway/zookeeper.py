@@ -3,9 +3,9 @@
 The server is a JVM and a child process of this program. When this program gets SIGTERM, it stops
 the JVM cleanly. When the JVM dies, this program ends with the JVM's status. When this program dies,
 even by a kill -9, the kernel kills the JVM. The server binds to `clientPortAddress`, which is
-loopback by default. Its HTTP admin server is off. Of the four-letter words, the server answers only
-`ruok` and `srvr`, which /health and /metrics use. The server's log is text, in a file that is
-rolled by size, or on this program's standard output.
+loopback by default. Its HTTP admin server is off. Of ZooKeeper's commands of four letters, the
+server answers only `ruok` and `srvr`, which /health and /metrics use. The server's log is text, in
+a file that is rolled by size, or on this program's standard output.
 
 `dataDir` contains ZooKeeper's own `version-2/` and `myid`. At each start, this program writes
 `zoo.cfg` and `log4j2.properties` into the same directory.

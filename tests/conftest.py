@@ -1,5 +1,5 @@
-"""Loads the fixtures that every test suite can use, and the rules that choose the seeds of tests
-with random input.
+"""Loads the fixtures that every test suite can use, and the rules that choose tests, and the
+seeds of tests with random input.
 
 The fixtures for ZooKeeper, Apache Kafka and HDFS start the real programs, but only when a test asks
 for them.
@@ -21,6 +21,7 @@ a developer's own profile."""
 
 pytest_plugins = [
     "support.randomness",
+    "support.drawing",
     "support.dealing",
     "support.zookeeper",
     "support.kafka",

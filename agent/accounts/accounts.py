@@ -52,7 +52,7 @@ class Accounts:
         self._mail = mail
         self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
         self._noted: list[Noted] = []
-        # The topics that the agent reported to the audit although it cannot seal them yet.
+        # The topics that the agent has reported to the audit because it cannot seal them yet.
         self._named: set[str] = set()
         self.leaving = Leaving(state.left)
         self._set_backs = SetBacks()
@@ -116,7 +116,7 @@ class Accounts:
         """
         declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
         if declared in self._declared:
-            return  # it is already declared lost or uncertain, perhaps by an earlier process
+            return  # an earlier turn or process has declared the range
         self._declared.add(declared)
         events.set_apart(range_, lines)
         loss = Loss(
@@ -223,7 +223,7 @@ class Accounts:
     def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
         """Begins a new seal: returns its wall time W, and `at`, the last number that was used for
         deltas and seals. Returns None if no seal is due. After this call, the caller must make a
-        look, so that it finds every line that was in a file at W.
+        look, so that the look finds every line that was in a file at W.
         """
         if now < self._seal_at and not self.leaving.is_asked:
             return None
@@ -248,9 +248,9 @@ class Accounts:
             self._set_backs.noted(topic)
 
     def review(self, tracker: Tracker) -> None:
-        """For each topic with a last word (the final seal of a leaving agent), checks whether the
-        topic's files have more bytes to read, or may no longer have the bytes that the agent read.
-        If so, the agent will take the topic's last word back.
+        """Checks the files of each topic with a last word (the final seal of a leaving agent). If
+        the files have more bytes to read, or may no longer have the bytes that the agent read, the
+        agent will take the topic's last word back.
         """
         for topic in self.leaving.at_rest:
             if sealing.held_back_by(topic, tracker.unreadable):
@@ -293,9 +293,9 @@ class Accounts:
         tracker: Tracker,
         topics: Mapping[str, tuple[Source, Source]],
     ) -> None:
-        """Reports to the audit each topic that the agent reads but has never sealed, because one of
+        """Reports to the audit each topic that the agent reads, but could never seal because one of
         the topic's files cannot be read. Without this report, the audit would not know of the
-        topic, and would believe that the host has sealed all its topics. Reports each topic only
+        topic, and would treat the host as if all its topics were sealed. Reports each topic only
         once.
         """
         held = [

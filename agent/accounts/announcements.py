@@ -30,8 +30,8 @@ def announcement(
     """Returns the announcement that opens a file id. With `closing`, returns the announcement that
     closes the file id and states the file's final length.
 
-    fingerprint: the present fingerprint, if the file has grown since the fingerprint in
-    `tracked.birth` was computed.
+    fingerprint: the present fingerprint (a hash of the file's first bytes), if the file has grown
+    since the fingerprint in `tracked.birth` was computed.
     """
     birth = tracked.birth
     fingerprint = fingerprint or birth.fingerprint

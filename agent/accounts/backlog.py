@@ -5,16 +5,16 @@ Bytes are safe when a broker has acknowledged their records, when rules have lef
 or when they are declared lost or uncertain. At each report, the agent notes the size of each file
 with unsafe bytes. So it knows, to within TELL_EVERY_S (the time between two reports), since when
 the first unsafe byte has been in the file. If a file already has unsafe bytes at the file's first
-report, the agent knows only that they were written no later than the last write to the file.
+report, the agent knows only that these bytes were written no later than the last write to the file.
 
 The life of a file ends when the agent sees that the file has no name any more. For a file whose
 final length is announced to the audit, the agent checks only once an hour whether the file still
 exists. If such a file is gone, its life counts as having ended one hour before this check, but not
 before the last write to the file. The setting `deleted.after.ms` says how long files live. Without
 this setting, the agent looks at the files that were deleted last from the same directory, and
-expects that a file lives as long as the shortest-lived of them. If a file is already older, the
-report says that no time is left. The report says the same about a file that has no name any more:
-only the agent still has it open, so the file is lost when the agent ends.
+expects that a file lives as long as the shortest-lived of them. If a file is already older than
+that, the report says that no time is left. The report says the same about a file that has no name
+any more: only the agent still has it open, so the file is lost when the agent ends.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Backlogs:
 
     def _kept_ms(self, topic: str, path: str) -> int | None:
         """Returns how long (ms) the agent expects a file at this path to exist after its birth;
-        None if no setting says this, and the agent saw no file of the directory vanish.
+        None if `deleted.after.ms` is not set, and the agent saw no file of the directory vanish.
         """
         said = [
             each.deleted_after_ms
@@ -215,7 +215,7 @@ def then(
     found = [each for each in before if each[0] > tracked.position]
     if not found or end > found[-1][0]:
         found.append((end, now_ms))
-    if len(found) > REACHES_MAX:  # two sizes become one: larger size, earlier time
+    if len(found) > REACHES_MAX:  # of two sizes, the larger stays, with the earlier time
         pairs = zip(found[:-1:2], found[1::2], strict=False)
         found = [(later[0], earlier[1]) for earlier, later in pairs] + found[len(found) // 2 * 2 :]
     return found

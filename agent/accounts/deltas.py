@@ -3,8 +3,8 @@ numbered deltas of them. A delta is an audit message with counts by bucket (a mi
 
 The sums of these counts become durable in the transaction that moves the checkpoint. Every
 `audit.interval.ms`, the transaction of a turn also replaces the sums by numbered deltas. The
-database contains the same sums as this object, so a crash between the two transactions neither
-loses nor doubles a count.
+database contains the same sums as the object `Deltas`, so a crash between the two transactions
+neither loses nor doubles a count.
 
 The deltas of a bucket form a chain: each delta names the number of the bucket's previous delta. A
 line can come late, so the database never deletes the number of a bucket's last delta. Without this
@@ -53,7 +53,8 @@ class Deltas:
         for key, each in sums:
             self._counts.put(key, each)
         self._losses = list(losses)
-        # by bucket: the number of its last delta, until the transaction with this delta is durable
+        # By bucket: the number of the bucket's last delta. The entry is deleted when the
+        # transaction with this delta is durable.
         self._touched: dict[BucketKey, int] = {}
         self.number = number
 
@@ -110,7 +111,7 @@ class Deltas:
 
     def seal(self, topics: list[SealedTopic], now_ms: int, changes: Changes) -> None:
         """Gives numbers to the seals of these topics, and adds the seals to the outbox. Deltas must
-        already contain all counts for which these seals vouch."""
+        already contain all counts that these seals confirm."""
         for seal in number_seals(self._sender, now_ms, self.number, topics):
             self._mail.stage(seal, number=seal.number)
             self._use(seal.number, changes)

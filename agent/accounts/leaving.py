@@ -2,7 +2,7 @@
 last word. Also says what prevents a last word.
 
     look       as for every seal, the agent notes the wall time W and `at`, the number of the last
-               delta or seal, scans the patterns, and notes how long each file is
+               delta or seal, scans the patterns, and notes the length of each file
     at rest    if the checkpoint has already passed all bytes that the files have at the look, no
                line of the topic is under way: this seal is the last word, and the agent stops
                reading the topic
@@ -14,12 +14,13 @@ last word. Also says what prevents a last word.
     end        the agent has left when one look finds all topics at rest, and all last words
                are published
 
-A last word is a seal. Like any seal, it names a wall time W, and vouches for all bytes that were in
-the files at W. But after a last word the audit waits for no further seal of the topic. So if the
-agent sees more bytes later, it must take the last word back. The state stores the last words. To
-take a last word back, the agent sends an ordinary seal with the same W and `at`. If an agent opens
-the state again, to run or to drain, it takes all last words back in its first transaction. If a
-look finds more bytes, the agent sends the ordinary seal in the transaction of that look.
+A last word is a seal. Like any seal, it names a wall time W, and confirms that all bytes that were
+in the files at W are accounted for. But after a last word the audit waits for no further seal of
+the topic. So if the agent later sees more bytes in the files, it must take the last word back. The
+state stores the last words. To take a last word back, the agent sends an ordinary seal with the
+same W and `at`. If an agent opens the state again, to run or to drain, it takes all last words back
+in its first transaction. If a look finds more bytes, the agent sends the ordinary seal in the
+transaction of that look.
 
 A last word closes no file id, because the message that closes a file id cannot be taken back. If
 the host stays in use, its agent must still notice when a known file vanishes unread.
@@ -40,32 +41,32 @@ class Leaving:
     """Owns the last words of the topics. A last word is a seal after which the audit waits for no
     further seal of the topic.
 
-    left: by topic, each last word that no later seal of the topic has replaced. It is durable, or
-    becomes durable with the transaction of the present turn of the agent's loop. done: the topics
-    whose last word was sent after the agent started, and whose files have had no new bytes since
-    then.
+    left: by topic, each last word that no later seal of the topic has replaced. Such a last word is
+    durable, or becomes durable with the transaction of the present turn of the agent's loop. done:
+    the topics whose last word was sent after the agent started, and whose files have had no new
+    bytes since then.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        # by topic whose files are not read any more: the value of `Noted.doubts` when the agent
-        # made the topic's last word
+        # Each key is a topic whose files are not read any more. The value is that of `Noted.doubts`
+        # at the time when the agent made the topic's last word.
         self._at_rest: dict[str, int] = {}
         self._kept: set[str] = set()
 
     @property
     def at_rest(self) -> list[str]:
-        """The topics that the agent has stopped reading, because their last word is sent or will be
-        sent soon.
+        """The topics that the agent has stopped reading, because their last word (final seal) is
+        sent or will be sent soon.
         """
         return list(self._at_rest)
 
     @property
     def kept(self) -> set[str]:
-        """The topics whose last word is durable and was sent after the agent started, and whose
-        files have had no new bytes since the last word."""
+        """The topics whose last word (final seal) is durable and was sent after the agent started,
+        and whose files have had no new bytes since the last word."""
         return self._kept & self.done
 
     def committed(self) -> None:
@@ -83,15 +84,15 @@ class Leaving:
 
     def review(self, noted: Noted, files: Mapping[int, TrackedFile]) -> None:
         """If the newly noted file lengths show that a topic's files have more bytes, or other
-        bytes, than at its last word, notes that the topic is not at rest: the agent reads its files
-        again."""
+        bytes, than at its last word (final seal), notes that the topic is not at rest: the agent
+        reads the topic's files again."""
         in_doubt = noted.doubts != self._at_rest.get(noted.topic)
         if in_doubt or not sealing.is_complete(noted, files):
             self.disturbed(noted.topic)
 
     def disturbed(self, topic: str) -> None:
         """Notes that a topic is not at rest: the agent continues to read the topic's files. If the
-        topic's last word was sent, the agent takes it back.
+        topic's last word (final seal) was sent, the agent takes the last word back.
         """
         self._at_rest.pop(topic, None)
         self.done.discard(topic)
@@ -106,13 +107,13 @@ class Leaving:
         return was_left != self.left.get(noted.topic)
 
     def is_done_with(self, topic: str) -> bool:
-        """Whether the agent has stopped reading the topic, because the topic's last word is sent or
-        will be sent soon.
+        """Whether the agent has stopped reading the topic, because the topic's last word (final
+        seal) is sent or will be sent soon.
         """
         return self.is_asked and topic in self._at_rest
 
     def take_back(self) -> dict[str, LastWord]:
-        """Removes the last words that are no longer true, and returns them."""
+        """Removes the last words (final seals) that are no longer true, and returns them."""
         again = {topic: word for topic, word in self.left.items() if topic not in self.done}
         for topic in again:
             del self.left[topic]
@@ -124,8 +125,8 @@ def obstacles(
     files: Iterable[TrackedFile],
     unreadable: Mapping[str, Mapping[str, str]],
 ) -> Iterator[str]:
-    """Yields sentences that say why these topics have no last word yet: one sentence for each file,
-    or one for the whole topic.
+    """Yields sentences that say why these topics have no last word (final seal) yet: one sentence
+    for each file, or one for the whole topic.
     """
     of_topic: dict[str, list[TrackedFile]] = {topic: [] for topic in topics}
     for tracked in files:

@@ -18,8 +18,8 @@ REPEAT_S = 600.0
 
 class Register:
     """Adds announcements (audit messages that say which file a file id names) to the outbox. An
-    announcement opens a file id, repeats an earlier announcement (perhaps with the fingerprint of
-    more bytes), or closes a file id.
+    announcement opens a file id, repeats an earlier announcement (perhaps with a new hash of the
+    file's first bytes), or closes a file id.
     """
 
     def __init__(

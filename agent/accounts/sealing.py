@@ -8,8 +8,8 @@ time W.
 
 The agent notes the wall time W before it looks at the files. So every line that was in a file at W
 is among the noted bytes. If a file or directory cannot be read, the agent does not send its topic's
-seal, and the reports name that file or directory. Filtered, rejected and lost bytes do not delay a
-seal.
+seal, and names the file or directory in its log and in /health. Filtered, rejected and lost bytes
+do not delay a seal.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
     """Whether some of the noted bytes may belong to other file ids by now, because a file was
     truncated or changed. If so, the agent must note the sizes again. doubts: how often the agent
-    has by now found that a file of the topic no longer has the bytes that it had read.
+    has by now found that a file of the topic no longer has the bytes that the agent had read.
     """
     if doubts != noted.doubts:
         return True

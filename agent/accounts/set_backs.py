@@ -36,10 +36,9 @@ class SetBacks:
         self._noted[topic] = self._count
 
     def sealed(self, topic: str) -> None:
-        """Notes that the topic's seal is sent. The seal vouches for all lines that were written
-        before the agent noted the file sizes (`noted`). If the clock was not set back after that,
-        every unread line was written after the last set-back, so the topic's greatest time is
-        forgotten.
+        """Notes that the topic's seal is sent. The seal confirms all lines that were written before
+        the agent noted the file sizes (`noted`). If the clock was not set back after that, every
+        unread line was written after the last set-back, so the topic's greatest time is forgotten.
         """
         if self._noted.get(topic) == self._count:
             self._greatest.pop(topic, None)

@@ -41,7 +41,8 @@ from skidway.schemas.codec import Codec
 
 
 def framer_of(recipe: Recipe) -> Framer:
-    """Returns the recipe's framer. Raises ConfigurationRefused."""
+    """Returns the recipe's framer, which divides bytes into records. Raises
+    ConfigurationRefused."""
     if recipe.is_replay:
         return LineFramer()  # each line of a replay's file contains a whole record
     if recipe.multiline is None and recipe.container is None:

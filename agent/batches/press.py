@@ -5,10 +5,10 @@ and the recipe.
     bytes -> records -> columns -> (left out) -> datums -> (rejects) -> partitions -> batches
              framing    parser     rules         codec                  routing      cuts, encode
 
-One call makes the batches of readings of several files, if these share the recipe and the moment of
-reading. So a turn of the agent's loop that reads a hundred quiet files costs little more than a
-turn that reads one busy file. What a record becomes never depends on the other records of the same
-call.
+One call makes the batches of readings of several files, if the readings share the recipe and the
+moment of reading. So a turn of the agent's loop that reads a hundred quiet files costs little more
+than a turn that reads one busy file. What a record becomes never depends on the other records of
+the same call.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Press:
             parsing, codec_before = self._shape.parsing, self._shape.before
         self._filters = filters_of(recipe, self._shape)
         self._added_fields = added_fields(parsing, codec_before)
-        if recipe.is_replay:  # the parser adds the fields: each line has its own path
+        if recipe.is_replay:  # the parser adds these fields, because each line has its own path
             self._added_fields = AddedFields((), (), codec_before.arrow_schema)
         self._parser = build_parser(parsing, codec_before)
         _check_key(recipe, self._codec)

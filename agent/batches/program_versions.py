@@ -47,10 +47,10 @@ def program_of(recipe: Recipe) -> str:
 
     The following versions are left out, because they never change a record. The compression library
     and `compression.type` change only the bytes of a batch. NumPy computes only integers here
-    (positions, times, hashes). The Avro libraries have only one encoding for each value. The blocks
-    of arrays and maps are an exception, but schemas/codec/writing.py makes these blocks.
-    google-crc32c computes one fixed polynomial. Skidway's own version is not needed, because
-    framing and pressing have version numbers of their own.
+    (positions, times, hashes). The Avro libraries have only one encoding for each value, except for
+    the blocks of arrays and maps, which schemas/codec/writing.py makes. google-crc32c computes one
+    fixed polynomial. Skidway's own version is not needed, because framing and pressing have version
+    numbers of their own.
     """
     names = [program_version()]
     rules = _rules_of(recipe)
@@ -92,7 +92,8 @@ def _rules_of(recipe: Recipe) -> tuple[ShapeRule, ...]:
     """Returns the recipe's rules. Returns no rules if this program refuses their text. In this case
     `program_of` leaves out SHAPE_VERSION (the version of the code that applies rules), and its
     result differs from the versions in the recipe. Because of the difference, the agent does not
-    make the records of the recipe's intents again, but asks the brokers which of them they have.
+    make the records of the recipe's intents again, but asks the brokers which of these records they
+    have.
     """
     try:
         return parse(recipe.shape)
@@ -117,7 +118,7 @@ def _key_fingerprint(path: str) -> str:
     try:
         return _key(path).fingerprint
     except ConfigurationRefused:
-        return "unreadable"  # Press refuses such a recipe, and its error says why
+        return "unreadable"  # Press refuses such a recipe with an error that says why
 
 
 @cache

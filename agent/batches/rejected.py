@@ -2,8 +2,9 @@
 and its position in the file.
 
 Schema: schemas/rejected.avsc. The record of a hole (a run of NUL bytes) does not repeat these
-bytes: the record's origin gives their number. If a line is too long for a batch of that topic, the
-record contains only the head of the line; the record's origin gives the full length.
+bytes: the record's origin gives their number. If a line is longer than `max.line.bytes`, or too
+long for a batch of that topic, the record contains only the head of the line, and the record's
+origin gives the full length. A repaired line that is too long is an exception (see `_cut`).
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ def columns(recipe: Recipe, agent: int, lines: Sequence[RejectedLine]) -> pa.Rec
 
 
 def _cut(line: RejectedLine, limit: int) -> bytes:
-    """Returns the line, cut to the limit. If the line is cut, it loses more than ENDS_MAX bytes
-    (the most that a byte order mark and a terminator have), so that readers can distinguish a cut
+    """Returns the line, cut to the limit. If the line is cut, it loses more than ENDS_MAX bytes,
+    which is the most that a byte order mark and a terminator have. So readers can distinguish a cut
     line from a line without its byte order mark and terminator. If a repaired line is too long,
     returns only the text WITHHELD (`[withheld]`). Readers recognize other cut lines by the `length`
     in the record, but for a repaired line this is the length of its envelope (the JSON object in

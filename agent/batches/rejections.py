@@ -3,13 +3,14 @@ topic's recent lines.
 
 A log entry gives the topic, the reasons, the number of lines, and the path and position of one of
 these lines, but never a line's content. The share covers the last one to two minutes in which lines
-came. So if no more lines come, the share stays as it was after the last lines.
+came. So if no more lines come, the share stays as it was after the last lines, until no source has
+the topic any more.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Final
 
@@ -44,9 +45,9 @@ class Untold:
 
 @dataclass(slots=True)
 class _Half:
-    """The share of rejected lines is computed over two periods, one after the other. This is one of
-    the two: how many lines came in it, and how many of them were rejected. since: the monotonic
-    time (s) at which the period began."""
+    """The share of rejected lines is computed over two periods, one after the other. Each object of
+    this class is one of these periods: how many lines came in the period, and how many of them were
+    rejected. since: the monotonic time (s) at which the period began."""
 
     since: float
     lines: int = 0
@@ -70,7 +71,18 @@ class Rejections:
 
     def __init__(self, share_max: float) -> None:
         self.share_max = share_max
+        self._present: frozenset[str] = frozenset()
         self._topics: dict[str, _Topic] = {}
+
+    def take_topics(self, topics: Iterable[str]) -> None:
+        """Takes the topics of the present sources. If a topic is added or removed, its recent lines
+        are forgotten, and its share is computed from later lines only. Rejected lines that are not
+        logged yet are still logged.
+        """
+        before, self._present = self._present, frozenset(topics)
+        for topic in self._topics.keys() - (before & self._present):
+            known = self._topics[topic]
+            known.before, known.current = _Half(known.current.since), _Half(known.current.since)
 
     def saw(self, topic: str, records: int, rejected: Sequence[RejectedLine], now: float) -> None:
         """Counts lines of a topic. records: how many of them were not rejected. now: the monotonic
@@ -101,11 +113,13 @@ class Rejections:
         return found
 
     def too_many(self) -> dict[str, str]:
-        """Returns, by topic name, one sentence about each topic whose share of rejected lines is
-        above the limit.
+        """Returns one sentence about each topic with too many rejected lines, by the topic's name.
+        A topic has too many if its share of rejected lines is above the limit. Topics that no
+        present source has are left out.
         """
         found = {}
-        for topic, known in self._topics.items():
+        for topic in sorted(self._topics.keys() & self._present):
+            known = self._topics[topic]
             lines = known.current.lines + known.before.lines
             rejected = known.current.rejected + known.before.rejected
             if lines >= LINES_MIN and rejected > self.share_max * lines:

@@ -181,7 +181,7 @@ def _with_aliases(names: set[str], schema: str) -> set[str]:
 
 def _valid(parsed: Parsed) -> tuple[npt.NDArray[np.bool_], list[Reject]]:
     """Returns, for each row, whether all its texts are UTF-8, and a reject for each row that has a
-    text in another encoding."""
+    text that is not UTF-8."""
     fit = np.ones(len(parsed.rows), np.bool_)
     rejects: list[Reject] = []
     for field, column in zip(parsed.batch.schema, parsed.batch.columns, strict=True):

@@ -173,7 +173,7 @@ def ends_of(client: Client, partitions: Sequence[TopicPartition]) -> dict[TopicP
 
 
 def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[TopicSnapshot, str]]:
-    """Each topic and its id. Raises Unreachable if a topic has no partitions."""
+    """Returns each topic and its id. Raises Unreachable if a topic has no partitions."""
     topics = client.metadata(names).topics
     for name in names:
         if name not in topics or not topics[name].partitions:

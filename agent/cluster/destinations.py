@@ -43,8 +43,8 @@ class Destination:
         return big_endian(self.settings, self.recipe)
 
     def tailed(self) -> TailedSource:
-        """Returns what the tracker has to know about this destination: which files belong to it,
-        and how they are read."""
+        """Returns what the tracker has to know about this destination (a source with its topics):
+        which files belong to it, and how they are read."""
         exclude, multiline = tuple(self.settings.exclude), self.settings.multiline
         other = self.recipe_of_big_endian
         return TailedSource(

@@ -113,8 +113,8 @@ class Topics:
         return self.named(topic, "" if known is None else known.topic_id)
 
     def source_of(self, tracked: TrackedFile) -> Source:
-        """Returns the topic of a file's lines. Its topic id is the one that the file's announcement
-        names."""
+        """Returns the topic of a file's lines. The topic id of the result is the one that the
+        file's announcement names."""
         return self.named(tracked.birth.topic, tracked.birth.topic_id)
 
     def named(self, topic: str, topic_id: str) -> Source:

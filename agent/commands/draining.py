@@ -71,9 +71,9 @@ def _drain(settings: AgentSettings, state: StateDatabase, shutdown: Shutdown) ->
 
 
 def answer(drained: program.Drained, state: StateDatabase) -> str:
-    """Returns a sentence for the operator if all lines are delivered and all last words are
-    published. If anything is left to do, raises NotDrained, with a text that says what the audit
-    still lacks.
+    """Returns a sentence for the operator if all lines are delivered and all last words (final
+    seals) are published. If anything is left to do, raises NotDrained, with a text that says what
+    the audit still lacks.
     """
     if drained.full_reason is not None:
         raise NotDrained(
@@ -108,7 +108,7 @@ def _said_of(drained: program.Drained, state: StateDatabase) -> str:
 
 def _unknown(state: StateDatabase, topics: Collection[str] | None = None) -> Iterator[str]:
     """Yields sentences that say what the audit will not know about these topics, or by default
-    about all topics without a last word.
+    about all topics without a last word (final seal).
     """
     for name, topic in sorted(state.topics().items()):
         if name.endswith(REJECTED_SUFFIX):

@@ -137,7 +137,7 @@ def _as_json(sample: Sample) -> Guess | None:
         time: dict[str, Any] = {"fields": [schema.field_of(member)], "format": form}
         try:
             made = _with_schema(sample, schema, time)
-        except ConfigurationRefused:  # no field takes the time: it is in `_extra`
+        except ConfigurationRefused:  # the time is in `_extra`, so it has no field
             continue
         if misses_times(made):
             made = _with_schema(sample, schema, time | {"on_error": "read_time"})

@@ -1,12 +1,12 @@
 """Proposes, for `guess`, a schema for JSON lines that the agent can fill.
 
 `skidway schemas infer` proposes a schema that accepts all values. If the values of a member have
-several types, it proposes a union, which the agent cannot fill. So the schema of this module gives
-such a field the type of most values, and `_extra` takes the other values. If most values of a
-member are objects or arrays, and a type inside them is a union, `_extra` takes the whole member.
-The schema also has `_extra` if some lines lack a member, because then later lines may have members
-that no line has yet. `_extra` also takes members with numbers or ids in their names, because each
-new number would need a new column.
+several types, that command proposes a union, which the agent cannot fill. So the schema of this
+module gives such a field the type of most values, and `_extra` takes the other values. If most
+values of a member are objects or arrays, and a type inside them is a union, `_extra` takes the
+whole member. The schema also has `_extra` if some lines lack a member, because then later lines may
+have members that no line has yet. `_extra` also takes members with numbers or ids in their names,
+because each new number would need a new column.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class JsonSchema:
 
 
 def proposed(lines: Sequence[bytes], name: str) -> JsonSchema:
-    """Returns the schema for those lines that are JSON objects; other lines do not change it. name:
-    the name of the schema's record."""
+    """Returns the schema for those lines that are JSON objects; other lines do not change the
+    schema. name: the name of the schema's record."""
     found = infer(iter(lines), name=name, kind=Format.JSON)
     members = _Members(lines)
     shares = {each.place: each.share for each in found.fields}
@@ -134,8 +134,8 @@ def _branch(kind: Any, name: str | None) -> Any:
     """Returns the Avro type of a field whose values mostly have the type `name`. kind: the type
     that was inferred for all values of the field, perhaps a union. If `name` is `record` or
     `array`, returns the definition of this type in `kind`, or None if `kind` has none. Any other
-    `name`, such as `long`, is an Avro type itself, and is returned unchanged. It need not be in
-    `kind`: a union that has `double` never has `long`, too.
+    `name`, such as `long`, is an Avro type itself, and is returned unchanged. This type need not be
+    in `kind`: a union that has `double` never has `long`, too.
     """
     branches = [each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"]
     names = _OBJECTS if name == "record" else (name,)

@@ -90,7 +90,7 @@ def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
 
 def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
     """Returns several proposals of settings for lines that begin with a time, the most exact one
-    first. Returns an empty list if the lines do not begin with a time.
+    first. Returns an empty list if too few lines begin with a time.
     """
     found = written_times.leading(texts)
     if found is None:

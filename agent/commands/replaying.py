@@ -254,7 +254,7 @@ def _unfit(
 
 def _parts(envelopes: Sequence[Envelope]) -> Iterator[list[Envelope]]:
     """Divides envelopes (repaired lines with their origins) into parts, each small enough
-    (READ_BYTES) that an agent reads it at once."""
+    (READ_BYTES) for one read of an agent."""
     part: list[Envelope] = []
     size = 0
     for each in envelopes:

@@ -132,9 +132,9 @@ class Sample:
 
 
 def read(path: Path, lines_max: int, encoding: str | None = None) -> Sample:
-    """Reads the first MiB of a file. lines_max: how many lines the sample has. encoding: how the
-    lines are encoded; None if this function has to find it out. Raises SkidwayError if the file
-    cannot be read or is empty.
+    """Reads the first MiB of a file. lines_max: the sample has at most this many lines. encoding:
+    how the lines are encoded; None if this function has to find it out. Raises SkidwayError if the
+    file cannot be read or is empty.
     """
     known = specs(SourceSettings)["encoding"].shape.choices
     if encoding is not None and encoding not in known:

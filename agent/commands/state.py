@@ -102,8 +102,8 @@ def entries(
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
-    """Returns the entry of one file id. `bytes` is the length of the file that the file id names.
-    For an open file, `bytes` is computed from the file's present size on the host.
+    """Returns the entry of one file id. `bytes` is how many bytes of the file belong to the file
+    id. For an open file, `bytes` is computed from the file's present size on the host.
     """
     tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
     tracked.read_position = tracked.promised

@@ -23,7 +23,7 @@ LOOKED_AT_MAX: Final = 200
 
 SHARE_LEAST: Final = 0.8
 """A log counts as values with a delimiter, as pairs, or as JSON objects after a prefix, if at least
-this share of its lines looks like that.
+this share of its lines has that form.
 """
 
 MIXED_LEAST: Final = 0.2

@@ -2,8 +2,8 @@
 
 A form is a regular expression for the text of a time, and the `timestamp.format` that reads it. In
 `03/04/2026`, 03 or 04 may be the day. If every time of a log can be read in both ways, `guess`
-takes the order of day and month that puts the times closer together, because a log usually has the
-times of a few days.
+takes the order of day and month that puts the times closer together. (A log usually has the times
+of a few days.)
 """
 
 from __future__ import annotations
@@ -187,8 +187,8 @@ def names_zone(format_: str, texts: Sequence[str]) -> bool:
 
 
 def inside(texts: Sequence[str]) -> tuple[Form, str] | None:
-    """Finds times that come after a short text, such as a level. Returns the form of the times, and
-    the format that reads them; None if the first line has no such time.
+    """Finds times that come after a short text, such as a level. Returns what kind of times they
+    are, and the format that reads them; None if the first line has no such time.
     """
     return _times(texts, BEFORE, r"(?![\w:])")
 

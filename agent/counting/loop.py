@@ -99,7 +99,7 @@ class CountLoop:
         self._looked_ms = state.looked_ms()  # the beginning of the last look that found all files
         self._looked_at = self._drop_at = 0.0
         self._sequence = 0
-        self._now_ms = 1 << 63  # time of the last turn; before the first turn, later than any time
+        self._now_ms = 1 << 63  # the last turn's time; at first a time later than any other
         self._has_backlog = False
         self.progress = Progress()
         self.full_reason: str | None = None

@@ -72,8 +72,8 @@ class Noting:
 
     def _long_line(self, taken: Taken) -> bytes:
         """Reads the bytes of a line of which the reading has only the head. If the line is longer
-        than LINE_BYTES_MAX, reads only its last byte. Returns no bytes if they cannot be read, or
-        have changed.
+        than LINE_BYTES_MAX, reads only its last byte. Returns no bytes if the line's bytes cannot
+        be read, or have changed.
         """
         intent = taken.reading.intent
         is_too_long = intent.length > LINE_BYTES_MAX

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 PARTS: Final = 64
-"""A segment is full when it has 1/PARTS of the bytes that all notes may have, or when its oldest
-note has 1/PARTS of the age that notes may reach.
+"""A segment is full when its notes have 1/PARTS of the bytes that all notes together may have, or
+when its oldest note has reached 1/PARTS of a note's greatest age.
 """
 
 PAGE_BYTES: Final = 4096

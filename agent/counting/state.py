@@ -117,9 +117,9 @@ def check_directory(directory: Path, patterns: Iterable[Pattern]) -> None:
 
 def _is_of_others(name: str) -> bool:
     """Whether a file with this name shows that another program uses the directory. The names in
-    _NOBODYS (such as `lost+found`) do not show this. Nor does the database's name with `.new`: if
-    the agent is killed while it makes the database, the beginning of the database is left under
-    this name."""
+    _NOBODYS (such as `lost+found`) do not show this. The database's name with `.new` does not show
+    this either: if the agent is killed while it makes the database, the beginning of the database
+    is left under this name."""
     return name not in _NOBODYS and not name.startswith(f"{notes.DATABASE}.new")
 
 
@@ -134,8 +134,8 @@ class CountChanges(Changes):
 
     def put_set_back(self, now_ms: int) -> None:
         """Called if the clock may have been set back to `now_ms`. For each file, the state has a
-        time after which all its lines were written. If this time is later than `now_ms`, new lines
-        may be written before it, so the state forgets it.
+        time after which all lines of the file were written. If this time is later than `now_ms`,
+        new lines may be written at earlier times, so the state forgets this time.
         """
         statement = "UPDATE meta SET value = min(value, ?) WHERE key = ?"
         self._do(statement, (now_ms, notes.COUNTED_FROM))

@@ -1,4 +1,5 @@
-"""Reads the bytes of an intent, and proves that they are the bytes that were promised."""
+"""Reads the bytes of an intent, and proves that they are the bytes for which the intent was
+made."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ looks for their records in the brokers' logs again. A part keeps the `read_ms` o
 
 The agent sends a part only if the present program begins a record at the part's first byte and ends
 a record at the part's end. The agent does not send a record if its partition already has later
-records of the file. This concerns only two kinds of records: those that a broker had refused, and
-those that the present program sends to another partition than the earlier program. The present
+records of the file. This rule concerns only two kinds of records: those that a broker had refused,
+and those that the present program sends to another partition than the earlier program. The present
 program sends a record to another partition if it rejects other lines or finds another key.
 """
 
@@ -75,7 +75,8 @@ memory all records that it finds.
 """
 
 TURN_INTENTS = 200
-"""In one turn of the agent's loop, the inquiry decides about at most this many intents."""
+"""In one turn of its loop, the agent decides about at most this many of the intents that cannot be
+sent again unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,8 @@ class Inquiry:
 
     @property
     def is_over(self) -> bool:
-        """Whether the inquiry has decided about all its intents."""
+        """Whether the inquiry has decided about all its intents, which cannot be sent again
+        unchanged."""
         return not self._asked and not self._searching
 
     @property
@@ -228,8 +230,9 @@ class Inquiry:
             self._divided, self._kept = {}, []
 
     def status(self, now: float) -> dict[str, object] | None:
-        """Returns, for /health, how many bytes the inquiry has not decided about yet, and what its
-        search waits for; None if it waits for nothing."""
+        """Returns, for /health, how many bytes the intents have about which the inquiry has not
+        decided yet, and what the search of the brokers' logs waits for; None if there are no such
+        intents."""
         if self.is_over:
             return None
         size = sum(each.intent.length for each in (*self._searching, *self._asked))
@@ -242,8 +245,8 @@ class Inquiry:
 
     def _make_way(self, unreadable: set[int]) -> None:
         """If only unreadable files still have undecided intents in this search, ends the search, so
-        that a search for the intents of other files can begin. The inquiry tries the unreadable
-        files again after that search. A file's intents stay in their order.
+        that a search for the intents of other files can begin. The agent tries the unreadable files
+        again after that search. A file's intents stay in their order.
         """
         others = [each for each in self._asked if each.intent.file not in unreadable]
         if others and all(each.intent.file in unreadable for each in self._searching):

@@ -101,8 +101,8 @@ class Refusal:
         self.flight.waiting -= 1
 
     def set_apart(self, certainty: Certainty) -> None:
-        """Counts the record's bytes in its flight as lost or uncertain, and no longer as
-        acknowledged or rejected.
+        """Counts the record's bytes in its flight (the record's intent) as lost or uncertain, and
+        no longer as acknowledged or rejected.
         """
         flight, outcome = self.flight, self.flight.outcome
         assert outcome is not None
@@ -143,8 +143,8 @@ class Settled:
 
 
 class Outbound:
-    """Owns every parcel from the moment its batch is made until the brokers have acknowledged or
-    refused the batch.
+    """Owns every parcel (a batch, with the intents of its records) from the moment at which its
+    batch is made until the brokers have acknowledged or refused the batch.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -217,8 +217,8 @@ class Outbound:
         return settled
 
     def _refused(self, parcel: Parcel, error: KafkaError, settled: Settled) -> list[Parcel]:
-        """Returns the halves of a refused parcel. If the parcel has only one record, adds a refusal
-        of this record to `settled`, and returns an empty list.
+        """Returns the halves of a refused parcel (a batch). If the parcel has only one record, adds
+        a refusal of this record to `settled`, and returns an empty list.
         """
         if error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             raise ConfigurationRefused(
@@ -237,8 +237,8 @@ def _land(parcel: Parcel) -> None:
 
 
 def _halves(parcel: Parcel) -> list[Parcel]:
-    """Divides a batch into two batches that together have the same records. Each flight waits for
-    the halves that contain its records.
+    """Divides a batch into two batches that together have the same records. Each flight (an intent
+    that is being sent) then waits for the halves that contain its records.
     """
     rows = decode(memoryview(seal(parcel.encoded)))
     assert rows.origins is not None
@@ -276,8 +276,8 @@ def _has(origins: Origins, flight: Flight) -> bool:
 
 
 def _refusal(parcel: Parcel, reason: str) -> Refusal:
-    """Returns the refusal of a parcel's only record. To save memory, the refusal does not keep the
-    record's bytes: many large records may be refused.
+    """Returns the refusal of the only record of a parcel (a batch). To save memory, the refusal
+    does not keep the record's bytes: many large records may be refused.
     """
     (flight,) = parcel.flights
     rows = decode(memoryview(seal(parcel.encoded)))

@@ -51,8 +51,8 @@ class Presses:
         kept: set[bytes],
         rejections: Rejections,
     ) -> None:
-        """kept: the fingerprints of those recipes that the state already contains, because intents
-        name them."""
+        """kept: the fingerprints (hashes) of those recipes that the state already contains, because
+        intents name them."""
         # There are seven arguments: `recipes` and `kept` say what the state already contains, and
         # each press needs some of the other five.
         self._agent = agent
@@ -71,8 +71,8 @@ class Presses:
             self._presses.clear()
 
     def recipe(self, fingerprint: bytes) -> Recipe | None:
-        """Returns the recipe with this fingerprint, if `learn` added it or a durable intent names
-        it; otherwise None."""
+        """Returns the recipe with this fingerprint (hash), if `learn` added it or a durable intent
+        names it; otherwise None."""
         return self._recipes.get(fingerprint)
 
     def learn(self, recipe: Recipe) -> None:

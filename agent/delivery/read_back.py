@@ -154,8 +154,9 @@ class Marks:
         return self._tops.get((file, tp), 0)
 
     def move(self, file: int, tp: TopicPartition, end: Int64s) -> Int64s:
-        """Moves a file's mark past records with these ends. Returns, for each of the records, where
-        the mark was before it, or 0 if the partition has a gap.
+        """Moves a file's mark (the highest end of its records so far) past records with these ends.
+        Returns, for each of the records, where the mark was before it, or 0 if the partition has a
+        gap.
         """
         tops = np.maximum.accumulate(np.concatenate(([self.top(file, tp)], end)))
         self._tops[file, tp] = int(tops[-1])
@@ -312,8 +313,8 @@ def dropped(
 
 
 def split(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
-    """Splits a part of an intent into smaller parts, so that readers would drop either all or no
-    records of each. Yields each smaller part, and whether readers would drop its records.
+    """Splits a part of an intent into smaller parts. Of each smaller part, readers would drop all
+    records or none. Yields each smaller part, and whether readers would drop its records.
 
     bounds: where the records of the intent begin and end. is_dropped: one element for each record,
     so one element fewer than `bounds`.

@@ -12,13 +12,14 @@ before the agent started. A record counts as found if it is in the log and reade
 In the log, a record that arrived late may stand after records from later bytes of its file; readers
 drop such a record.
 
-The checkpoint passes a refused record's intent only when the agent knows what became of the record.
-The agent sends the records after the refused record as soon as a transaction has flagged this
-intent as refused. Without the flag, the agent would send the refused record again after a crash.
-The record would then follow later records, and readers would drop it. The agent declares a record
-lost or uncertain only in the transaction in which the checkpoint passes the intent. If the agent
-crashes before that transaction, the next process looks for the record in the log again. If the
-record is not in the log, the agent may send it again, and this time the broker may accept it.
+The checkpoint passes a refused record's intent only when the agent has decided how to account for
+the record: as delivered, lost or uncertain. The agent sends the records after the refused record as
+soon as a transaction has flagged this intent as refused. Without the flag, the agent would send the
+refused record again after a crash. The record would then follow later records, and readers would
+drop it. The agent declares a record lost or uncertain only in the transaction in which the
+checkpoint passes the intent. If the agent crashes before that transaction, the next process looks
+for the record in the log again. If the record is not in the log, the agent may send it again, and
+this time the broker may accept it.
 """
 
 from __future__ import annotations
@@ -181,7 +182,7 @@ class Refused:
 
     def status(self, now: float) -> dict[str, object] | None:
         """Returns, for /health, how many refused records are undecided, and what the search for
-        them waits for; None if it waits for nothing."""
+        them waits for; None if no record is undecided."""
         if self.is_over:
             return None
         count = len(self._searching) + len(self._asked)

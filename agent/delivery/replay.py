@@ -46,8 +46,8 @@ class Replay:
 
     @property
     def is_over(self) -> bool:
-        """Whether all intents that were made before the agent started have been sent, or handed to
-        the inquiry.
+        """Whether all intents that were made before the agent started have been sent again, or
+        handed to the inquiry, which looks for their records in the brokers' logs.
         """
         return not self._waiting and not self._later
 

@@ -12,17 +12,17 @@ While records are missing, the search may not end before the agent has run for `
 bytes that the agent's previous process sent may still arrive. The previous process is dead, and so
 are its connections, but the kernel may still deliver these bytes. The broker accepts these bytes
 although their producer epoch is old: without transactions, a partition refuses the old epoch of a
-producer id only after it has received a batch with the id's next epoch. The agent cannot send such
-a batch first, because this would be the wanted batch itself, sent again. TCP limits how long these
-bytes can take: if a socket's process is dead, the kernel sends the bytes again 8 times, over at
-most 103 s (tcp_orphan_retries), and then stops. If a broker has received a request's bytes, it
-appends them before it answers later fetches, or it crashes and the bytes are gone. Once appended
-records are durable, they are below the high watermark. When this process has run for `wait_s`,
-bytes that the previous process sent can no longer arrive. So if the search asks for a high
-watermark after that time, all records that have arrived are below it. If these assumptions fail, a
-batch may arrive even later. If the agent has sent the batch's bytes again, the late batch repeats
-records with the same origin, partition and time, and every reader drops the late batch. If the
-batch's bytes were declared lost, the audit shows more records than the agent counted.
+producer id only after it has received a batch with the id's next epoch. The agent cannot send a
+batch with the next epoch first, because that batch would be the wanted batch itself, sent again.
+TCP limits how long these bytes can take: if a socket's process is dead, the kernel sends the bytes
+again 8 times, over at most 103 s (tcp_orphan_retries), and then stops. If a broker has received a
+request's bytes, it appends them before it answers later fetches, or it crashes and the bytes are
+gone. Once appended records are durable, they are below the high watermark. When this process has
+run for `wait_s`, bytes that the previous process sent can no longer arrive. So if the search asks
+for a high watermark after that time, all records that have arrived are below it. If these
+assumptions fail, a batch may arrive even later. If the agent has sent the batch's bytes again, the
+late batch repeats records with the same origin, partition and time, and every reader drops the late
+batch. If the batch's bytes were declared lost, the audit shows more records than the agent counted.
 
 While brokers are unreachable, the search waits, and the agent declares no record lost or uncertain.
 The agent may be unable to read all records from the floor on: records were deleted, cut off or
@@ -57,7 +57,7 @@ class Logs(Protocol):
     """The partitions' logs, as a search reads them. No method waits for long."""
 
     def begin(self, floors: Mapping[TopicPartition, int]) -> None:
-        """Reads only the partitions in `floors`, each from its floor on."""
+        """Reads only the partitions in `floors`, each from the offset that `floors` gives."""
         ...
 
     def poll(self) -> Sequence[Rows | Hole]:

@@ -20,12 +20,14 @@ watching       events of the operating system about files; an event makes the ne
 compression    finds the known file that a compressed file contains
 decompressed   reads the plain bytes of a compressed file
 plain_sizes    measures how many plain bytes a compressed file has
-copies         copies of logs: not read, or only read from where the original was truncated
+copies         copies of logs: the agent reads at most those bytes of a copy that it had not read
+               of the original before the original was truncated
 known          all known files: by id, by inode, by the path at which they were written
 first_looks    where reading begins in files that the first look found
 ignored        counts the files that are too old to be read
 births         how file ids begin
 endings        how file ids end
+holes          lines that a program writes in place of NUL bytes that were read already
 host_files     one object that holds the owners of all facts about the host's files
 recognition    decides what a file is: new, known, a copy, another file, or a rewritten one
 tracking       makes a look: compares the files that are there, and the files that are gone, with
@@ -44,8 +46,8 @@ In a look, the agent goes once through the directories of all sources, to find n
 deleted log files. If a link points to a file, the agent watches and lists the directory in which
 the file really is, and looks there for rotated files. A meant path is a path that a pattern
 matches. Two looks may find the same file or two different files at a meant path. Sometimes nobody
-can know whether the file is the same (same_file). If they find two different files, rotation has
-probably renamed the first file between the looks, and the agent looks for it in the path's
-directory (rotations). So the agent reads every file that is still on the host, and declares a loss
-for unread files that are gone.
+can know whether the file is the same (same_file). If the two looks find two different files,
+rotation has probably renamed the first file between the looks, and the agent looks for it in the
+path's directory (rotations). So the agent reads every file that is still on the host, and declares
+a loss for unread files that are gone.
 """

@@ -9,6 +9,7 @@ does not provide this time, the functions return None.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
 from typing import Final
@@ -24,7 +25,7 @@ _INODE = struct.Struct("Q")
 _BIRTH_AT: Final = 80
 _BIRTH = struct.Struct("qI")
 
-_statx = getattr(ctypes.CDLL(None), "statx", None)
+_statx = getattr(ctypes.CDLL(None, use_errno=True), "statx", None)
 if _statx is not None:
     _statx.argtypes = (
         ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_char_p,
@@ -38,8 +39,8 @@ def born_of(descriptor: int) -> int | None:
 
 
 def born_at(path: str, inode: int) -> int | None:
-    """Returns the time at which this inode was made, in ns since 1970. Returns None if the time is
-    unknown, or if another file is at the path.
+    """Returns the time at which this inode was made, in ns since 1970; None if unknown. Raises
+    FileNotFoundError if another file, or no file, is at the path by now.
     """
     return _born(_AT_FDCWD, os.fsencode(path), 0, inode)
 
@@ -49,11 +50,17 @@ def _born(directory: int, path: bytes, flags: int, inode: int | None) -> int | N
         return None
     buffer = ctypes.create_string_buffer(_SIZE)
     if _statx(directory, path, flags, _STATX_BTIME | _STATX_INO, buffer):
+        if inode is not None and ctypes.get_errno() == errno.ENOENT:
+            raise _moved(path)
         return None
     (mask,) = _MASK.unpack_from(buffer)
+    if inode is not None and _INODE.unpack_from(buffer, _INODE_AT)[0] != inode:
+        raise _moved(path)
     if not mask & _STATX_BTIME:
         return None
-    if inode is not None and _INODE.unpack_from(buffer, _INODE_AT)[0] != inode:
-        return None  # another file is at the path by now
     seconds, nanoseconds = _BIRTH.unpack_from(buffer, _BIRTH_AT)
     return int(seconds) * 1_000_000_000 + int(nanoseconds) or None
+
+
+def _moved(path: bytes) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, "it was renamed or deleted", os.fsdecode(path))

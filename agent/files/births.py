@@ -83,11 +83,11 @@ class Births:
             self._news.may_double(new, mark.position, end, old)
 
     def open(self, sighting: Sighting) -> Handle | None:
-        """Opens the file that was found, even if it was renamed since. Returns None if the opening
-        fails.
+        """Opens the file that was found, even if it was renamed since. If the opening fails, lists
+        the file as unreadable and returns None.
 
-        If the opening fails, lists the file as unreadable. The agent does not seal the topic of an
-        unreadable file before it has searched for files once more.
+        The agent does not seal the topic of an unreadable file until the next search for files has
+        tried again to open the file.
         """
         found = sighting.found
         try:

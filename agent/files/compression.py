@@ -3,7 +3,7 @@ it in that generation.
 
 A compressed file has another inode than the plain file, and the plain file is gone. The agent
 recognises a known file in the compressed file by the known file's first bytes, by the bytes before
-its read position, and by its time of change. Most compression programs copy this time from the
+the read position, and by the file's time of change, which most compression programs copy from the
 plain file. Once the agent has recognised the known file, it reads that file's bytes from the
 compressed file. Positions count plain bytes, so nothing is read twice. While the plain file is
 still there, compression is under way, and the agent reads the plain file.
@@ -53,7 +53,8 @@ class Compression:
         """Looks for the known file that became this compressed file. SAME: the known file was
         found, and from now on the agent reads its bytes from the compressed file. UNKNOWN: the
         compressed file cannot be read yet; the agent lists it as unreadable, and tries again when
-        it next searches for files. OTHER: the compressed file contains no known file.
+        it next searches for files. OTHER: nothing proves that the compressed file contains a known
+        file.
         """
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):

@@ -1,5 +1,5 @@
-"""Recognises copies of logs whose names look like names of rotated files. Such copies are made by
-logrotate (`copytruncate`) or by people.
+"""Recognises copies of logs that logrotate (`copytruncate`) or people have made. The names of such
+copies look like the names of rotated files.
 
 An original is a file that was first found at the log's path. If a file has the name of a rotated
 file, the agent compares it with each original. The file is a copy of an original if it contains the
@@ -111,7 +111,7 @@ class Copies:
         try:
             handle = self._host.open(found.real_path)
         except OSError:
-            return None, Answer.OTHER  # the reader reports why it cannot be opened
+            return None, Answer.OTHER  # `Births` tries again, and lists the file as unreadable
         try:
             return self._compare(handle, found, originals, place)
         except OSError:

@@ -21,8 +21,8 @@ STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
 """A file may vanish between two looks. The file counts as read to its end if two conditions are
 met. First, at the last look, all bytes of the file had an intent. Second, at that look, the file
-had not changed for at least STILL_S, and for at least STILL_FACTOR times as long as the time that
-passed until the next look, which found the file gone.
+had been unchanged for at least STILL_S, and for at least STILL_FACTOR times the time until the next
+look, which found the file gone.
 """
 
 CLOCK_SET_S: Final = 5.0
@@ -121,9 +121,9 @@ class Endings:
 
     def _stood_still(self, tracked: TrackedFile) -> bool:
         """Whether the file had been unchanged for so long that it counts as read to its end (see
-        STILL_FACTOR). If files were rotated since the last look, other files may have vanished
-        together with this file, and the answer is no. If the clock was set, the file counts as
-        unchanged only from then on.
+        STILL_FACTOR). If at least two other open file ids began at the same path, the answer is no:
+        rotation may have deleted other files together with this file. If the clock was set, the
+        file counts as unchanged only from then on.
         """
         siblings = self._known.copies.born_at(tracked.birth.path)
         if sum(each.state is FileState.OPEN for each in siblings if each is not tracked) > 1:

@@ -8,11 +8,11 @@ has its first look at that time. The state remembers each pattern that had its f
 `start_at` is `beginning`. So if a file appears after the first look, neither a restart nor a change
 of `start_at` skips its bytes.
 
-Suppose that a pattern or the topic changes. If an earlier pattern matches a path, the agent has
-already looked at this path, and skips no bytes of files there. An unknown file at the path appeared
-after that look, for example by a rotation, and is read whole. An unknown rotated file of the path
-is also read whole if it changed after the last look. Older rotated files were left unread before,
-so they are skipped.
+Suppose that a pattern or the topic of a source changes. If an earlier pattern matches a path, the
+agent has already looked at this path, and skips no bytes of files there. If it finds an unknown
+file at the path, the file appeared after that look, for example by a rotation. So the agent reads
+the whole file. The agent also reads an unknown rotated file of the path as a whole if the file
+changed after the last look. Older rotated files were left unread before, so they are skipped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Look = tuple[str, str]
 
 Looked = tuple[str, str, tuple[str, ...]]
 """What the agent has looked at: a topic, a pattern of one of its sources, and the patterns of
-`exclude` that the source had at each of these looks."""
+`exclude` that the source had at every look at this pattern."""
 
 
 class FirstLooks:
@@ -74,8 +74,8 @@ class FirstLooks:
                 self._led.setdefault(directory, set()).add(above)
 
     def is_first(self, source: TailedSource, found: Found) -> bool:
-        """Whether this is the agent's first look at the path: at no earlier look did a pattern lead
-        to it."""
+        """Whether this is the agent's first look at the path: no pattern led to the path at an
+        earlier look."""
         if all((source.topic, each.text) in self._seen for each in source.patterns):
             return False  # all patterns were looked at before
         looks = {(source.topic, each.text) for each in source.patterns if each.means(found.path)}
@@ -111,10 +111,10 @@ class FirstLooks:
         return found.changed_ns >= (since_ms - SLACK_MS) * 1_000_000
 
     def is_missed(self, topic: str, found: Found) -> bool:
-        """Whether a file that is too old to be read changed since the last look at a topic's
-        patterns. If it did, it is too old only because no agent looked for a long time. Nobody can
-        know this if there was no such look, or if the clock was set back since then. In these cases
-        the answer is no, so that the agent does not read all old files.
+        """Whether a file has changed since the last look at a topic's patterns. If such a file is
+        too old to be read, it is too old only because no agent looked for a long time, so the agent
+        reads it. If nobody can know whether the file has changed, the answer is no, so that the
+        agent does not read all old files.
         """
         return self._changed(topic, found) is True
 

@@ -60,7 +60,7 @@ def generation(name: str) -> Generation | None:
     plain = name if compressed is None else compressed["name"]
     bases = dict.fromkeys(_bases(plain))
     if compressed is not None:
-        bases[plain] = None  # `app.log.gz` of `app.log`
+        bases[plain] = None  # `app.log.gz` is made from `app.log`
     if not bases:
         return None
     return Generation(tuple(bases), None if compressed is None else plain)

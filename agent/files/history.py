@@ -58,7 +58,7 @@ class Known(Protocol):
 
     def is_rest(self, found: Found, base: str) -> bool:
         """Whether a found file is a copy that contains unread bytes, which a truncation removed
-        from the file at the path.
+        from the file at the path `base`.
         """
         ...
 
@@ -77,8 +77,9 @@ class Known(Protocol):
         ...
 
     def first_born(self, base: str) -> int | None:
-        """Returns the time of birth of the oldest known file that was written at a path and still
-        exists; None if there is no such file, or if its time of birth is unknown.
+        """Returns the time of birth of the oldest known file that programs wrote at the path
+        `base`, and that still exists; None if there is no such file, or if its time of birth is
+        unknown.
         """
         ...
 
@@ -109,9 +110,8 @@ class History:
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
         """Decides, for each path whose file has changed, which generations (rotated files) of the
         path the agent reads. Adds to `anchors`, for each path without a file, the newest of the
-        files that the agent did not know before and now reads. About some paths, this look does not
-        decide (see `Look.is_judged`). Returns the names of the new generations of these undecided
-        paths.
+        files that the agent did not know before and now reads. Does not decide about some paths
+        (see `Look.is_judged`), and returns the names of the new generations of these paths.
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
@@ -131,8 +131,8 @@ class History:
 
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
         """Decides about the files that were at the path `base` (which a pattern matches): which of
-        them the agent reads. Called if another file than at the last look, or no file, is at this
-        path now.
+        them the agent reads. Called for each path about which the look must decide (see
+        `Look.is_judged`).
 
         Returns the newest of the files that the agent did not know before and now reads; None if
         there are none.
@@ -237,8 +237,9 @@ class History:
         return not self._is_there(look, before, names) or self._has_hole(look, before, names)
 
     def _has_hole(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
-        """Whether a generation that is younger than the newest known file is gone. Rotation numbers
-        the generations from the newest on, so a missing number shows that a generation is gone.
+        """Whether a generation that is younger than the newest known file is gone. If rotation
+        gives the number 1 to the newest generation, 2 to the next and so on, a missing number shows
+        that a generation is gone.
         """
         name = self._name_of(look, before)
         said = None if name is None else _NUMBERED.fullmatch(name)

@@ -13,7 +13,7 @@ from skidway.dataclass import dataclass
 @dataclass(frozen=True, slots=True)
 class HostFiles:
     """The objects that own the facts about files: the files with ids, the files without ids, the
-    paths that cannot be read, and the news that must be written to the state.
+    paths that cannot be read, and the new file ids and losses that must be written to the state.
     """
 
     known: KnownFiles

@@ -22,7 +22,7 @@ from skidway.agent.values.tracked import TrackedFile
 # dictionaries.
 class KnownFiles:
     """Owns every TrackedFile. replaced: by path, the file id that a new file id has replaced there
-    since the last look. It has only file ids whose file the agent did not have open.
+    since the last look. `replaced` has only file ids whose file the agent did not have open.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:

@@ -103,13 +103,13 @@ def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
 
 
 def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
-    """Returns the known file's new key, if the file is still at its path and only the device number
-    of its file system has changed.
+    """Returns the known file's new key, if the file is still in its directory, and only the device
+    number of its file system has changed.
 
-    The kernel numbers disks in the order in which it finds them, and numbers some file systems anew
-    at each mount. So a restart of the machine may change the device number in the key of every
-    file. If no bytes of the file were read, only an equal time of birth proves that it is the same
-    file.
+    The kernel gives numbers to disks in the order in which it finds them, and gives some file
+    systems a new number at each mount. So a restart of the machine may change the device number in
+    the key of every file. If no bytes of the file were read, only an equal time of birth proves
+    that the found file is the known file.
     """
     known = old.birth.key
     found = None if old.is_deleted else _with_inode_of(host, old)

@@ -1,13 +1,14 @@
 """Finds links that point into another directory than at the last look, when the agent last went
-through the directories of all sources. This happens, for example, after a deployment or at the
-start of a new day.
+through the directories of all sources. For example, a deployment or the start of a new day may
+change a link in this way.
 
 Between two looks, a link may have pointed to other files as well. For example, `latest.log` pointed
 to `2026-11-19/app.log` at the last look, and points to `2026-11-21/app.log` now. On the 20th, when
 the agent did not look, the link pointed to a third file. The agent looks for such files, and for
-the files rotated from them, in the neighbouring directories. The agent assumes that the paths of
-such files equal the link's two paths except for numbers. If the two paths themselves differ in more
-than numbers, the agent cannot know where to look, and declares that files may be unread.
+the files rotated from them, in the neighbouring directories. The agent assumes that the path of
+such a file differs only in numbers from the two paths to which the link pointed at the two looks.
+If these two paths themselves differ in more than numbers, the agent cannot know where to look, and
+declares that files may be unread.
 """
 
 from __future__ import annotations

@@ -163,8 +163,8 @@ class Look:
 
     def is_made_since(self, found: Found) -> bool:
         """Whether the found file's time of birth shows that the file was made after the last look.
-        The name and the inode number cannot show this: a new file may have both from a deleted
-        file.
+        The name and the inode number cannot show this: a new file may have the name and the inode
+        number of a deleted file.
         """
         place, moment = self.place, self.moment
         if found.born_ns is None or place.looked_ms < 0:

@@ -32,7 +32,8 @@ UNMOUNTED: Final = "the file system on which its files lay is not mounted"
 
 
 class Mounts:
-    """Owns the known files whose file system is not mounted; the agent waits for it."""
+    """Owns the known files whose file system is not mounted, while the agent waits for the
+    mount."""
 
     def __init__(self, host: Host) -> None:
         self._host = host

@@ -25,7 +25,7 @@ class News:
     doubts: Counter[str] = field(default_factory=Counter)
 
     def take(self) -> News:
-        """Returns the news since the last call, and empties this object."""
+        """Returns the new file ids and losses since the last call, and empties this object."""
         taken = News(self.born, _together(self.set_apart), self.unseen, self.forgotten)
         self.born, self.set_apart, self.unseen, self.forgotten = [], [], [], []
         return taken
@@ -50,7 +50,7 @@ class News:
 
 
 def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
-    """Merges losses that have the same time, reason and topic."""
+    """Merges the losses of unknown length that have the same topic and reason."""
     alike: dict[tuple[str, str, str], list[SetApart]] = {}
     found = []
     for each in ranges:

@@ -130,7 +130,7 @@ class OperatingSystem:
                 return None
         if has_gone:
             raise BlockingIOError(errno.EAGAIN, "it is being renamed", directory)
-        return None  # the entry with this inode number is where another file system is mounted
+        return None  # another file system is mounted over the entry with this inode number
 
     def list(self, directory: str) -> list[tuple[str, int]]:
         """Returns the name and inode of each entry of the directory, without a call of stat for
@@ -163,19 +163,31 @@ class OperatingSystem:
         self, path: str, is_link: bool, resolved: dict[str, str], scan: Scan
     ) -> Found | None:
         """Returns the file at a path. resolved: a cache of the real path of each directory."""
-        try:
-            status = os.stat(path)
-            if not stat.S_ISREG(status.st_mode):
+        for _ in range(_FIND_TRIES):
+            try:
+                status = os.stat(path)
+                if not stat.S_ISREG(status.st_mode):
+                    return None
+                real_path = _real_path(path, is_link, resolved)
+            except FileNotFoundError:
+                if is_link and os.path.islink(path):
+                    scan.unreadable.append((path, "it is a link that leads nowhere"))
+                    scan.dead.append(path)
+                return None  # the link is broken, or the file was deleted meanwhile
+            except OSError as error:
+                scan.unreadable.append((path, error.strerror or str(error)))
                 return None
-            real_path = _real_path(path, is_link, resolved)
-        except FileNotFoundError:
-            if is_link and os.path.islink(path):
-                scan.unreadable.append((path, "it is a link that leads nowhere"))
-                scan.dead.append(path)
-            return None  # the link is broken, or the file was deleted meanwhile
-        except OSError as error:
-            scan.unreadable.append((path, error.strerror or str(error)))
-            return None
+            try:
+                return self._described(path, real_path, status)
+            except FileNotFoundError:
+                continue  # by now, another file is at the path, or no file
+        scan.unreadable.append((path, "it is being renamed"))
+        return None
+
+    def _described(self, path: str, real_path: str, status: os.stat_result) -> Found:
+        """Returns the description of a file. Raises FileNotFoundError if the file is no longer at
+        the path, and its time of birth is not known yet.
+        """
         size, before = self._size(real_path, status), self._seen.get(path)
         key = _key(status)
         if before is not None and before.key == key:

@@ -55,8 +55,7 @@ class Pattern:
         return _means(parts, names) and not self.excludes(path)
 
     def excludes(self, path: str) -> bool:
-        """Whether a pattern of `exclude` leaves out a path, even if this pattern matches the
-        path."""
+        """Whether a pattern of `exclude` matches a path, so that the path is left out."""
         return any(fnmatch.fnmatchcase(path, each) for each in self.exclude)
 
     def walk(self, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:

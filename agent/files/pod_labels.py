@@ -9,7 +9,7 @@ have the same labels as the lines before them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from typing import Final
 
@@ -65,6 +65,11 @@ class PodLabels:
     def unreadable(self) -> int:
         """How many files with labels cannot be read now."""
         return sum(each.fault is not None for each in self._files.values())
+
+    def take_locations(self, locations: Collection[str]) -> None:
+        """Takes the files with labels that the present sources name, and forgets all others."""
+        for location in self._files.keys() - set(locations):
+            del self._files[location]
 
     def take_news(self) -> list[Unlabelled | Unreadable]:
         """Returns the news since the last call, and forgets them: logs without labels, and files

@@ -1,5 +1,5 @@
-"""Reads files with the labels of pods and containers, and finds the labels of a log in them. Does
-no I/O.
+"""Interprets the content of files with the labels of pods and containers, and finds the labels of a
+log in it. Does no I/O: the callers read the files.
 
 Such a file is JSON or YAML, in one of two forms. A program or an operator writes the first form:
 
@@ -23,13 +23,14 @@ import yaml
 
 METADATA_BYTES_MAX: Final = 16 << 20
 YAML_BYTES_MAX: Final = 64 << 10
-"""Larger YAML files are refused. Parsing YAML takes much longer than parsing JSON, and the agent
-reads no logs meanwhile. The agent uses PyYAML's reader in Python, because the reader in C may
-overflow the stack.
+"""YAML files with more bytes than this are refused. Parsing YAML takes much longer than parsing
+JSON, and the agent reads no logs meanwhile. The agent uses PyYAML's reader in Python, because the
+reader in C may overflow the stack.
 """
 
 TEXT_CHARACTERS_MAX: Final = 1_024
-"""Longer texts of labels are cut. In Kubernetes, labels have at most 63 characters."""
+"""The texts of labels are cut after this many characters. In Kubernetes, they have at most 63
+characters."""
 
 _PODS: Final = re.compile(
     r"/pods/(?P<namespace>[^/_]+)_(?P<pod>[^/_]+)_(?P<uid>[^/]*)/[^/]+/[^/]+\Z"

@@ -2,10 +2,10 @@
 bytes. A turn is one pass of the agent's loop.
 
 Each turn first reads at most READ_BYTES of every file that may have new bytes, so that a busy file
-does not delay the other files. If there is room for more bytes in the turn, it reads again from the
-files that have more. Every read begins a little before the read position. If these bytes before the
-read position differ from those that were read there last time, the file was rewritten, or was
-truncated and has grown again. Such a file gets a new file id.
+does not delay the other files. If there is room for more bytes in the turn, the agent reads again
+from the files that have more. Every read begins a little before the read position. If these bytes
+before the read position differ from those that were read there last time, the file was rewritten,
+or was truncated and has grown again. Such a file gets a new file id.
 
 A reading ends with the last whole record. The record after it may not be whole yet, so the agent
 reads it only when the file has not changed for `idle.flush.ms` (`timeout.ms` for a source with
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skidway.agent.files import holes
 from skidway.agent.files.decompressed import Decompressed
 from skidway.agent.files.endings import CHANGED
 from skidway.agent.files.handles import Handles, Moved
@@ -91,7 +92,7 @@ class FileReader:
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
         self._active: dict[int, float] = {}  # by file id: until when turns try to read the file
-        self._due: dict[int, float] = {}  # by file id: when to read its last line or end it
+        self._due: dict[int, float] = {}  # by file id: when to read the last line or end the id
         tracker.when_grown(self.wake)
 
     def take_intervals(self, *, idle_flush_s: float, close_rotated_s: float) -> None:
@@ -147,7 +148,7 @@ class FileReader:
         )
 
     def take(self, now: float, read_ms: int, sequence: int) -> list[Taken]:
-        """Makes this turn's readings, and numbers their intents from `sequence` + 1 on."""
+        """Makes this turn's readings. Their intents get the numbers from `sequence` + 1 on."""
         taken: list[Taken] = []
         room = TURN_BYTES
         later: list[TrackedFile] = []
@@ -260,6 +261,7 @@ class FileReader:
         else:
             self.wake(tracked)
         data = body[:end]
+        holes.remember(tracked, handle, framer.lines.holes(data))
         tail = ((tracked.tail or b"") + data)[-GUARD_BYTES:] if end < GUARD_BYTES else data
         position = tracked.read_position + end
         return data, position, crc_of(data), crc_of(data, tracked.read_crc), tail
@@ -325,6 +327,8 @@ class FileReader:
             # The NULs at the end of the bytes just read begin no hole, so they belong to the line.
             line = _extended(line, piece[: len(piece) - len(piece) % lines.unit])
         head = handle.read(min(READ_BYTES, line.scanned), tracked.read_position)
+        if line.is_hole:
+            holes.remember(tracked, handle, [(0, line.scanned)])
         tracked.long_line = None
         self.wake(tracked)
         end = tracked.read_position + line.scanned
@@ -337,16 +341,19 @@ class FileReader:
 
     def _wait(self, tracked: TrackedFile, has_partial_line: bool, now: float) -> None:
         """Called when no bytes of the file can be read now. Notes the time at which the agent must
-        read the file's last line or end the file id, if the file does not change before.
+        read the file's last line or end the file id, if the file has not changed by then. If the
+        file id must end now, ends it.
         """
         if has_partial_line:
             self._due[tracked.file] = tracked.grown_at + self._flush_s(tracked)
         elif tracked.rotated and tracked.size <= tracked.read_position:
-            due = tracked.grown_at + self._close_rotated_s
-            if now >= due:
-                self._tracker.finish(tracked)
-            else:
+            due = max(tracked.grown_at, tracked.rotated_at) + self._close_rotated_s
+            if now < due:
                 self._due[tracked.file] = due
+            elif self._tracker.is_hidden(tracked, now):
+                self._due[tracked.file] = now + self._close_rotated_s
+            elif not self._tracker.replace_if_filled(tracked, now):
+                self._tracker.finish(tracked)
 
     def _flush_s(self, tracked: TrackedFile) -> float:
         """Returns how long the file must stay unchanged before the agent treats its last record as
@@ -394,8 +401,8 @@ def _extended(line: LongLine, used: bytes) -> LongLine:
 
 
 def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
-    """Whether the file's first bytes are still those that were read. The method does not check a
-    compressed file, because nobody writes to such a file.
+    """Whether the file's first bytes are still those that were read. Does not check a compressed
+    file, because nobody writes to such a file.
     """
     if isinstance(handle, Decompressed):
         return True

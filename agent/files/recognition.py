@@ -2,10 +2,11 @@
 inode, or a known file that was rewritten. In a look, the agent goes once through the directories of
 all sources, to find new, renamed and deleted log files.
 
-A `Sighting` describes a found file, and says why the file matters. Looks make sightings (module
-`tracking`), and so does `FileReader` if a file's bytes are not those that were read before. To
-decide about one file, the agent may have to decide about another file, too: the known file that a
-compressed file contains, the original of a copy, or the successor of a replaced file.
+A `Sighting` describes a found file, and says why the file matters. Each look makes sightings
+(module `tracking`). `replace` also makes one, if `FileReader` finds that a file's bytes are not
+those that were read before. To decide about one file, the agent may have to decide about another
+file, too: the known file that a compressed file contains, the original of a copy, or the successor
+of a replaced file.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from skidway.agent.files import holes
 from skidway.agent.files.births import Births
 from skidway.agent.files.compression import Compression
 from skidway.agent.files.decompressed import is_decompressed
@@ -32,8 +34,8 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, TrackedFile, Written
 
 WRITE_S = 10.0
-"""A write sets the file's time of change before its size. Between the two, the write may have to
-wait for the disk; this module assumes that it waits at most this many seconds.
+"""A write sets the file's time of change before its size. Between these two steps, the write may
+have to wait for the disk. This module assumes that the write waits at most this many seconds.
 """
 
 
@@ -128,6 +130,7 @@ class Recognition:
             and tracked.is_seen
             and not tracked.rotated
             and tracked.written is None
+            and not tracked.holes
             and found.changed_ns == tracked.changed_ns
             and found.size == tracked.size == tracked.read_position == tracked.promised
             and found.real_path == tracked.location
@@ -184,6 +187,19 @@ class Recognition:
         if handle is not None:
             self._births.succeed(sighting, tracked, handle)
 
+    def replace_if_filled(self, tracked: TrackedFile, now: float) -> bool:
+        """Calls `replace`, and returns True, if lines were written in place of NUL bytes that were
+        read already (see module holes)."""
+        if not tracked.holes or tracked.is_replaying:
+            return False
+        try:
+            if not holes.are_filled(tracked, self._handles.get(tracked)):
+                return False
+        except (Moved, OSError):
+            return False
+        self.replace(tracked, holes.FILLED, now)
+        return True
+
     def moved(self, tracked: TrackedFile, path: str) -> None:
         """Notes the path at which a file is now."""
         if path != tracked.location:
@@ -191,10 +207,11 @@ class Recognition:
             self._known.note(tracked)
 
     def set_rotated(self, tracked: TrackedFile, is_rotated: bool) -> None:
-        """Notes whether a file is rotated. If the file was not rotated before, makes the reader
+        """Notes whether a file is rotated. If the file was not rotated before, makes `FileReader`
         examine the file, because the agent may have to end the file's id soon.
         """
         if is_rotated and not tracked.rotated:
+            tracked.rotated_at = self._now
             self._known.on_growth(tracked)
         tracked.rotated = is_rotated
 
@@ -224,7 +241,7 @@ class Recognition:
         if source.ignore_older_ms is None or sighting.base is not None or sighting.skip is not None:
             return False
         if not self._now_ms:
-            return True  # not decided yet: the first look has to decide
+            return True  # the first look has to decide whether the file is too old
         if not is_old(source, found, self._now_ms) or self._unopened.has(found.key):
             return False
         if sighting.is_missed:
@@ -262,8 +279,9 @@ class Recognition:
             self._see_open(tracked, sighting)
 
     def _whole(self, sighting: Sighting) -> Sighting | None:
-        """Returns the sighting; if its file is compressed, with the file's plain size. Returns None
-        if the file is not new, or cannot be read yet.
+        """Returns the sighting (a found file with its source). If the file is compressed, the
+        result has the file's plain size. Returns None if the file is not new, or cannot be read
+        yet.
         """
         found = sighting.found
         if not is_decompressed(found.real_path):
@@ -378,6 +396,8 @@ class Recognition:
             self.replace(tracked, cut_reason(tracked, found.size), now)
         elif is_changed and not self._has_its_bytes(tracked, found):
             self.replace(tracked, CHANGED, now)
+        elif self.replace_if_filled(tracked, now):
+            return
         elif self._is_being_written(tracked, sighting, tracked.size):
             tracked.verified = False
             self._known.on_growth(tracked)

@@ -5,8 +5,9 @@ sources, to find new, renamed and deleted log files.
 A meant path is a path that a pattern matches, such as `app.log`. Two looks at a meant path may find
 two different files. Between the two looks, more files may have had this path, and rotation may have
 renamed them to names such as `app.log.1`. So if a look does not find the same file as the last
-look, it goes through the names in the path's directory. If the path is a link, it goes through the
-directory to which the link points. The agent treats an unknown generation in one of three ways:
+look, it goes through the names in the path's directory, or, if the path is a link, through the
+names in the directory of the file to which the link points. The agent treats an unknown generation
+in one of three ways:
 
     read        if it changed after the last look, and if at that look it did not exist or was the
                 file at the path. It must also have been made before the file that is at the path
@@ -14,7 +15,7 @@ directory to which the link points. The agent treats an unknown generation in on
                 that came from another path
     left alone  if it has not changed since the last look (or since the agent was installed), if a
                 source excludes it, if it had the same name at the last look, if it is a copy of a
-                file that was read (module `tracking`), or if the path still leads to the same file
+                file that was read (module `copies`), or if the path still leads to the same file
     declared    as a loss of unknown length if it is compressed, contains no known file, and cannot
                 be decompressed
 
@@ -29,8 +30,8 @@ A known file of the path may have a name that no known rotation program gives, o
 directory (module `strays`). In both cases, the agent also reads each file that was made since the
 last look and has a fitting name. A name fits if it contains the name of the path, or differs from
 the known file's name only in digits. If the known file is the anchor, all other files in the path's
-directory that were made since the last look may be generations of the path, too, and the agent
-declares a possible loss.
+directory that were made since the last look may be generations of the path, too. In this case the
+agent declares a possible loss.
 
 If names change while the agent lists a directory, the listing proves nothing (module `stillness`).
 When the agent starts, the time of the topic's last seal counts as the time of the last look. If the
@@ -68,8 +69,8 @@ CLEAN_AFTER_MS: Final = 2_000
 at the second change."""
 
 EMPTY_WAIT_S: Final = 3_600.0
-"""For this many seconds, looks check an empty rotated file again, because its program may still
-write to it.
+"""For this many seconds, each look checks an empty rotated file again, because its program may
+still write to it.
 """
 
 REPOINTED: Final = "the link leads elsewhere: what it led to in between may be unread"
@@ -154,8 +155,8 @@ class Rotations:
         }
 
     def wait_for(self, found: Found, index: int, base: str, now: float) -> None:
-        """Remembers an empty generation. For EMPTY_WAIT_S seconds, later looks check whether it has
-        got bytes."""
+        """Remembers an empty generation. For EMPTY_WAIT_S seconds, each look checks whether the
+        generation has got bytes."""
         self._waiting.setdefault(found.key, (found, index, base, now + EMPTY_WAIT_S))
 
     def wait_again(self, files: Iterable[UnbegunFile]) -> None:
@@ -165,7 +166,7 @@ class Rotations:
 
     def places(self) -> Iterator[UnbegunFile]:
         """Yields the files that were at meant paths (paths that a pattern matches) at the last
-        look, and the empty generations that later looks check again.
+        look, and the empty generations that each look checks again.
         """
         for place in self._places.values():
             yield from (UnbegunFile(found) for found in place.lay.values())
@@ -177,8 +178,8 @@ class Rotations:
         files, by path.
 
         hidden: paths at or below which the agent cannot look now. For these paths, the agent keeps
-        what the last look found. If a hidden path is in a directory, the agent keeps what the last
-        look found in the whole directory.
+        what the last look found. If the last look found a file at or below such a path, and this
+        look does not, the agent keeps all that the last look found in the file's directory.
         """
         moment = replace(moment, reborn=moment.reborn | self._again)
         self._again = set()
@@ -261,8 +262,8 @@ class Rotations:
     def _name(
         self, directory: str, here: Mapping[str, Found], moment: Moment, error: OSError
     ) -> None:
-        """Reports that a directory cannot be listed. The report goes to each topic with a path in
-        the directory that leads to another file than at the last look.
+        """Reports that a directory cannot be listed. The report goes to each topic that has a path
+        in the directory, if this path leads to another file than at the last look.
         """
         place = self._places.get(directory)
         if place is None:

@@ -23,8 +23,8 @@ _DIGITS: Final = re.compile(r"\d+")
 
 
 class Manner(NamedTuple):
-    """How the bytes of a file are read: the fingerprint of their recipe (the settings that decide
-    which records are made), and the framer, which divides the bytes into records.
+    """How the bytes of a file are read: the fingerprint of their recipe (a hash of the settings
+    that decide which records are made), and the framer, which divides the bytes into records.
     """
 
     recipe: bytes
@@ -78,9 +78,9 @@ class TailedSource:
 
 
 class Member(NamedTuple):
-    """The name of a generation (a rotated file) in a directory. base: the path, matched by a
-    pattern, from which the file was rotated. plain: the file's name before it was compressed; None
-    if it is not compressed.
+    """A generation (a rotated file) in a directory, as far as its name describes it. base: the
+    path, matched by a pattern, from which the file was rotated. plain: the file's name before it
+    was compressed; None if it is not compressed.
     """
 
     inode: int
@@ -91,8 +91,8 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """Says under which other paths, through links, patterns of the configuration reach a directory
-    and its files.
+    """The paths under which patterns of the configuration reach a directory and its files, directly
+    or through links.
 
     directories: the paths under which patterns reach the directory. links: for the name of a file
     in the directory, the path of the link that leads to the file. If the name is `app.log.1`,
@@ -126,7 +126,7 @@ class Views:
     ) -> Member | None:
         """Returns which log a file of the directory was rotated from, according to the file's name.
         Returns None if the name is not that of a rotated file, or if a pattern matches or excludes
-        it.
+        the file's path.
         """
         paths = [os.path.join(each, name) for each in self.directories]
         if any(is_meant(path, sources) for path in paths):
@@ -166,8 +166,8 @@ def index_of(path: str, sources: Sequence[TailedSource]) -> int | None:
 
 
 def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | None:
-    """Returns the index of the source that has the file's topic and a pattern for the path at which
-    the file was found or, for a rotated file, for its path before the rotation.
+    """Returns the index of the source that has the file's topic, and a pattern for the file's path;
+    None if there is no such source. For a rotated file, the path before the rotation counts.
     """
     for index, source in enumerate(sources):
         if source.topic == tracked.birth.topic and means(source, tracked.meant):
@@ -178,7 +178,7 @@ def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | No
 def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
     """Returns the log from which the file at a path was rotated, and the log's source. Judges only
     by the path. Returns None if the path is not that of a rotated file, or if a pattern matches or
-    excludes it.
+    excludes the path.
     """
     directory, name = os.path.split(path)
     said = generation(name)

@@ -6,7 +6,7 @@ If files are renamed during a look, the scan of the patterns and the listing of 
 different moments. The listing may even contain a renamed file twice or not at all. The agent then
 repeats the look, and meanwhile seals none of the directory's topics. The agent does not repeat the
 look if the changed name is one that rotation cannot give. So other files beside a log never delay
-its seals.
+the seals of the log's topic.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class Restless:
 
 
 def look_again(before: Restless, seen: Seen, now: float, now_ms: int) -> Restless | None:
-    """Returns None if this look at the directory can be trusted. If it cannot, because the
-    directory changed just now, returns the value with which the next look must be compared.
+    """Returns None if the agent may use this look's listing of the directory: two looks that were
+    at least STILL_MS apart saw the same, or names have been changing for RESTLESS_S. Otherwise,
+    returns the value with which the next look must be compared.
 
     before: the value from the last look. now: the monotonic time (s).
     """

@@ -11,7 +11,7 @@ ids, and finds out which files are new, renamed, rotated, replaced or gone.
     known inode, but another file (same_file) the id ends; another begins at byte 0
     known inode, perhaps another file         the id ends; another begins at byte 0, and the bytes
                                               that may be delivered twice are declared
-    after a start, on another device, but     the same id: the machine numbers its disks anew
+    after a start, on another device, but     the same id: the disks have new numbers
     with the same name, inode and bytes
     unknown, under a name that rotation gave  a new id (module rotations)
 
@@ -55,6 +55,9 @@ FORGET_AFTER_S = 3600.0
 """The seconds between two searches for closed files that are gone from the host. The agent forgets
 these files.
 """
+
+HIDDEN_S = 86_400.0
+"""For this long, a file that no look can find stays open, if it still has a name somewhere."""
 
 DISOWNED = "no source means it any more, and it was not read to its end"
 
@@ -115,7 +118,7 @@ class Tracker:
     @property
     def ended(self) -> dict[int, TrackedFile]:
         """The file ids that have ended and are not closed yet, because some of their bytes are not
-        accounted for."""
+        accounted for, or because the file's final length is not announced yet."""
         return self._endings.ended
 
     @property
@@ -215,6 +218,19 @@ class Tracker:
         tracked.flights += (flight,)
         self.flying[tracked.file] = tracked
 
+    def is_hidden(self, tracked: TrackedFile, now: float) -> bool:
+        """Whether a file has a name on the host, but no look can find the file: it may have been
+        moved or linked to another directory, or another file system may be mounted over its
+        directory. Only the open file shows whether it grows. After HIDDEN_S, the answer is no.
+        """
+        status = self._known.status_if_held(tracked)
+        if status is None or not status.links or now - tracked.rotated_at >= HIDDEN_S:
+            return False
+        try:
+            return self._known.find(tracked, is_held=True) is None
+        except OSError:
+            return True  # nobody can know
+
     def finish(self, tracked: TrackedFile) -> None:
         """Ends the id of a file that was read to its end and is not expected to grow."""
         self._endings.end(tracked)
@@ -224,6 +240,10 @@ class Tracker:
         `Recognition.replace`).
         """
         self._recognition.replace(tracked, reason, now)
+
+    def replace_if_filled(self, tracked: TrackedFile, now: float) -> bool:
+        """Ends a file id if lines were written in place of NUL bytes that were read already."""
+        return self._recognition.replace_if_filled(tracked, now)
 
     def cannot_read(self, tracked: TrackedFile, error: OSError) -> None:
         """Lists a file as unreadable, because its bytes could not be read. Until the bytes can be
@@ -280,7 +300,7 @@ class Tracker:
         if now >= self._forget_at:
             self._forget_at = now + FORGET_AFTER_S
             self._forget(keys, now)
-        self._directories.forget()  # the listings take memory, and may become untrue
+        self._directories.forget()  # the listings take memory, and become outdated
 
     def look(self, path: str, now: float) -> bool:
         """Looks at one path. Returns True if the path now leads to another file, or to no file. In
@@ -346,7 +366,7 @@ class Tracker:
 
     def _see_generation(self, sighting: Sighting) -> None:
         """Decides about a generation (a rotated file), to which no pattern leads. If the file is
-        empty, later looks check it again.
+        empty, each later look checks it again.
         """
         found, base = sighting.found, sighting.meant
         self._recognition.see_generation(sighting)
@@ -473,12 +493,14 @@ class Tracker:
             if found is None or found.key != tracked.birth.key:
                 return
             if found.size < 0:
-                self._known.on_growth(tracked)  # the reader opens the file, and measures its size
+                self._known.on_growth(tracked)  # `FileReader` measures the size
                 return
             status = Status(found.key, found.size, 1, found.changed_ns, found.born_ns)
+        if self._recognition.replace_if_filled(tracked, now):
+            return
         if status is None or (status.size, status.changed_ns) == (tracked.size, tracked.changed_ns):
             if tracked.size > tracked.promised or not tracked.verified:
-                self._known.on_growth(tracked)  # the reader tries again to read the file
+                self._known.on_growth(tracked)  # `FileReader` tries again to read the file
         elif status.size < tracked.size:
             self._recognition.replace(tracked, cut_reason(tracked, status.size), now)
         else:

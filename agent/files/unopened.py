@@ -35,8 +35,8 @@ class Unopened:
 
     def add(self, file: UnopenedFile) -> None:
         """Adds a file that was found and cannot be opened. If the file was added before, `skip`
-        keeps its first value, and `may_begin` (whether the agent may begin a file id for the file)
-        stays true if it was true, even if the file seems too old by now.
+        keeps its first value. If `may_begin` (whether the agent may begin a file id for the file)
+        was true, it stays true, even if the file seems too old by now.
         """
         before = self._files.get(file.found.key)
         if before is not None and before.found.born_ns == file.found.born_ns:

@@ -159,7 +159,7 @@ class Watch:
     def mind(self, events: int, now: float) -> bool:
         """Stops watching if too many events have come, and resumes it later. The agent's loop calls
         this method every turn. events: how many events have come since the last call. Returns True
-        if nothing was watched for a while, so that all patterns should be looked through.
+        if nothing was watched for a while, so that the loop should look through all patterns.
         """
         if self._rest_until:
             if now < self._rest_until:

@@ -110,16 +110,16 @@ def formats() -> dict[str, Format]:
 
 def applied(settings: AgentSettings) -> AgentSettings:
     """Returns the settings after `of_source` has changed each source. Raises ConfigurationRefused
-    if there is no such format.
+    as `of_source` does.
     """
     return replace(settings, sources=[of_source(each) for each in settings.sources])
 
 
 def of_source(source: SourceSettings) -> SourceSettings:
-    """Returns the source with the settings `parser`, `timestamp` and `multiline` in place of its
-    format or conversion pattern, which stands for them. If the source itself sets `timestamp` or
-    `multiline`, these settings stay. Raises ConfigurationRefused if there is no such format, or if
-    lines written with the pattern cannot be parsed.
+    """Returns the source, with its format or conversion pattern replaced by the settings `parser`,
+    `timestamp` and `multiline` for which the format or pattern stands. If the source itself sets
+    `timestamp` or `multiline`, these settings stay. Raises ConfigurationRefused if the catalog does
+    not have the format, or if lines written with the pattern cannot be parsed.
     """
     if source.parser.type in ("log4j", "python"):
         return _of_layout(source)

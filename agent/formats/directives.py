@@ -1,6 +1,7 @@
-"""The directives of conversion patterns. For each directive: the name of its group, and a regular
-expression for the text that it writes. Also has the patterns that Spring Boot's variables stand
-for.
+"""The directives of conversion patterns. `DIRECTIVES` has those that write one value, each with the
+name of its group, a regular expression for the text that it writes, and the type of the value. Most
+other tables only list the names of directives of one kind. The module also has the patterns for
+which Spring Boot's variables stand.
 
 Source: the manuals of log4j 1.2, of log4j 2 (Pattern Layout) and of Logback (Layouts), and the
 default patterns of Spring Boot.

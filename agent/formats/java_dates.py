@@ -70,7 +70,7 @@ _WHY: Final = {
 
 class DateRefused(SkidwayError):
     """Raised for a date pattern if the dates that it writes cannot be parsed. at: the index in the
-    pattern of the part that is refused.
+    pattern at which the refused part begins.
     """
 
     def __init__(self, at: int, why: str) -> None:

@@ -39,12 +39,13 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of the regular expression that is made. at: the index, in the conversion pattern, of
-    the directive or literal text from which the piece was made. name: the directive's name. kind: a
-    piece of kind `text` ends where the next literal text begins, so only a `literal` or `optional`
-    piece may follow it; pieces of the kinds `literal`, `fixed`, `trace` and `newline` need no
-    literal text after them. The text of an `optional` piece may be missing in a record. A piece of
-    kind `mark` matches the escape codes of a color, or blanks, and becomes no group.
+    """A part of the regular expression into which a conversion pattern is compiled. at: the index,
+    in the conversion pattern, of the directive or literal text from which the piece was made. name:
+    the directive's name. kind: a piece of kind `text` ends where the next literal text begins, so
+    only a `literal` or `optional` piece may follow it; pieces of the kinds `literal`, `fixed`,
+    `trace` and `newline` need no literal text after them. The text of an `optional` piece may be
+    missing in a record. A piece of kind `mark` matches the escape codes of a color, or blanks, and
+    becomes no group.
     """
 
     at: int
@@ -88,8 +89,9 @@ class Groups:
 
 
 def check_order(groups: Groups, pieces: Sequence[Piece]) -> None:
-    """Raises ConfigurationRefused if a piece of kind `text` is followed by a piece that is neither
-    literal text nor optional, because then the end of the first piece cannot be found.
+    """Raises ConfigurationRefused if a piece (a part of the regular expression) of kind `text` is
+    followed by a piece that is neither literal text nor optional. Then the end of the text could
+    not be found.
     """
     read = [piece for piece in pieces if piece.kind not in ("mark", "trace", "newline")]
     for piece, following in pairwise(read):
@@ -102,9 +104,9 @@ def check_order(groups: Groups, pieces: Sequence[Piece]) -> None:
 
 
 def padded(piece: Piece, width: int, *, is_left: bool) -> list[Piece]:
-    """Returns two pieces: the given one, and one for the blanks that are added if the directive's
-    text is shorter than its least width. is_left: whether the text comes first, and the blanks
-    after it.
+    """Returns two pieces of the regular expression: the given one, and one for the blanks that are
+    added if the directive's text is shorter than its least width. is_left: whether the text comes
+    first, and the blanks after it.
     """
     if is_left:
         return [piece, Piece(piece.at, "", _BLANKS, "mark")]
@@ -143,15 +145,16 @@ def settled(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _text_follows(pieces: Sequence[Piece]) -> bool:
-    """Leaves out the pieces that stand for blanks. Returns whether the first of the other pieces is
-    a text that may be empty, and at least one more piece follows it.
+    """Leaves out the pieces (parts of the regular expression) that stand for blanks. Returns
+    whether the first of the other pieces is a text that may be empty, and whether at least one more
+    piece follows this text.
     """
     read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
     return len(read) > 1 and read[0].kind == "text" and TEXT in read[0].regex
 
 
 def _is_between_blanks(pieces: Sequence[Piece]) -> bool:
-    """Whether a directive follows, with nothing but blanks before it. pieces: the pieces that
-    follow."""
+    """Whether a directive follows, with nothing but blanks before it. pieces: the pieces of the
+    regular expression that follow."""
     read = [piece for piece in pieces if piece.kind != "mark" and piece.name != " "]
     return bool(read) and read[0].kind != "literal"

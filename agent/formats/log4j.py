@@ -6,9 +6,9 @@ r"""Compiles conversion patterns of log4j 1 and 2 and of Logback to the settings
 Each directive becomes a group; the module `directives` has the groups' names. Colors and
 parentheses only enclose other directives, and become no groups. If a directive may write any text,
 the text ends where the pattern's next literal text begins. So two such directives need literal text
-between them. The message takes the rest of the record, so a stack trace is a part of the message.
-A pattern is refused if the lines that it writes cannot be divided into its directives again. The
-error message points at the refused part of the pattern.
+between them. The message takes the rest of the record, so a stack trace is a part of the message. A
+pattern is refused if nobody can find, in the lines that it writes, where the text of each directive
+begins and ends. The error message points at the refused part of the pattern.
 """
 
 from __future__ import annotations
@@ -125,13 +125,14 @@ class _Compiler:
     zone: str | None = None
 
     def pieces(self) -> list[Piece]:
-        """Returns the pieces of the whole pattern."""
+        """Returns the pieces of the regular expression for the whole pattern."""
         found, at = self._until(0, "")
         assert at == len(self.text)
         return found
 
     def _until(self, at: int, closing: str) -> tuple[list[Piece], int]:
-        """Returns the pieces up to a closing bracket, and the index of this bracket."""
+        """Returns the pieces of the regular expression up to a closing bracket, and the index of
+        this bracket."""
         found: list[Piece] = []
         begin = at
         while at < len(self.text) and self.text[at] != closing:
@@ -223,14 +224,14 @@ class _Compiler:
 
 
 def _mark(at: int) -> Piece:
-    """Returns a piece that matches the escape code with which a color begins or ends. The escape
-    code may be missing in a record."""
+    """Returns a piece of the regular expression, which matches the escape code with which a color
+    begins or ends. The escape code may be missing in a record."""
     return Piece(at, "", _ANSI, "mark")
 
 
 def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
-    """Returns the pieces of a directive. If the directive has a least width, one more piece is for
-    the blanks that are added to a shorter text."""
+    """Returns the pieces of the regular expression for a directive. If the directive has a least
+    width, one more piece is for the blanks that are added to a shorter text."""
     if not match["width"]:
         return pieces
     width, is_left = int(match["width"]), bool(match["left"])

@@ -122,6 +122,9 @@ class Loop:
         """
         self.tracker.sources[:] = [destination.tailed() for destination in destinations]
         self._sealed = self._topics.sealed(destinations)
+        self.rejections.take_topics(each.data.topic for each in destinations)
+        labels = (source.labels for source in self.tracker.sources)
+        self._labels.take_locations({each.location for each in labels if each is not None})
         for destination in destinations:
             for recipe in (destination.recipe, destination.recipe_of_big_endian):
                 if recipe is not None:
@@ -149,7 +152,7 @@ class Loop:
         destinations: Sequence[Destination],
         ends: Mapping[TopicPartition, int],
     ) -> None:
-        """Takes other settings between two turns. The effect is that of a restart with these
+        """Takes changed settings between two turns. The effect is that of a restart with these
         settings. Must only be called if `refusal` returns None. The next turn looks through all
         patterns before it reads, and its transaction stores the new destinations. Bytes that
         already have an intent are sent as the intent says.
@@ -180,8 +183,8 @@ class Loop:
         self._looks.take_longest(settings.reconcile_interval_ms / 1000)
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
-        """Examines the files at paths about which events came. everything: whether to look through
-        all patterns, because the changed paths are unknown.
+        """Examines the files at these paths, for which the operating system reported events.
+        everything: whether to look through all patterns, because the changed paths are unknown.
         """
         now = self._clock.monotonic()
         for path in paths:
@@ -213,8 +216,9 @@ class Loop:
 
     @property
     def unsaid(self) -> set[str]:
-        """The topics without a last word (see `leave`). A last word counts only if it was sent
-        after the agent started, is durable, and the agent has found no new bytes since.
+        """The topics without a last word (see `leave`). A last word counts only if it is durable,
+        if it was sent after the agent started, and if the agent has found no new bytes of the topic
+        since then.
         """
         return self._sealed.keys() - self._accounts.leaving.kept
 
@@ -393,8 +397,8 @@ class Loop:
 
     def _pass_flights(self, changes: Changes, now_ms: int) -> None:
         """Moves the checkpoint: writes the files' new positions and counts the records that the
-        checkpoint passed. If a file has ended (it gets no more bytes), and its position has reached
-        its end, closes the file.
+        checkpoint passed. If a file id has ended (the agent reads no more bytes under it), and the
+        file's position has reached the file's final length, closes the file id.
         """
         passed = self._progress.pass_flights(self.tracker, changes)
         for tracked, before in passed.moved:
@@ -407,8 +411,8 @@ class Loop:
         self._sampler.passed(passed.flights, now_ms, changes)
 
     def _account(self, changes: Changes, now: float, now_ms: int) -> None:
-        """Makes the messages to the audit that are due: deltas, daily announcements of files, seals
-        and heartbeats."""
+        """Makes the messages to the audit that are due: deltas, daily announcements of files,
+        seals, heartbeats, and notes about bytes that are not delivered yet."""
         number = self._accounts.number
         self._accounts.account(changes, now, now_ms, at_once=self.is_stopping)
         self._register.repeat(now, now_ms)

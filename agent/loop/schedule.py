@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Final
 
 SHARE: Final = 400
-"""Without events, looks through the patterns may take at most 1/SHARE of the agent's time."""
+"""Without events, the looks together may take at most 1/SHARE of the agent's time."""
 
 SHARE_ASKED: Final = 20
-"""If events show that files may have changed, looks may take at most 1/SHARE_ASKED of the agent's
-time."""
+"""If events show that files may have changed, the looks together may take at most 1/SHARE_ASKED of
+the agent's time."""
 
 INTERVAL_MIN_S: Final = 1.0
 ASKED_AFTER_S: Final = 0.1

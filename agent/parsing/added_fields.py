@@ -1,9 +1,9 @@
 """Fields of a record that do not come from its bytes: from the path of its file, from settings,
 and from the labels of its file's pod.
 
-The setting `path.pattern` (RE2) is searched in the path, and the pattern's named groups are fields.
-If the file is renamed, the fields stay the same, because this module still uses the path under
-which the agent announced the file to the audit.
+The patterns of the setting `path.pattern` (RE2) are searched in the path, and their named groups
+become fields. If the file is renamed, the fields stay the same, because this module still uses the
+path under which the agent announced the file to the audit.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ bytes are the byte order mark.
 With `encoding: utf-16`, the first two bytes of a file decide its byte order. A file id names one
 immutable sequence of bytes, so these two bytes and the byte order never change. Each intent names a
 recipe (the settings with which its records are made). The recipe contains the byte order: it names
-utf-16le or utf-16be, and never utf-16. A file without a mark is little-endian, as programs for
-Windows write it.
+utf-16le or utf-16be, and never utf-16. A file without a byte order mark counts as little-endian,
+because programs for Windows write such files.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def mark_of(encoding: str) -> bytes:
 
 
 def marked(text: bytes, encoding: str) -> bytes:
-    """Puts a byte order mark before UTF-16 text, so that people who have only these bytes know the
-    byte order. Returns text in other encodings unchanged.
+    """Puts a byte order mark before UTF-16 text, so that people who have only the text's bytes know
+    the byte order. Returns text in other encodings unchanged.
     """
     return mark_of(encoding) + text if encoding in WIDE else text
 

@@ -5,10 +5,10 @@ in a line of the runtime's format.
     docker   {"log":"text\n","stream":"stdout","time":"..."}     Docker's driver json-file
 
 A runtime divides a long line into parts: in a cri log, P instead of F says that the line's next
-part follows; in a docker log, the text of such a part does not end with \n. If the texts of several
-lines belong together, the framer (which divides bytes into records) makes one record of these
-lines, and `ContainerParser` joins the record's texts. If a line's stream (stdout or stderr) is not
-the stream of the line before it, the two lines are never joined.
+part follows; in a docker log, only the text of a line's last part ends with \n. If the texts of
+several lines belong together, the framer (which divides bytes into records) makes one record of
+these lines, and `ContainerParser` joins the record's texts. If a line's stream (stdout or stderr)
+is not the stream of the line before it, the two lines are never joined.
 
 Source: the Kubernetes CRI logging format (kubelet's log directory), Docker's documentation of
 json-file.
@@ -265,8 +265,8 @@ def _of_json(line: bytes) -> tuple[bytes, bytes, bytes, bool]:
         if not _is_shallow(line):
             return b"", b"", b"", False
         # The line is decoded here, because `json.loads` takes bytes with a NUL near the beginning
-        # for UTF-16. `_is_shallow` has read the bytes as UTF-8, so it may have seen other quotation
-        # marks.
+        # for UTF-16. In UTF-16, `json.loads` could find other quotation marks than `_is_shallow`,
+        # which reads the bytes as UTF-8.
         wrapped: Any = json.loads(line.decode("utf-8-sig", "surrogatepass"))
         text, stream, time = (wrapped[name] for name in ("log", "stream", "time"))
         return text.encode(), stream.encode(), time.encode(), stream in ("stdout", "stderr")

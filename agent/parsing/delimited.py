@@ -7,14 +7,15 @@ group can end in one way only:
                        or at the end of the pattern
     .*, .+             at the end of the pattern
 
-The group's stop is the first character of the literal that the group cannot contain. In
-`(?P<name>[^ ]+): `, the stop is the blank. In a line, the first stop after the group's beginning
-cannot be in the group, so it belongs to the literal. This fixes where the group ends and the
-literal begins. The result is always the same as that of RE2; a property test compares the two. For
-patterns that are not simple, the regex parser uses RE2. (`[^\]+` is not simple: for RE2, the
-backslash makes the bracket a part of the class, and the class continues after the bracket.)
+The group's stop is the literal's first character that the group cannot contain. In
+`(?P<name>[^:]+):-`, the stop is the colon. In a line, the first stop after the group's beginning
+cannot be in the group, so it belongs to the literal. So there is only one place where the group can
+end and the literal can begin. The result is always the result of RE2; a property test compares the
+two results. For patterns that are not simple, the regex parser uses RE2. (`[^\]+` is not simple:
+for RE2, the backslash makes the bracket a part of the class, and the class continues after the
+bracket.)
 
-All lines are scanned at once. One comparison finds all positions of a delimiter in the buffer of
+All lines are scanned together. One comparison finds all positions of a delimiter in the buffer of
 all lines. For each line, the scan then takes the first of these positions after the part of the
 line that is already matched.
 """
@@ -171,7 +172,7 @@ class _Scan:
 
     def next(self, stop: int) -> Int64s:
         """Returns, for each line, the first position of the byte `stop` at or after the position
-        from which the line is scanned next. A line without such a byte does not match; for such a
+        that the scan of the line has reached. A line without such a byte does not match; for such a
         line, returns the line's end.
         """
         places = self._places(stop)
@@ -198,9 +199,7 @@ class _Scan:
                 self._index = self._index + 1
 
     def refuse(self, bytes_: bytes, first: Int64s, end: Int64s) -> None:
-        """Notes that a line does not match if one of the bytes `bytes_` is between its `first` and
-        its `end`.
-        """
+        """Excludes each line that has one of the bytes `bytes_` between `first` and `end`."""
         controls = self._controls()
         if len(controls):
             table = np.zeros(_PRINTABLE, np.bool_)
@@ -235,9 +234,7 @@ class _Scan:
         return places
 
     def require_digits(self, first: Int64s, end: Int64s) -> None:
-        """Notes that a line does not match if a byte between its `first` and its `end` is not a
-        digit.
-        """
+        """Excludes each line that has a byte other than a digit between `first` and `end`."""
         first, end = (np.where(self.good, each, self.end) for each in (first, end))
         texts = slices(self._text, first, end).view(pa.string())
         self.good &= np.asarray(pc.ascii_is_decimal(texts), np.bool_)

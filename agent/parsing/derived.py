@@ -10,8 +10,8 @@ logfmt  the same, with the configured columns and the keys of the time instead o
 
 A source with `container` also has fields for the stream and the time (`containers.FIELDS`). A
 source with `path.pattern` has a string field for each of the pattern's named groups. A source with
-the setting `fields` or `labels` has a string field for each of its entries. Two settings add a
-boolean field that is false by default: `on_error: replace` adds the field that the module
+the setting `fields` or `labels` has a string field for each entry of the setting. Two settings add
+a boolean field that is false by default: `on_error: replace` adds the field that the module
 `replacing` sets, and `timestamp.on_error: read_time` adds TIME_MARK. Because of the default, a
 schema with such a field and a schema without it are compatible in both directions.
 """

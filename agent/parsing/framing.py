@@ -24,8 +24,8 @@ last record.
 
 Positions here count from the start of the buffer. If a change to this module makes other records
 from the same bytes, FRAMING_VERSION must change. If the intent of a range was made under another
-version, the agent does not simply send the range again: it first reads back which of the intent's
-records have arrived.
+version, the agent does not simply send the range again: it first searches the brokers' logs for
+those of the intent's records that have arrived.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from skidway.dataclass import dataclass
 FRAMING_VERSION = 1
 
 READ_BYTES = 1 << 20
-"""How many bytes of a file are read at once. A longer line counts as too long, even if the source's
-`max.line.bytes` is higher.
+"""One read of a file returns at most this many bytes. A longer line counts as too long, even if the
+source's `max.line.bytes` is higher.
 """
 
 HOLE_BYTES: Final = 256
@@ -173,8 +173,8 @@ class LineFramer:
 
     def size_before_nuls(self, data: bytes) -> int:
         """For `data` that ends inside a line, returns how many of its bytes are before the NULs at
-        its end. These NULs may be the beginning of a hole. Half a code unit at the end of `data` is
-        not counted either.
+        its end. These NULs may be the beginning of a hole (a run of NULs that is no part of the
+        line). Half a code unit at the end of `data` is not counted either.
         """
         whole = len(data) - len(data) % self.unit
         size = len(data[:whole].rstrip(b"\0"))
@@ -186,6 +186,15 @@ class LineFramer:
         """
         whole = len(data) - len(data) % self.unit
         return whole - self.unit * (data[max(whole - self.unit, 0) : whole] == self._cr)
+
+    def holes(self, data: bytes) -> list[tuple[int, int]]:
+        """Returns where the holes (runs of NUL bytes) in `data` begin and end. `data` begins where
+        a record begins."""
+        if b"\0" not in data:
+            return []
+        first, end = _holes(self._units(data, 0, len(data)), self.unit)
+        edges = zip((self.unit * first).tolist(), (self.unit * end).tolist(), strict=True)
+        return list(edges)
 
     def has_hole(self, data: bytes, at: int) -> bool:
         """Whether a hole (a run of NUL bytes) begins at `at`, where a record ends."""
@@ -251,8 +260,8 @@ def nul_bytes(data: bytes) -> int:
 
 
 def _holes(units: npt.NDArray[np.integer], unit: int) -> tuple[Int64s, Int64s]:
-    """Returns the index of the first code unit of each hole (run of NULs that is no part of a line)
-    in a range, and the index of the first code unit after the hole."""
+    """Returns, for each hole (run of NULs that is no part of a line) in a range, the index of the
+    hole's first code unit, and the index of the first code unit after the hole."""
     is_nul = units == 0
     if not is_nul.any():
         return np.empty(0, np.int64), np.empty(0, np.int64)

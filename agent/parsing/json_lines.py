@@ -1,16 +1,16 @@
-"""Parses lines that are one JSON object each. The members of the object are the fields of the
+"""Parses lines that are one JSON object each. The members of the object fill the fields of the
 schema.
 
 A member is found by the name of its field, or by one of the field's aliases. If the schema has a
-field `_extra` (a map of strings), this field takes the members that have no field of their own.
-If the schema has no such field, these members are left out. If a value does not have the type of
-its field, and this field may be null, `_extra` takes the value, and the field becomes null. In
+field `_extra` (a map of strings), this field takes the members that have no field of their own. If
+the schema has no such field, these members are left out. If a value does not have the type of its
+field, and this field may be null, `_extra` takes the value, and the field becomes null. In
 `_extra`, strings stay as they are, and other values are written as JSON. If the object has no
 member for a field, the field gets its default, or null if it has no default and may be null. Values
 must have the field's type: the parser turns no string into a number, and no fraction into an
 integer. The value of a timestamp field is a number, as Avro stores it, or an RFC 3339 string.
-Numbers beyond JSON (NaN, Infinity) are refused, and so are numbers that are too large for a double
-(1e400).
+Numbers that JSON does not have (NaN, Infinity) are refused, and so are numbers that are too large
+for a double (1e400).
 
 The parser decodes each line separately, so that the result for a line never depends on other lines.
 """

@@ -177,9 +177,8 @@ class _Scan:
         """Returns which lines must be cut one by one, because of their quotation marks or
         backslashes. quoted: the positions of the quotation marks with which values begin.
 
-        In a line that need not be cut one by one, the first, third, fifth quotation mark and so on
-        begin a value; the second, fourth, sixth and so on end this value, and a blank or the end of
-        the line follows.
+        In all other lines, the first, third, fifth quotation mark and so on begin a value; the
+        second, fourth, sixth and so on end this value, and a blank or the end of the line follows.
         """
         quotes = self._quotes
         odd: Booleans = (np.searchsorted(quotes, self.end) - self._before) % 2 == 1

@@ -189,7 +189,7 @@ class _Index:
                 self._is_free[self._codes == self._code[key]] = False
 
     def give_back(self, name: str, lines: Booleans) -> None:
-        """Notes that in the given lines the field does not use the pair that has its name, because
+        """Notes that in the given lines the field `name` does not take its pair after all, because
         the pair's value does not fit the field's type."""
         self._is_free[self._places(name)[lines]] = True
 

@@ -44,8 +44,9 @@ from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
 LOOK_BACK_BYTES: Final = 1 << 16
-"""To find the last record of a range, the framer first looks only at this many bytes at the range's
-end. The framer looks at all bytes only if no record begins there.
+"""To find the last record of a range, the framer (which divides bytes into records) first looks
+only at this many bytes at the range's end. If no record begins in these bytes, the framer looks at
+all bytes of the range.
 """
 
 CONTAINER_LINES_MAX: Final = 1_000
@@ -132,8 +133,9 @@ class JoiningFramer:
             lines = tail
         else:
             joints = self._joints(data, lines)
-        # Only the beginning of the last record matters here. So the first line may be marked as a
-        # beginning even if it continues a record: in that case, a later line is a beginning, too.
+        # Only the beginning of the last record matters here. So it does no harm to mark the first
+        # line as a beginning even if it continues a record, because the last record then begins at
+        # a later line.
         begins = joints.begins.copy()
         begins[0] = True
         last = int(np.flatnonzero(self._divided(lines, begins))[-1])

@@ -90,8 +90,9 @@ def has_time_mark(schema: pa.Schema) -> bool:
 
 
 def in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """`parsed` is the result for only some of the lines, and numbers these lines from 0. Returns it
-    with their numbers among all lines. places: for each parsed line, its number among all lines.
+    """Takes the result of parsing only some of the lines. In this result, these lines are numbered
+    from 0. Returns the same result, but with the number that each line has among all lines. places:
+    for each parsed line, its number among all lines.
     """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)

@@ -26,8 +26,8 @@ class RawParser:
         self._field = named[0]
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Makes a row of every line. The parser does not check whether a line is UTF-8; the codec
-        that later encodes the rows as Avro does.
+        """Makes a row of every line. This parser does not check whether a line is UTF-8. The codec
+        checks it later, when it encodes the rows as Avro.
         """
         count = len(lines)
         batch = pa.RecordBatch.from_arrays([lines.view(pa.string())], names=[self._field])

@@ -4,9 +4,9 @@ their encoding.
 ReplacingParser replaces invalid bytes by U+FFFD, and marks the record. DecodingParser rejects lines
 with invalid bytes.
 
-The mark is a boolean field of the schema, and no record header, because only fields reach HDFS. It
-is true if bytes of the line were replaced. A U+FFFD that the line itself contains does not make the
-mark true.
+The mark is a boolean field of the schema, and no record header, because only fields reach HDFS. The
+mark is true if bytes of the line were replaced. A U+FFFD that the line itself contains does not
+make the mark true.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Reads repaired records from the files with which they are sent again (replayed). Each line of
-such a file is a JSON object. The object contains a repaired record, and the origin of the rejected
-record:
+"""Reads repaired records from the files with which `skidway agent replay` sends them again. Each
+line of such a file is a JSON object. The object contains a repaired record, and the origin of the
+rejected record:
 
     {"topic": "nginx", "line": "text", "host": "web1", "path": "/var/log/a.log",
      "agent": 5, "file": 7, "first": 4096, ...}

@@ -1,4 +1,4 @@
-"""Parses event times as strptime does, but a whole column at once, in NumPy.
+"""Parses event times as strptime does, but a whole column in one call, in NumPy.
 
 Formats consist of Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and
 %%. Python's rules apply: white space matches one or more blanks, numbers may lack their leading
@@ -15,7 +15,7 @@ If a format has no year, the parser chooses the latest year in which the time is
 time happens twice because clocks were changed, the parser chooses the first of the two moments.
 
 The column becomes a matrix of characters with one row per value. The parser reads each directive in
-all rows at once. As long as the next directive begins at the same position in all rows, the parser
+all rows together. As long as the next directive begins at the same position in all rows, the parser
 stores this position as one number. If the positions differ, the parser stores one number per row.
 """
 

@@ -19,8 +19,8 @@ RELOADABLE: Final = frozenset(
     }
 )  # fmt: skip
 """The settings that can change while the agent runs. (The settings of the registry can change, too;
-they have the prefix REGISTRY.) A change of any other setting needs a restart; so a new setting
-needs one until developers add it to this set.
+they have the prefix REGISTRY.) A change of any other setting needs a restart. This is also true for
+each new setting, until developers add it to this set.
 """
 
 

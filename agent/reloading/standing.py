@@ -75,7 +75,8 @@ class Standing:
 
     def refused(self, reason: str) -> None:
         """Notes why the agent did not take the settings in the files. Notes nothing if the files
-        contain the settings in use by now.
+        now contain the settings in use. If the files cannot be read now, notes why, instead of
+        `reason`.
         """
         self._compare()
         if self.differs_since_ms is not None and self.refusal is None:

@@ -121,8 +121,8 @@ class Sampler:
         events.sampled(sample)
 
     def _end_periods(self, now_ms: int, changes: Changes) -> None:
-        """Finds the sampling periods that are over by the clock, and numbers the ranges that were
-        chosen in each of them: 1, 2, 3 and so on."""
+        """Finds the sampling periods that are over by the clock, and gives the ranges that were
+        chosen in each of them the numbers 1, 2, 3 and so on."""
         for key in [key for key in self._draws if sum(key) <= now_ms]:
             kept = self._draws.pop(key).kept
             numbered = [

@@ -18,12 +18,12 @@ sampling        which records `sample` keeps
 conditions      for which records a condition is true
 kinds           how to recognize cards, addresses and other private texts
 masks           replaces these texts
-growth          how much longer masks may make a text
+growth          by how much masks may lengthen a text
 pseudonyms      what `hash` writes
 shaper          applies all rules to columns
 unescaped       takes the escapes out of a line
 rejected_text   which part of a rejected line may be sent
 shaped_schemas  the schema before and after the rules
 
-These modules do not encode records and do not count them; `skidway.agent.batches.press` does.
+These modules neither encode records nor count them; `skidway.agent.batches.press` does both.
 """

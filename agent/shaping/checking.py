@@ -2,8 +2,8 @@
 
 Each rule is applied to the fields that the rules above it have left. For example, below `rename msg
 to message` there is a field `message` and no field `msg`. A condition compares text with text, a
-number with a number, and a boolean with true or false. For fields of other types, the only
-condition is `is null` (or `is not null`); they can also be renamed or removed.
+number with a number, and a boolean with true or false. For a field of another type, the only
+condition is `is null` (or `is not null`). A rule may also rename or remove such a field.
 """
 
 from __future__ import annotations

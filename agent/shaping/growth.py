@@ -1,10 +1,11 @@
-"""Limits how much longer masks make a text.
+"""Limits by how much masks lengthen a text.
 
-One rule makes a text at most GROWTH_MAX times as long: it puts at most eight characters in place of
-one character. But a second rule may also replace the characters that the first rule has put there.
-So several rules could turn a line of 1 MiB into a text that needs more memory than the host has.
-Therefore a record is rejected as soon as all masks of a field together have made its text more than
-GROWTH_MAX times as long. The result depends only on the record and the rules.
+One rule makes a text at most GROWTH_MAX times as long as it was, because the rule puts at most
+eight characters in place of one character. But a second rule may also replace the characters that
+the first rule has put there. So several rules could turn a line of 1 MiB into a text that needs
+more memory than the host has. Therefore a record is rejected as soon as all masks of a field
+together have made the field's text more than GROWTH_MAX times as long as it was. The result depends
+only on the record and the rules.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 GROWTH_MAX: Final = 8
-"""Masks may make a text at most this many times as long. The number is the length of `[masked]`,
-the longest text that a mask writes in place of a private text."""
+"""Masks may make a text at most this many times as long as it was. The number is the length of
+`[masked]`, the longest text that a mask writes in place of a private text."""
 
 
 class Growth:

@@ -1,20 +1,22 @@
 """Decides which part of a rejected line may be sent to `<topic>.rejected`.
 
-A rejected line has no fields to which the rules of `shape` could be applied. But its private texts
-must not be sent. So the rules have this effect on the whole text of the line:
+A rejected line has no fields to which the rules of `shape` could be applied. But private texts in
+the line, such as card numbers, must not be sent. So the rules have this effect on the whole text of
+the line:
 
 * All rules `mask FIELD for` and `mask FIELD matching` are applied to the whole text, whichever
   field they name.
 * The text is withheld (not sent at all) if a rule hashes or removes a field, because nobody knows
-  where in the text the field is. It is also withheld if a pattern to mask has an anchor (such as
-  `^` or `$`), because the anchor has another meaning in the whole text than in a field.
+  where in the text the field is. The text is also withheld if the pattern of a rule `mask` has an
+  anchor (such as `^` or `$`), because the anchor has another meaning in the whole text than in a
+  field.
 * The text is withheld if the masks may overlook something that they would see in a field: if they
   find more in the text without its escapes, if the text has NUL characters (as in UTF-16 that was
   read as UTF-8), or if the line is not in the encoding of its source. The text is also withheld if
   the masks make it too long (`growth`).
-* If only the head of a line is known, the last HEAD_BYTES_LEFT_OUT bytes of the head are left out.
-  The whole head is withheld if a private text may be longer than these bytes, or if a pattern may
-  need text after the head.
+* If only the head (the first bytes) of a line is known, the last HEAD_BYTES_LEFT_OUT bytes of the
+  head are left out. The whole head is withheld if a private text may be longer than these bytes, or
+  if a pattern may need text after the head.
 
 The detail of a reject (a sentence about the error) may quote a value of the line, so it is treated
 in the same way as the text.
@@ -118,8 +120,8 @@ class RejectedText:
         return _OUTSIDE_TOKENS.search(end.replace("\ufffd", "")) is None
 
     def _hides(self, text: str, masked: str) -> bool:
-        """Whether the escapes of `text` hide a private text from the masks. masked: the text after
-        the masks."""
+        """Whether the escapes of `text` hide a private text from the masks. masked: `text` after
+        the masks were applied."""
         for way in WAYS:
             plain, plain_masked = text, masked
             for step in way:

@@ -205,7 +205,8 @@ def filters_of(rules: Iterable[Rule]) -> list[str]:
 
 def default_name(where: Condition | None, verb: str) -> str:
     """Returns the name of a rule that has no name in the text: the rule's own text, cut to
-    NAME_CHARACTERS_MAX characters. Unlike a number, this name stays if other rules are added.
+    NAME_CHARACTERS_MAX characters. Unlike a number, this name stays the same if other rules are
+    added.
     """
     text = verb if where is None else f"{verb}{_before(verb)}{condition_text(where)}"
     if len(text) <= NAME_CHARACTERS_MAX:

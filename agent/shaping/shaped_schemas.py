@@ -44,8 +44,8 @@ def shaped(text: str, rules: Sequence[Rule]) -> str:
 
 def unshaped(text: str, rules: Sequence[Rule]) -> str:
     """Returns the schema that records have before the rules. text: the schema that they have after
-    the rules. Raises ConfigurationRefused if a rule renames a field to a name that the schema does
-    not have.
+    the rules. Raises ConfigurationRefused if the schema lacks the new name of a renamed field, or
+    has its old name.
     """
     document = json.loads(text)
     if type(document) is not dict or "fields" not in document:

@@ -78,7 +78,7 @@ class Shaper:
     def _changed_within(
         self, batch: pa.RecordBatch, rule: Rule, growth: Growth
     ) -> tuple[pa.RecordBatch, npt.NDArray[np.bool_]]:
-        """Applies a rule that changes texts. Returns the changed batch, and which of its rows may
+        """Applies a rule that changes fields. Returns the changed batch, and which of its rows may
         stay: a mask may make a text too long (see the module `growth`)."""
         if not isinstance(rule, r.Mask | r.MaskMatching):
             if isinstance(rule, r.Rename):

@@ -1,8 +1,8 @@
 r"""Takes the escapes out of a line that no parser could read.
 
-The text of a field has no escapes, but a rejected line has them. Masks cannot see through escapes:
-in `\n4111...`, the letter n comes before a card number, and `a\u0040b.de` does not look like an
-email address. So `rejected_text` also masks copies of the line without escapes.
+The text of a field has no escapes, but a rejected line has them. Masks do not interpret escapes: in
+`\n4111...`, the letter n comes before a card number, and `a\u0040b.de` does not look like an email
+address. So `rejected_text` also masks copies of the line without escapes.
 
 The escapes are those of JSON, of logfmt and of Python's repr (which details contain), and the
 doubled quotes of CSV. Escapes may themselves be escaped, as those of a JSON line in a log of Docker

@@ -171,9 +171,9 @@ class StateDatabase:
 
         Sequence numbers alone do not give this order: if an intent was divided, its parts have
         higher sequence numbers than the intents of later bytes. The list is first sorted by
-        sequence number. In this list, the intents of one file may have the places 2, 5 and 7. They
-        are then sorted by their bytes and put into the places 2, 5 and 7 again, so that the intents
-        of other files do not move.
+        sequence number. In this list, the intents of one file may have the places 2, 5 and 7. These
+        three intents are then sorted by their bytes and put into the places 2, 5 and 7 again, so
+        that the intents of other files do not move.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}
@@ -190,7 +190,7 @@ class StateDatabase:
         return int(self._rows("SELECT coalesce(max(sequence), 0) FROM intents")[0][0])
 
     def recipes(self) -> dict[bytes, Recipe]:
-        """Returns the stored recipes, by fingerprint."""
+        """Returns the stored recipes, by fingerprint (the hash of a recipe)."""
         found = {}
         for fingerprint, content in self._rows("SELECT fingerprint, content FROM recipes"):
             recipe = from_json(content)
@@ -254,8 +254,8 @@ class StateDatabase:
         ]
 
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """Returns, for each given bucket, the number of the last delta that has counts of it.
-        Buckets without a delta are left out.
+        """Returns, for each given bucket, the number of the last delta that has counts of the
+        bucket. Buckets without a delta are left out.
         """
         found: dict[BucketKey, int] = {}
         statement = (
@@ -359,7 +359,8 @@ def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
 
 
 def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Opened:
-    """Opens a database as an object of the class `kind`. Otherwise the same as `open_state`."""
+    """Opens a database as an object of the class `kind`. Apart from that, does the same as
+    `open_state`."""
     path = directory / kind.file_name
     is_new = not os.path.lexists(path)
     if not is_new and not path.is_file():

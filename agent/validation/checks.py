@@ -19,6 +19,7 @@ from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE
 from skidway.agent.parsing.regex import groups_of
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.agent.settings import AgentSettings, ReplaySource, SourceSettings
+from skidway.agent.values.found import FileKey
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 from skidway.schemas.client import RegistryClient, RegistryRefused
 
@@ -42,12 +43,13 @@ def try_sources(
 ) -> list[Trial]:
     """Tries each source's parser on lines of the source's files. Raises ConfigurationRefused if a
     source cannot work."""
-    found = []
+    found: list[Trial] = []
+    owners: dict[FileKey, str] = {}
     for source in settings.sources:
         if isinstance(source, ReplaySource):
             continue  # `agent replay` tried the source's lines when it made the source's files
         try:
-            found.append(_try(source, settings.batch_size, host, registry, lines_max))
+            found.append(_try(source, settings.batch_size, host, registry, lines_max, owners))
         except SkidwayError as error:
             raise _refused(source, error) from error
     return found
@@ -76,11 +78,16 @@ def reserved_fields(schema: str) -> list[str]:
 
 
 def _try(
-    source: SourceSettings, batch_bytes: int, host: Host, registry: RegistryClient, lines_max: int
+    source: SourceSettings,
+    batch_bytes: int,
+    host: Host,
+    registry: RegistryClient,
+    lines_max: int,
+    owners: dict[FileKey, str],
 ) -> Trial:
     from skidway.agent.validation import trial
 
-    files, tried = trial.find(source, host)
+    files, tried = trial.find(source, host, owners)
     try:
         text = schema_text(source, registry)
     except Unreachable as error:

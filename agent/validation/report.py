@@ -53,6 +53,7 @@ def of_reserved(names: Sequence[str]) -> list[str]:
 
 def _of_source(each: Trial) -> list[str]:
     lines = [f"{each.topic}: {_sum(each)}"]
+    lines += [f"  {_of_taken(topic, count)}" for topic, count in sorted(each.taken.items())]
     lines += [f"  {words}" for words in of_reserved(each.reserved)]
     for path, reason in each.unreadable[:UNREADABLE_MAX]:
         lines.append(f"  cannot read {path}: {reason}")
@@ -66,9 +67,15 @@ def _of_source(each: Trial) -> list[str]:
     return lines
 
 
+def _of_taken(topic: str, count: int) -> str:
+    """Returns a sentence about files that an earlier source takes."""
+    go = "file that its paths match goes" if count == 1 else "files that its paths match go"
+    return f"{count:,} {go} to the source of topic {topic}, which comes first"
+
+
 def _sum(each: Trial) -> str:
     if not each.files:
-        return "no file matches its paths now"
+        return "no file is left for it" if each.taken else "no file matches its paths now"
     files = f"{each.files:,} file{'s' if each.files != 1 else ''}"
     if each.untried is not None:
         return f"{files}; no line was tried, {each.untried}"

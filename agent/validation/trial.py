@@ -22,7 +22,7 @@ from skidway.agent.parsing.byte_order import UTF_16BE, WIDE, order_of
 from skidway.agent.parsing.framing import READ_BYTES, Framer
 from skidway.agent.settings import SourceSettings
 from skidway.agent.validation.excerpts import excerpt
-from skidway.agent.values.found import Found
+from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.intents import Intent, Reading
 from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
@@ -50,14 +50,17 @@ class Misfit:
 
 @dataclass(slots=True)
 class Trial:
-    """The result for one source. replaced: how many lines had invalid bytes that were replaced, so
-    that the lines are not rejected. filtered: how many records each rule left out. untried: why no
-    line was tried; None if lines were tried. reserved: the fields whose names the loader needs for
-    its own columns; because of these fields, the loader refuses the topic.
+    """The result for one source. taken: how many of the files that the source's patterns match go
+    to an earlier source, by the topic of that source; `files` does not count them. replaced: how
+    many lines had invalid bytes that were replaced, so that the lines are not rejected. filtered:
+    how many records each rule left out. untried: why no line was tried; None if lines were tried.
+    reserved: the fields whose names the loader needs for its own columns; because of these fields,
+    the loader refuses the topic.
     """
 
     topic: str
     files: int
+    taken: dict[str, int] = field(default_factory=dict)
     tried: int = 0
     lines: int = 0
     replaced: int = 0
@@ -79,14 +82,24 @@ class Trial:
         return self.rejected / self.lines if self.lines else 0.0
 
 
-def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
+def find(
+    source: SourceSettings, host: Host, owners: dict[FileKey, str] | None = None
+) -> tuple[list[Found], Trial]:
     """Returns the files of a source, newest first, and a `Trial` (the result for the source) in
     which no lines have been tried yet.
+
+    owners: the topic to which each file of the earlier sources goes. The agent gives a file to the
+    first source that matches it. So `find` does not return the files in `owners`, and adds to
+    `owners` the files that it returns.
     """
+    owners = {} if owners is None else owners
     exclude = tuple(source.exclude)
     scan = host.scan([Pattern(path, exclude) for path in source.paths])
     found = sorted(scan.found, key=lambda each: each.changed_ns, reverse=True)
-    return found, Trial(source.topic, len(found), unreadable=list(scan.unreadable))
+    taken = Counter(owners[each.key] for each in found if each.key in owners)
+    found = [each for each in found if each.key not in owners]
+    owners.update((each.key, source.topic) for each in found)
+    return found, Trial(source.topic, len(found), dict(taken), unreadable=list(scan.unreadable))
 
 
 def run(

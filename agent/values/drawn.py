@@ -1,5 +1,5 @@
-"""A byte range that was chosen at random in a log file: its records are made a second time, for a
-sample (see agent/sampling)."""
+"""A byte range that the agent has chosen at random in a log file. The agent makes the range's
+records a second time, for a sample (see agent/sampling)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from skidway.agent.values.intents import Intent
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """An intent that the checkpoint has passed, so that brokers have its records.
+    """An intent that the checkpoint has passed, and whose records brokers have acknowledged.
 
     period: the beginning (ms) of the period in which the checkpoint passed it. period_ms: the
     length of the period. rank: the range's lot (a hash that looks random); the ranges with the
@@ -29,6 +29,6 @@ class Drawn:
     @property
     def order(self) -> tuple[int, int, int, int]:
         """The key by which the ranges of a state are sorted: the oldest period first, and in each
-        period the lowest lot first.
+        period the lowest lot (`rank`) first.
         """
         return self.period, self.rank, self.intent.file, self.intent.first

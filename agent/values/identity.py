@@ -10,9 +10,10 @@ the file:
                   skipped the file's first bytes, the first mark is (number of skipped bytes, 0),
                   and the CRCs of all later marks begin after the skipped bytes
 
-Before the agent reads more of the file, it checks the fingerprint and the guard. If one of the two
-does not match, the file is not the file that was read, or was rewritten. The file then gets a new
-id, and the marks show from which position on its bytes are new.
+If the file may have changed since the agent last read it, for example because it was closed or
+moved meanwhile, the agent checks the fingerprint and the guard before it reads on. If one of the
+two does not match, the file is not the file that was read, or was rewritten. The file then gets a
+new id, and the marks show from which position on its bytes are new.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ class Proven:
 
 
 def fingerprint_of(read: Read, length: int) -> Fingerprint:
-    """Returns the fingerprint of a file that has at least `length` bytes."""
+    """Returns the fingerprint (a hash of the first bytes) of a file that has at least `length`
+    bytes."""
     data = read(min(length, FINGERPRINT_BYTES), 0)
     return Fingerprint(len(data), hashlib.sha256(data).digest())
 
@@ -205,8 +207,8 @@ def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Prov
 
 
 def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
-    """Adds a mark (a position, and the CRC of all bytes before it) at the end, and drops earlier
-    marks, so that the gaps between the remaining marks double towards the start of the file.
+    """Adds a mark (a position, and the CRC of all bytes before it) at the end. Drops earlier marks,
+    so that the gaps between the remaining marks double towards the start of the file.
 
     If there are more than MARKS_MAX marks, the function drops one of them. For each mark except the
     first and the last, it divides the distance between the mark's two neighbours by the distance of

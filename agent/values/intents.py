@@ -5,7 +5,7 @@ An intent is durable before any of its bytes is first sent. An intent ends at th
 record, so the agent can divide its bytes into records without the bytes of other intents. After a
 crash, the agent repeats all intents that the checkpoint has not passed: it sends the intents' bytes
 again, by the same recipes. The agent repeats an intent only if the bytes still have the CRC in the
-intent, and if the versions of code in the recipe are those of the running program, so that the same
+intent, and if the versions of code in the recipe are those of the running program. Then the same
 bytes give the same records. The agent continues to read a file at the end of the file's last
 intent.
 """

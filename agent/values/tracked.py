@@ -41,8 +41,8 @@ class FileState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Birth:
     """The values with which a file id was announced. These values never change, with two
-    exceptions. If the device gets another number, `key` changes. If the file is compressed, `key`
-    and `born_ns` change.
+    exceptions. If the device gets another number, `key` changes. If rotation compresses the file,
+    `key` and `born_ns` change.
 
     path: as text for people (bytes that are not UTF-8 are escaped). topic_id: the topic's id when
     the file id began. serial: a number that rises with every file id of this state. born_ns: when
@@ -168,14 +168,14 @@ class Flight:
 
     @property
     def is_done(self) -> bool:
-        """Whether the checkpoint may pass this flight."""
+        """Whether the checkpoint may pass this flight (an intent that is being sent)."""
         return self.outcome is not None and self.waiting == 0
 
 
 @dataclass(frozen=True, slots=True)
 class LongLine:
-    """A line, or a run of NUL bytes (a hole), that is too long to be read at once. scanned: how
-    many of its bytes were searched for its end. is_hole: whether it consists of NUL bytes.
+    """A line, or a run of NUL bytes (a hole), that is too long for one read. scanned: how many of
+    its bytes were searched for its end. is_hole: whether it consists of NUL bytes.
     """
 
     scanned: int
@@ -223,12 +223,15 @@ class TrackedFile:
     is_seen: bool = False  # whether a look has found the file since the agent started
     grown_at: float = 0.0
     rotated: bool = False
+    rotated_at: float = 0.0  # when the agent noticed that the file is rotated or deleted
     verified: bool = False
     source: int | None = None  # index of its source; None if no source matches its path
     long_line: LongLine | None = None
     # whether the byte order mark says big-endian; None until the first two bytes are read
     is_big_endian: bool | None = None
     written: Written | None = None
+    # where the last runs of NUL bytes that were read begin and end (see module holes)
+    holes: tuple[tuple[int, int], ...] = ()
     # whether the first look found that the file had changed while no agent ran
     is_unwatched: bool = False
     flights: tuple[Flight, ...] = ()  # a tuple, because an empty list for each file takes 60 bytes
@@ -273,7 +276,7 @@ class TrackedFile:
     def is_unproven(self) -> bool:
         """Whether bytes before the read position were accounted for without a proof that the file
         still has the bytes that were read. The brokers may have records of these bytes, and the
-        file on the host may still contain them.
+        file on the host may still contain the same bytes.
         """
         return self.read_position > 0 and not self.last_point.guard.length
 
@@ -286,7 +289,8 @@ class TrackedFile:
 
     @property
     def is_replaying(self) -> bool:
-        """Whether the agent must still send intents again that it made before its last start."""
+        """Whether the agent still has to send again some of the intents that it made before its
+        last start."""
         return self.promised > self.read_position
 
     def reading(self, intent: Intent, data: bytes) -> Reading:

@@ -5,7 +5,8 @@ topic_buckets  the last verdict on each bucket of a topic, and the facts on whic
 judge          judges what changed, in steps of bounded time
 judging_times  when the next step begins: if possible, when buckets become due (old enough for a
     final verdict)
-editions       what the collector knew after one step; all answers are made from it
+editions       an edition is what the collector knew after one step; all answers are made from
+               editions
 pruning        finds old buckets that the store need not keep
 history, history_store, history_answers    since when buckets have their verdicts, and why:
     `history` decides which verdicts to store, `history_store` stores them, `history_answers`

@@ -1,11 +1,11 @@
-"""Notes since when each place (for example a cluster of brokers) has had its present count of a
+"""Stores since when each place (for example a cluster of brokers) has had its present count of a
 bucket, by the audit's clock. If the place has all records of the bucket, this is the time at which
 the place first had all of them.
 
 Module history_store calls this module when it stores verdicts. The module leaves out a bucket that
 ended before the collector started, because the bucket's records may have arrived long before the
-start. The module notes only buckets of the newest days (NOTED_MS). When history_store deletes old
-rows of verdicts, it also deletes the rows of this module that are as old.
+start. The module stores only counts of buckets of the newest days (NOTED_MS). When history_store
+deletes old rows of verdicts, it also deletes the rows of this module that are as old.
 """
 
 from __future__ import annotations

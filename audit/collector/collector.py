@@ -49,12 +49,13 @@ from skidway.audit.reports import clock_report, report
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic.load_note import RejectedRecord
 from skidway.clock import Clock
-from skidway.errors import Unreachable
+from skidway.errors import SkidwayError, Unreachable
 from skidway.files import DirectoryLock
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
 from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer, host_and_port
 
@@ -186,6 +187,7 @@ class _Loop:
         self._judge_at = clock.monotonic()
         self._good_at = clock.monotonic()
         self._partitions = 0
+        self._blocked: Mapping[TopicPartition, SkidwayError] = {}
         note = None if history is None else history.note
         self._judging = Judge(
             ledger, lambda: expected.policy, clock, note, lambda: self._has_caught_up
@@ -218,13 +220,21 @@ class _Loop:
             collection.turn(TURN_MS, shutdown.fileno())
             self._good_at, self._has_read = self._clock.monotonic(), True
             self._partitions = collection.partitions
+            self._tell_blocked(collection.blocked)
             self._has_caught_up = collection.has_caught_up
             self._examine()
 
+    def _tell_blocked(self, blocked: Mapping[TopicPartition, SkidwayError]) -> None:
+        before, self._blocked = self._blocked, blocked
+        for tp in blocked.keys() - before.keys():
+            _log.error("partition_blocked", partition=str(tp), reason=str(blocked[tp]))
+        for tp in before.keys() - blocked.keys():
+            _log.info("partition_readable", partition=str(tp))
+        metrics.tell_blocked(len(blocked))
+
     def _prune(self) -> None:
         """Deletes from the store a few old rows that no verdict needs any more: buckets, seals, and
-        digests (hashes of messages; they show whether a message with a known number has the same
-        content)."""
+        digests (hashes that show whether two messages with one number have the same content)."""
         if (
             self._old is None
             or self._old.before_ms is None
@@ -266,7 +276,10 @@ class _Loop:
             detail["roster"] = self._expected.problem
         if unread:
             detail["schemas"] = reasons.of_unread(unread)
-        is_well = self._expected.problem is None and not unread and not self._clocks.is_ours_wrong
+        if self._blocked:
+            detail["blocked"] = [str(error) for error in self._blocked.values()]
+        has_read_all = not unread and not self._blocked
+        is_well = self._expected.problem is None and has_read_all and not self._clocks.is_ours_wrong
         self.health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
 
     def _judge(self) -> None:

@@ -40,9 +40,9 @@ from skidway.kafka.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The result of one step of judging. standing: the result for all buckets. blocks: the results
-    by hour. common, fleet: the facts that the judgements of all topics share; the evidence in
-    `common` has no counts. hosts, clocks: the states of all hosts and clocks.
+    """The result of one step of judging. standing: the result for all buckets. blocks: the result
+    by hour of event time. common, fleet: the facts that the judgements of all topics share; the
+    evidence in `common` has no counts. hosts, clocks: the states of all hosts and clocks.
     """
 
     standing: Standing
@@ -102,7 +102,7 @@ class Edition:
     def short_verdicts(self, window: Window, names: Sequence[str] | None) -> list[BucketVerdict]:
         """Returns short verdicts on the buckets that start in the window. A short verdict names
         only the agents with the gravest findings. If the standing already has the short verdict on
-        a bucket, returns this one. Otherwise judges the bucket.
+        a bucket, returns that verdict. Otherwise judges the bucket.
         """
         evidence = self.evidence(window, topics_named(names))
         known = {

@@ -34,9 +34,10 @@ hosts."""
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One noted verdict. revision: the row's number in its bucket's history, from 1 on. time_ms:
-    when the bucket was judged, by the audit's clock. word: the verdict as reports print it.
-    is_complete: whether the verdict's status is `complete`. totals: the number of records by tier.
+    """One row of a bucket's history: a verdict. revision: the row's number in its bucket's history,
+    from 1 on. time_ms: when the bucket was judged, by the audit's clock. word: the verdict as
+    reports print it. is_complete: whether the verdict's status is `complete`. totals: the number of
+    records by tier.
     """
 
     revision: int
@@ -133,9 +134,9 @@ def _cause(
     kept: Counts | None, verdict: BucketVerdict, totals: Mapping[str, int], now: Mapping[str, int]
 ) -> str:
     """Says in words which tiers counted more records than before, and from which hosts these
-    records came; "" if none did. kept: the counts by tier and host when the bucket was complete; if
-    None, the words name no hosts. totals: the counts by tier when the bucket was complete. now: the
-    present counts by tier.
+    records came; "" if no tier did. kept: the counts by tier and host when the bucket was complete;
+    if None, the words name no hosts. totals: the counts by tier when the bucket was complete. now:
+    the present counts by tier.
     """
     before = {(tier, ""): count for tier, count in totals.items()} if kept is None else kept
     found = {(tier, ""): count for tier, count in now.items()}

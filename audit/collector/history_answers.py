@@ -3,8 +3,9 @@
     /history.json?topic=dc1.logs&bucket=2026-02-01T10:04:00Z
     /history.json?topic=dc1.logs&since=24h&until=1h
 
-All parameters may be left out. Times have the form 2026-02-01T10:04:00Z or 90m (90 minutes ago), or
-are numbers of ms since 1970. An answer has at most BUCKETS_MAX buckets, the newest first.
+All parameters may be left out. `bucket` is any time in the bucket. Times have the form
+2026-02-01T10:04:00Z or 90m (90 minutes ago), or are numbers of ms since 1970. An answer has at most
+BUCKETS_MAX buckets, the newest first.
 """
 
 from __future__ import annotations
@@ -40,12 +41,14 @@ def answer(
         raise HTTPException(400, f"topic {topic!r} is unknown to the audit")
     since = _time(query, "since", FOREVER[0], now_ms)
     until = _time(query, "until", FOREVER[1], now_ms)
+
+    def is_meant(source: Source) -> bool:
+        return topic is None or is_named(source, [topic])
+
     if "bucket" in query:
-        since = _time(query, "bucket", 0, now_ms)
-        until = since + 1
-    found = store.read(
-        (since, until), lambda x: topic is None or is_named(x, [topic]), BUCKETS_MAX + 1
-    )
+        found = store.read_at(_time(query, "bucket", 0, now_ms), is_meant, BUCKETS_MAX + 1)
+    else:
+        found = store.read((since, until), is_meant, BUCKETS_MAX + 1)
     return {
         "since": report.time_text(store.since_ms),
         "since_ms": store.since_ms,

@@ -2,8 +2,8 @@
 
 Only the judging thread writes. Other threads read, each through its own connection. The history
 cannot be rebuilt from the audit topics; if the file is lost, a new history begins, and `since_ms`
-says when it began. Buckets older than `history.days` (in event time) get no rows, and their rows
-are deleted. A bucket has at most REVISIONS_MAX rows: its first row, and its newest rows.
+says when the new history began. Buckets older than `history.days` (in event time) get no rows, and
+their rows are deleted. A bucket has at most REVISIONS_MAX rows: its first row, and its newest rows.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from skidway.audit.database import IN_MEMORY, open_database, transaction
 from skidway.audit.evidence.evidence import Window
 from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.reports.latencies import ByPlace
+from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.kafka.source import Source
 
 HISTORY = "history.db"
@@ -46,7 +47,7 @@ _COLUMNS = "source, bucket, bucket_ms, revision, time_ms, word, complete, reason
 
 @dataclass(frozen=True, slots=True)
 class BucketHistory:
-    """The history of one bucket. rows: the noted verdicts, the oldest first."""
+    """The history of one bucket. rows: the stored verdicts, the oldest first."""
 
     source: Source
     bucket: int
@@ -130,12 +131,28 @@ class HistoryStore:
         """Returns the histories of at most `count_max` buckets that begin in the window of time,
         the newest bucket first. is_meant: a function that says whether a topic's buckets are
         wanted."""
+        return self._read(window, window[0], is_meant, count_max)
+
+    def read_at(
+        self, time_ms: int, is_meant: Callable[[Source], bool], count_max: int
+    ) -> list[BucketHistory]:
+        """Returns the histories of at most `count_max` buckets that contain a time, in the order of
+        `read`. is_meant: as for `read`."""
+        window = time_ms - LONGEST_MS + 1, time_ms + 1
+        return self._read(window, time_ms, is_meant, count_max)
+
+    def _read(
+        self, window: Window, after_ms: int, is_meant: Callable[[Source], bool], count_max: int
+    ) -> list[BucketHistory]:
+        """Returns the histories of the buckets that begin in the window and end after `after_ms`,
+        as `read` describes."""
         sources = {id_: x for id_, x in self._sources().items() if is_meant(x)}
         marks = ", ".join(map(str, sources))
         keys = self._database.execute(
             "SELECT DISTINCT bucket, source, bucket_ms FROM rows WHERE bucket >= ? AND bucket < ?"  # noqa: S608
-            f" AND source IN ({marks}) ORDER BY bucket DESC, source LIMIT ?",
-            (*window, count_max),
+            f" AND bucket + bucket_ms > ? AND source IN ({marks})"
+            " ORDER BY bucket DESC, source LIMIT ?",
+            (*window, after_ms, count_max),
         ).fetchall()
         return [
             BucketHistory(sources[source], bucket, size, self._rows(bucket, source, size))

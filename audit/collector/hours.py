@@ -1,5 +1,5 @@
-"""Answers programs that wait until an hour is complete. One of them is the loader, which waits
-before it marks the hour as complete.
+"""Answers programs that wait until an hour is complete. One of these programs is the loader, which
+marks an hour as complete only after the audit has found it complete.
 
     /complete.json?topic=dc1.logs&since=...&until=...    the answer of `skidway audit complete`
     /hours.json?topic=dc1.logs&since=...&until=...       the last judgement of each hour that has
@@ -34,9 +34,8 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.retired_places import retired_by
 from skidway.audit.judgement.standing import Standing
 from skidway.audit.reports import completeness_report, report
-from skidway.audit.reports.completeness_question import question, topics_of, window_of
+from skidway.audit.reports.completeness_question import notes_on, question, topics_of, window_of
 from skidway.audit.reports.topic_names import is_named, topics_named, with_rejects
-from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.audit.topic.messages import Tier
 from skidway.cli.moments import parse_moment
 from skidway.clock import Clock
@@ -63,7 +62,8 @@ class Hours:
         except UsageError as error:
             raise HTTPException(400, str(error)) from error
         bounded = report.Bounded(agents_address)
-        said = completeness_report.document(found, asked, policy, 0.0, bounded)
+        notes = notes_on(asked, found, evidence)
+        said = completeness_report.document(found, asked, policy, 0.0, bounded, notes)
         del said["seconds_waited"]
         output = request.query_params.get("output")
         heard = None if output is None else _heard(evidence, policy, output)
@@ -123,10 +123,9 @@ def _lossy(edition: Edition, topic: str, hours: Iterable[int]) -> list[int]:
 
 def _reach(edition: Edition) -> int:
     """A bucket may begin before an hour and end inside the hour. Returns the greatest number of
-    hours by which such a bucket may begin before the hour. A store of an older version may have
-    buckets that are longer than LONGEST_MS; they count as if they were that long."""
+    hours by which such a bucket may begin before the hour."""
     sizes = (x for x in edition.ledger.bucket_sizes() if BLOCK_MS % x)
-    return max((-(-min(x, LONGEST_MS) // BLOCK_MS) for x in sizes), default=0)
+    return max((-(-x // BLOCK_MS) for x in sizes), default=0)
 
 
 def _document(hour: int, *, is_complete: bool, judged_ms: int) -> dict[str, Any]:

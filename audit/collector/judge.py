@@ -4,11 +4,11 @@ The verdicts on all buckets, summed up, are called the *standing*. A step judges
 whose verdict may have changed: their counts have changed, or other evidence for the verdict has
 changed (see judgement.dependence). So after a step that had enough time, the standing is the same
 as if the step had judged every bucket. If the time is too short, the step leaves some buckets to
-later steps: first the buckets that are too young for a final verdict (not due yet), then the oldest
-buckets. Every second step begins with the buckets that have waited longest. So every bucket is
-judged in the end, even if evidence that concerns all buckets changes again and again. The standing
-contains the number of hours with buckets that were never judged. While the ledger is being rebuilt,
-nothing is judged.
+later steps: the buckets that are too young for a final verdict (not due yet) and, if this does not
+save enough time, the oldest buckets. Every second step begins with the buckets that have waited
+longest. So every bucket is judged in the end, even if evidence that concerns all buckets changes
+again and again. The standing contains the number of hours with buckets that were never judged.
+While the ledger is being rebuilt, nothing is judged.
 """
 
 from __future__ import annotations
@@ -48,6 +48,12 @@ BLOCK_MS = 3_600_000
 
 STEP_S = 2.0
 """A step judges buckets for this long, and always judges at least one bucket."""
+
+DUE_STEP_S = 6.0
+"""For buckets that have become due, a step may take this long. This is longer than STEP_S, because
+people and jobs wait for the verdicts of these buckets, and the next step may come a minute later.
+On a slow machine, or with many topics, STEP_S is too short for the buckets that become due in the
+same minute."""
 
 STALE_MAX = 2_000
 """A step judges at most this many buckets of each topic."""
@@ -95,8 +101,8 @@ class Judge:
         self.evidence = Evidence()
         """The evidence from which the last step judged, without the counts of buckets."""
         self.due: Due | None = None
-        """When further buckets become due, in seconds after the beginning of the last step; None if
-        no known bucket will become due."""
+        """The times at which further buckets become due, in seconds after the beginning of the last
+        step; None if no known bucket will become due."""
         self._take_facts()
 
     @property
@@ -114,8 +120,9 @@ class Judge:
         return found
 
     def take_scattered(self) -> list[tuple[Source, BucketId]]:
-        """Returns the other buckets that were due at the last step, and whose counts are in several
-        rows of the store. The caller may merge these rows (Ledger.merge)."""
+        """Returns the buckets that were due at the last step and whose counts are in several rows
+        of the store. Leaves out the buckets that `take_balanced` returns. The caller may merge
+        these rows (Ledger.merge)."""
         found, self._scattered = self._scattered, []
         return found
 
@@ -154,8 +161,8 @@ class Judge:
         return now_ms
 
     def _forget_everything(self) -> Standing:
-        """Forgets all earlier verdicts. Returns the standing while the ledger is being rebuilt: it
-        says that nothing is judged."""
+        """Forgets all earlier verdicts, because the ledger is being rebuilt. Returns a standing
+        that says that nothing is judged."""
         self.evidence = self._ledger.evidence_without_counts()
         self._topics, self._counted, self._blocks, self._starts = {}, {}, {}, ()
         self._is_whole = self._is_counted = False
@@ -197,8 +204,7 @@ class Judge:
     ) -> _Look:
         source = judgement.facts.source
         topic = self._topics.setdefault(source, TopicBuckets(source))
-        lossy = (key for key in judgement.buckets() if not self._ledger.is_pruned(source, key))
-        topic.keep(self._counted.get(source, set()), lossy)
+        topic.keep(self._counted.get(source, set()), judgement.buckets())
         for each in judgement.facts.expectation.related:
             topic.mark(changed.get(each, ()))
         dependence = Dependence(judgement)
@@ -212,14 +218,19 @@ class Judge:
         began = self._clock.monotonic()
         self._steps += 1
         is_fair = self._steps % 2 == 0
-        for look, place in _ordered(looks, is_fair=is_fair):
+        is_over = False
+        for look, place, became_due in _ordered(looks, is_fair=is_fair):
+            if is_over and not became_due:
+                continue
             verdict = self._verdict(look, place)
             look.topic.put(place, verdict, look.dependence, is_noted=is_noting)
             self._note_due(look, verdict)
             look.forget(verdict)
             yield verdict
-            if self._clock.monotonic() - began > STEP_S:
+            judged_s = self._clock.monotonic() - began
+            if judged_s > DUE_STEP_S:
                 return
+            is_over = judged_s > STEP_S
 
     def _note_due(self, look: _Look, verdict: BucketVerdict) -> None:
         key = verdict.bucket, verdict.bucket_ms
@@ -235,10 +246,10 @@ class Judge:
             self._scattered.append((look.source, key))
 
     def _tell(self, judged: Iterable[BucketVerdict], now_ms: int | None) -> None:
-        """Passes verdicts to `note` in groups. judged: an iterator that judges one bucket at each
-        step, and yields the verdict. now_ms: the time by the audit's clock; None if no verdict is
-        to be passed to `note`, and the buckets are only judged. To save memory, a group is dropped
-        before the next group is made, because a verdict holds the counts of its bucket.
+        """Passes verdicts to `note` in groups. judged: an iterator that judges one bucket before it
+        yields each verdict. now_ms: the time by the audit's clock; if it is None, the buckets are
+        judged, but no verdict is passed to `note`. To save memory, a group is dropped before the
+        next group is made, because a verdict holds the counts of its bucket.
         """
         found, agents = list[BucketVerdict](), 0
         for verdict in judged:
@@ -254,12 +265,11 @@ class Judge:
     def _verdict(self, look: _Look, place: int) -> BucketVerdict:
         key, facts = look.topic.key(place), look.judgement.facts
         for source in facts.expectation.related:
-            tallies = self._ledger.tallies(source, key)
+            topic, tallies = facts.evidence.topic(source), self._ledger.tallies(source, key)
             if tallies is not None:
-                topic = facts.evidence.topic(source)
                 topic.tallies = {**topic.tallies, key: tallies}
-        if self._ledger.is_pruned(facts.source, key):
-            facts.topic.pruned.add(key)
+            if self._ledger.is_pruned(source, key):
+                topic.pruned.add(key)
         return look.judgement.bucket(key)
 
     # The sum of all verdicts.
@@ -331,9 +341,9 @@ class _Look:
 
 
 def _due(looks: Sequence[_Look], reading_s: float) -> Due | None:
-    """Returns when further buckets become due, in seconds after the beginning of the step.
-    reading_s: how many seconds after this beginning the audit's clock was read for the judgements
-    of the step."""
+    """Returns the times at which further buckets become due, in seconds after the beginning of the
+    step. reading_s: the time at which the step read the audit's clock for its judgements, also in
+    seconds after the beginning of the step."""
     found = []
     for look in looks:
         now_ms, lateness_ms = look.judgement.facts.now_ms, look.judgement.facts.policy.lateness_ms
@@ -343,12 +353,13 @@ def _due(looks: Sequence[_Look], reading_s: float) -> Due | None:
     return min(found, default=None)
 
 
-def _ordered(looks: Sequence[_Look], *, is_fair: bool) -> Iterator[tuple[_Look, int]]:
-    """Yields the rows to judge, in their order; a row stands for a bucket. First come the buckets
-    that have become due, because people and jobs wait for their verdicts. Then come the newest
-    buckets. Last come those that have a verdict and are not due yet. is_fair: if true, buckets that
-    have waited for many steps (see PATIENT_STEPS) come before all others."""
-    found = [np.empty((6, 0), np.int64)]
+def _ordered(looks: Sequence[_Look], *, is_fair: bool) -> Iterator[tuple[_Look, int, bool]]:
+    """Yields the rows to judge, in the order in which to judge them; a row stands for a bucket.
+    With each row, yields whether its bucket has become due since it was judged. First come the
+    buckets that have become due, because people and jobs wait for their verdicts. Then come the
+    newest buckets. Last come those that have a verdict and are not due yet. is_fair: if true,
+    buckets that have waited for many steps (see PATIENT_STEPS) come before all others."""
+    found = [np.empty((7, 0), np.int64)]
     for number, look in enumerate(looks):
         places = np.flatnonzero(look.stale)
         rows, is_due = look.topic.rows[places], look.topic.is_due[places]
@@ -358,8 +369,8 @@ def _ordered(looks: Sequence[_Look], *, is_fair: bool) -> Iterator[tuple[_Look, 
         is_early = waiting < np.where(is_young, YOUNG_PATIENT_STEPS, PATIENT_STEPS)
         waiting[is_early | (not is_fair)] = 0
         order = -waiting, ~became_due, is_young, -rows["bucket"]
-        table = np.array([*order, np.full(len(places), number), places], np.int64)
+        table = np.array([*order, np.full(len(places), number), places, became_due], np.int64)
         found.append(table[:, np.lexsort(order[::-1])[:STALE_MAX]])
     table = np.concatenate(found, axis=1)
-    for number, place in table[4:, np.lexsort(table[3::-1])].T.tolist():
-        yield looks[number], place
+    for number, place, has_become_due in table[4:, np.lexsort(table[3::-1])].T.tolist():
+        yield looks[number], place, bool(has_become_due)

@@ -12,8 +12,8 @@ import math
 from typing import Final, NamedTuple
 
 STEP_EVERY_S: Final = 1.0
-"""The least time from the beginning of a step to the beginning of the next step. A step that begins
-because buckets become due, and the step before it, may begin after half of this time."""
+"""The least time from the beginning of a step to the beginning of the next step. For a step that
+begins because buckets become due, and for the step before it, half of this time is enough."""
 
 STEP_SHARE: Final = 16
 """The usual time from the beginning of a step to the beginning of the next step, as a multiple of
@@ -25,9 +25,9 @@ they are judged."""
 
 
 class Due(NamedTuple):
-    """When buckets become due. next_s: in how many seconds the next known bucket becomes due.
-    every_s: the length of this bucket in seconds; the bucket after it becomes due `every_s` seconds
-    later.
+    """The times at which buckets become due. next_s: in how many seconds the next known bucket
+    becomes due. every_s: the length of this bucket in seconds; the bucket after it becomes due
+    `every_s` seconds later.
     """
 
     next_s: float
@@ -36,8 +36,8 @@ class Due(NamedTuple):
 
 def next_step_s(taken_s: float, due: Due | None) -> float:
     """Returns how many seconds after the beginning of a step the next step begins. taken_s: how
-    long the step took. due: when buckets become due, in seconds after the beginning of the step;
-    None if no known bucket will become due.
+    long the step took. due: the times at which buckets become due, in seconds after the beginning
+    of the step; None if no known bucket will become due.
     """
     wait_s = max(STEP_EVERY_S, STEP_SHARE * taken_s)
     if due is None:
@@ -46,15 +46,18 @@ def next_step_s(taken_s: float, due: Due | None) -> float:
     due_s = due.next_s + later * due.every_s
     if due_s <= 1.5 * wait_s:
         return due_s + AFTER_DUE_S
-    # The next step may take longer than this step, so it must not be close before due_s.
+    # If the next step began shortly before buckets become due (due_s), it might still run at that
+    # time.
     return min(wait_s, due_s / 2)
 
 
 def _least_s(wait_s: float, due: Due) -> float:
-    """Returns the least number of seconds from the beginning of a step to a step that begins
-    because buckets become due. Usually a quarter of the usual time is enough: then buckets need not
-    wait for the step after if this step took longer than the steps before. But if buckets become
-    due more often than steps usually begin, a quarter each time would be too often.
+    """Returns the least number of seconds from the beginning of one step to the beginning of the
+    next step, if the next step begins because buckets become due. `wait_s` is the usual number of
+    seconds. Normally the result is a quarter of `wait_s`: so even if one step took unusually long,
+    the next step can begin as soon as buckets become due. If buckets become due more often than
+    steps usually begin, the result is half of `wait_s`, because steps would otherwise be too
+    frequent.
     """
     if due.every_s < wait_s:
         return wait_s / 2

@@ -1,5 +1,5 @@
 """The collector's metrics: the number of buckets by verdict, the hosts, the clocks, and for each
-topic how complete and how fresh it is, and which of its records never became rows.
+topic how complete and how fresh it is, and how many of its records never became rows.
 
 The thread that judges passes the numbers to this module after each step of judging. When Prometheus
 scrapes /metrics, it gets these numbers. Metrics of a topic have the labels `cluster` and `topic`:
@@ -76,6 +76,11 @@ _UNREAD = Gauge(
     "Messages of a schema that this version does not have; while there are any, every bucket is"
     " unknown.",
 )
+_BLOCKED = Gauge(
+    "skidway_audit_blocked_partitions",
+    "Partitions of audit topics that the collector cannot read, for example because a batch is"
+    " damaged.",
+)
 _REBUILDING = Gauge(
     "skidway_audit_rebuilding_messages",
     "Messages to read until the store is rebuilt from the audit topics; while there are any,"
@@ -151,6 +156,11 @@ def tell_clocks(found: Clocks) -> None:
 def tell_unread(messages: int) -> None:
     """Sets how many messages of the audit topics this version of Skidway cannot read."""
     _UNREAD.set(messages)
+
+
+def tell_blocked(partitions: int) -> None:
+    """Sets how many partitions of the audit topics cannot be read."""
+    _BLOCKED.set(partitions)
 
 
 def tell_rebuilding(messages: int) -> None:
@@ -234,9 +244,10 @@ def _by_name(topics: Iterable[TopicStanding]) -> dict[Name, list[TopicStanding]]
 
 def _complete_until(topics: Sequence[TopicStanding]) -> int | None:
     """Returns the time in ms before which all buckets of these topics are complete or accepted.
-    (Several source topics may have the same name.) If this time is unknown for a topic, uses the
-    start of the topic's oldest overdue bucket, which is due, but neither complete nor accepted.
-    Returns None if a topic with unfinished buckets has no overdue bucket either.
+    (Several source topics may have the same name.) For a topic without such a time, uses the start
+    of the topic's oldest overdue bucket (a bucket that is due, but neither complete nor accepted).
+    Returns None if a topic has neither such a time nor an overdue bucket, although not all of its
+    buckets are complete.
     """
     waiting = [x for x in topics if not x.is_complete]
     ends = [x.oldest_overdue if x.complete_until is None else x.complete_until for x in waiting]
@@ -266,8 +277,8 @@ def _filtered(lines: Mapping[Name, Sequence[TopicStanding]]) -> dict[Labels, int
 
 
 def _of_losses(evidence: Evidence) -> Iterator[GaugeMetricFamily]:
-    """Yields the metrics of the ranges of files that agents declared lost or uncertain. Ranges that
-    people accepted count, too.
+    """Yields the metrics of the ranges of files that agents declared lost or uncertain. Includes
+    the ranges whose loss people accepted.
     """
     ranges: Counter[Labels] = Counter()
     sizes: Counter[Labels] = Counter()
@@ -338,7 +349,8 @@ def _with_reasons_bounded(
 ) -> dict[Labels, int]:
     """Returns the values of the REASONS_MAX most frequent reasons, and adds up the values of all
     other reasons under the reason OTHER_REASONS. found: the values, by their labels; the last label
-    is the reason. ranges: how many lost ranges have these labels.
+    is the reason. ranges: how many lost ranges have the same labels; these numbers decide which
+    reasons are most frequent.
     """
     frequency: Counter[str] = Counter()
     for key, count in ranges.items():

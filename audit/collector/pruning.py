@@ -124,8 +124,8 @@ class OldBuckets:
         """Returns the present time, from which the age of buckets and messages is counted. If the
         newest time in the senders' messages is earlier, returns that time, so that nothing is
         deleted only because the audit's clock is ahead. The result is at least the start of FOREVER
-        (the window of all buckets). So it can still be stored when some days are subtracted from
-        it."""
+        (the window of all buckets). So SQLite can still store the result after some days are
+        subtracted from it."""
         evidence = self._ledger.evidence(NO_BUCKETS)
         present = present_ms(evidence, self._policy(), self._clock.time_ms())
         heard = max(evidence.last_seen.values(), default=FOREVER[0])

@@ -4,13 +4,12 @@ own.
 An agent's rules (`shape`) mask, hash or remove fields before the agent sends anything. This module
 shows only what the agent has sent. For a line that the agent rejected, it shows the text in
 `<topic>.rejected`; for a record that the loader rejected, it shows the text in the topic (see
-loader_rejects). Texts are short and printable
-(see rejected_examples in package schemas.consuming). The thread reads from the brokers whose audit
-topics the collector reads. Every LOOK_EVERY_S seconds, it reads one line of each topic that has got
-a newer bucket with rejected lines. It also reads one record of each topic if a newer load has
-rejected records of the topic. In one look, it reads at most TOPICS_MAX lines and at most TOPICS_MAX
-records. If the brokers cannot be reached, the pages show the earlier examples. Judging and answers
-never wait for this thread.
+loader_rejects). Texts are short and printable (see rejected_examples in package schemas.consuming).
+The thread reads from the brokers whose audit topics the collector reads. Every LOOK_EVERY_S
+seconds, it reads one line of each topic that has got a newer bucket with rejected lines. It also
+reads one record of each topic if a newer load has rejected records of the topic. Each time, it
+reads at most TOPICS_MAX lines and at most TOPICS_MAX records. If the brokers cannot be reached, the
+pages show the earlier examples. Judging and answers never wait for this thread.
 """
 
 from __future__ import annotations
@@ -75,8 +74,8 @@ class RejectExamples:
         self.found: Examples = NO_EXAMPLES
 
     def look(self) -> None:
-        """Reads an example for each topic that has a newer bucket or load with rejects than at the
-        last call. Logs once if the brokers cannot be reached."""
+        """Reads an example for each topic that, since the last call, has got a newer bucket or load
+        with rejects. Logs once if the brokers cannot be reached."""
         standing = self._standing()
         wanted: dict[Source, BucketKey | RejectedRecord] = {
             **_wanted_lines(standing), **_wanted_records(standing, self._rejected()),

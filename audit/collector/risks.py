@@ -51,9 +51,9 @@ class TierRisk:
     """The records that some tiers lack in the newest buckets of a topic. since: the start of the
     oldest bucket of which a tier lacks records. tiers: the tiers that lack records of this bucket,
     in the order of tiers. records, bytes: how many records and bytes are lacking in all newest
-    buckets together, in the tier that lacks most. holder: the last place before these tiers that
-    has records of the oldest bucket. loss_ms: when these records expire at `holder`; None if this
-    is not known.
+    buckets together, in that tier of `tiers` that lacks most. holder: the last place before these
+    tiers that has records of the oldest bucket. loss_ms: when these records expire at `holder`;
+    None if this is not known.
     """
 
     source: Source
@@ -109,10 +109,10 @@ def host_risks(
 
 
 def is_at_risk(topic: TopicBacklog, told_ms: int, now_ms: int) -> bool:
-    """Returns whether the unsafe bytes that an agent reported are at risk: they were older than
-    SETTLED_MS (or of unknown age) when the agent reported them at `told_ms`, or will be lost within
-    URGENT_MS. Their present age does not count, because they may have been delivered since the
-    report.
+    """Returns whether the unsafe bytes that an agent reported are at risk. This is so if they were
+    older than SETTLED_MS (or of unknown age) when the agent reported them at `told_ms`, or if they
+    will be lost within URGENT_MS. Their present age does not count, because they may have been
+    delivered since the report.
     """
     if not topic.bytes:
         return False

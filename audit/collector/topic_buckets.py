@@ -41,7 +41,7 @@ _ROW: Final = np.dtype(
         ("late", np.uint64),
         ("rest", np.int64),
         ("is_stale", np.bool_),
-        ("stale_since", np.int64),  # the first call of `look` that asked to judge it
+        ("stale_since", np.int64),  # the first call of `look` that found the bucket stale
         ("is_judged", np.bool_),
         ("is_noted", np.bool_),
         # the values of the verdict
@@ -61,7 +61,8 @@ _ROW: Final = np.dtype(
 
 
 class TopicBuckets:
-    """The buckets of one topic. rows: one for each bucket, sorted by its start and size."""
+    """The buckets of one topic. rows: a row for each bucket, sorted by the starts and sizes of the
+    buckets."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -164,9 +165,9 @@ class TopicBuckets:
         return int(due_ms[first]), int(self.rows["bucket_ms"][first])
 
     def waiting(self) -> npt.NDArray[np.int64]:
-        """Returns, for each row, for how many calls of `look` the bucket has waited to be judged
-        again: 0 if the bucket need not be judged, or if only the last call has found that it must
-        be judged.
+        """Returns, for each row, how many calls of `look` the bucket has waited to be judged again.
+        The number is 0 if the bucket need not be judged, or if only the last call has found that it
+        must be judged.
         """
         since = self.rows["stale_since"]
         return np.where(since > 0, self._looks - since, 0)
@@ -292,9 +293,9 @@ class TopicBuckets:
         return found
 
     def newest(self, starts: Iterable[int]) -> dict[int, BucketVerdict]:
-        """Returns, by start, the verdicts on the buckets with these starts, each with only its
-        gravest agents. If several buckets have the same start, returns the gravest of their
-        verdicts."""
+        """Returns, by start, the verdicts on the buckets with these starts, each with only the
+        agents that have the gravest findings. If several buckets have the same start, returns the
+        gravest of their verdicts."""
         wanted, found = set(starts), dict[int, BucketVerdict]()
         for key in sorted(self.shorts):
             if key[0] not in wanted:
@@ -333,7 +334,8 @@ class TopicBuckets:
         """Increases `_shape_revision` if the verdicts on all buckets may have changed; then `look`
         finds that every bucket must be judged again. This is the case if the shape (the evidence
         that concerns all buckets) has changed. It is also the case if an agent's newest seal covers
-        fewer deltas than before. Then, in any bucket, lines may no longer be covered by a seal.
+        fewer deltas than before, because then any bucket may have lines that no seal covers any
+        more.
         """
         is_less = dependence.vouches_for_less(self._agents)
         self._agents = dependence.columns

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from skidway.audit.commands import options, publication
-from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
 from skidway.audit.judgement import acceptances, reasons
@@ -141,7 +140,7 @@ def _buckets(
     args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
 ) -> tuple[list[BucketVerdict], list[Acceptance]]:
     """Returns the present verdicts on the buckets that the arguments name, and all acceptances in
-    these topics, except those that somebody took back."""
+    the topics of these buckets, except those that somebody took back."""
     now_ms = clock.time_ms()
     first = parse_moment(args.bucket, now_ms, "BUCKET")
     last = first if args.last is None else parse_moment(args.last, now_ms, "LAST")
@@ -151,9 +150,7 @@ def _buckets(
     names = with_rejects([args.topic])
     ledger = options.ledger_of(args, settings, clock)
     try:
-        size = max(ledger.bucket_sizes(), default=DEFAULT_BUCKET_MS)
-        window = (first - size + 1, last + 1)
-        evidence = ledger.evidence(window, topics_named(names))
+        evidence = ledger.evidence(ledger.window_of(first, last + 1), topics_named(names))
     finally:
         ledger.close()
     if evidence.rebuilding:
@@ -186,8 +183,8 @@ def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
 
 def _places_of(evidence: Evidence, place: str) -> list[Place]:
     """Returns, for each sender that is not an agent, the place at which the sender counts. A
-    returned place is marked as retired if the argument `place` is its name, or the name of
-    something that contains it, such as its cluster.
+    returned place is marked as retired if the argument `place` names it, or names something that
+    contains it, such as its cluster.
     """
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)

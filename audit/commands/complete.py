@@ -1,9 +1,10 @@
-"""`skidway audit complete`: says whether a topic is complete in a span of time, which ends at a
-given moment. A scheduled job can run this command before it reads the topic's rows."""
+"""`skidway audit complete`: says whether a topic is complete in the time from `--since` to
+`--until`. A scheduled job can run this command before it reads the topic's rows."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from typing import Any
 
@@ -55,9 +56,10 @@ def _complete(args: argparse.Namespace) -> int:
     bucket_ms = DEFAULT_BUCKET_MS if settings is None else settings.bucket_ms
     asked = question(args.topic, since_ms, until_ms, bucket_ms)
     begun = clock.monotonic()
+    notes: list[str] = []
     with LiveLedger(args, settings, clock) as live:
         found = patiently(
-            lambda: _look(live, policy, asked, clock),
+            lambda: _look(live, policy, asked, clock, notes),
             clock,
             time.sleep,
             timeout_s,
@@ -66,9 +68,11 @@ def _complete(args: argparse.Namespace) -> int:
         )
         if any(x.is_short for x in found) and live.is_store:
             options.note_staleness(live.ledger, clock)
+    for words in notes:
+        print(f"note: {words}", file=sys.stderr)
     if args.json:
         waited_s = clock.monotonic() - begun
-        print_json(completeness_report.document(found, asked, policy, waited_s))
+        print_json(completeness_report.document(found, asked, policy, waited_s, notes=notes))
     else:
         print_lines(completeness_report.sentences(found, asked, policy))
     return int(any(x.is_short for x in found))
@@ -82,6 +86,11 @@ def _span(args: argparse.Namespace, now_ms: int) -> tuple[int, int]:
     return since_ms, until_ms
 
 
-def _look(live: LiveLedger, policy: Policy, asked: Question, clock: Clock) -> list[Completeness]:
+def _look(
+    live: LiveLedger, policy: Policy, asked: Question, clock: Clock, notes: list[str]
+) -> list[Completeness]:
+    """Returns the present answers, and replaces the content of `notes` by the notes on them."""
     live.catch_up()
-    return answered(live.ledger, policy, asked, clock.time_ms()).found
+    answer = answered(live.ledger, policy, asked, clock.time_ms())
+    notes[:] = answer.notes
+    return answer.found

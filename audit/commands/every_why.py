@@ -1,24 +1,31 @@
 """`skidway audit why` without a topic: shows, for each topic, the bucket that `why TOPIC` would
-explain, with the bucket's gravest cause and the next command.
+explain, with the bucket's gravest cause and the next command. Also shows facts that belong to no
+bucket: the faults that the newest recounts found, and the expected hosts that do not report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from skidway.audit.commands import options
-from skidway.audit.evidence.evidence import FOREVER
+from skidway.audit.evidence.evidence import FOREVER, Evidence
 from skidway.audit.explanation.choice import first_explained, is_bad
 from skidway.audit.explanation.document import document
-from skidway.audit.explanation.explanation import Explanation, explain
+from skidway.audit.explanation.explanation import Explanation, explain, explain_recounts
+from skidway.audit.explanation.next_command import Access, explain_bucket, show_hosts
+from skidway.audit.judgement.clocks import clocks
+from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.reports import clock_report, host_report
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_names
-from skidway.cli.output import print_json, render_table
+from skidway.cli.output import print_json, print_lines, render_table
 from skidway.clock import Clock
+from skidway.kafka.source import Source
 
 COLUMNS = ("topic", "bucket", "verdict", "others", "cause", "why", "next")
 
@@ -26,8 +33,10 @@ Explain = Callable[[BucketVerdict], Sequence[Explanation]]
 
 
 def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
-    """Prints, for each topic, the bucket that `why TOPIC` would explain. Returns the exit status: 1
-    if a bucket was printed, otherwise 0."""
+    """Prints, for each topic, the bucket that `why TOPIC` would explain, and the facts that belong
+    to no bucket. Returns the exit status: 0 if every bucket that is due is complete or accepted,
+    the newest recounts agree, all expected hosts report and this host's clock is right. Returns 1
+    in all other cases, and if there is no bucket."""
     ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence(FOREVER)
@@ -36,45 +45,104 @@ def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
     access = options.access_of(args, settings)
     now_ms = clock.time_ms()
     found = verdicts(evidence, policy, now_ms)
-    rows = worst(found, lambda x: explain(x, evidence, policy, now_ms, access))
+    states, times = survey(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
+    rows = worst(
+        found,
+        lambda x: explain(x, evidence, policy, now_ms, access),
+        _differing(evidence, policy, now_ms, access),
+    )
+    is_missed = any(state.is_missed for state in states)
     if args.json:
-        print_json({"topics": rows})
-    elif rows:
-        print(render_table([_text(x) for x in rows], COLUMNS))
-        print("skidway audit why TOPIC explains one of them, with all causes.")
+        beside = {"hosts": host_report.summary(states), "clocks": clock_report.document(times)}
+        print_json({"topics": rows} | beside)
     else:
-        print("Every bucket that is due is complete or accepted.")
-    return int(bool(rows))
+        said = [_sentence(rows, found, access), *host_report.remarks(states)]
+        said += [f"next: {show_hosts(access)}"] if is_missed else []
+        if rows:
+            print(render_table([_text(x, access) for x in rows], COLUMNS))
+        print_lines([*said, *clock_report.sentences(times)])
+    return int(bool(rows) or not found or is_missed or times.is_ours_wrong)
 
 
-def worst(found: Iterable[BucketVerdict], explained: Explain) -> list[dict[str, Any]]:
-    """Returns a row for each topic with a bucket that somebody should look at. explained: a
-    function that returns the causes why a bucket is not complete."""
-    bad: dict[Any, list[BucketVerdict]] = {}
+def worst(
+    found: Iterable[BucketVerdict],
+    explained: Explain,
+    differing: Iterable[tuple[Source, Explanation]] = (),
+) -> list[dict[str, Any]]:
+    """Returns a row for each topic with a bucket that somebody should look at, and a row without a
+    bucket for each output that, according to its newest recount, differs from the counts.
+    explained: a function that returns the causes why a bucket is not complete. differing: the
+    topics and explanations of these outputs."""
+    bad: dict[Source, list[BucketVerdict]] = {}
     for verdict in found:
         if is_bad(verdict):
             bad.setdefault(verdict.source, []).append(verdict)
-    names = topic_names(bad)
-    rows = []
-    for source, of_topic in sorted(bad.items(), key=lambda x: names[x[0]]):
-        verdict = first_explained(of_topic)[0]
-        causes = [document(x) for x in explained(verdict)]
-        rows.append(
-            {
-                "topic": names[source],
-                "bucket": time_text(verdict.bucket),
-                "verdict": verdict.word,
-                "others": len(of_topic) - 1,
-                "cause": causes[0] if causes else None,
-            }
-        )
+    changed: dict[Source, list[Explanation]] = {}
+    for source, each in differing:
+        changed.setdefault(source, []).append(each)
+    names = topic_names([*bad, *changed])
+    rows: list[dict[str, Any]] = []
+    for source in sorted({*bad, *changed}, key=names.__getitem__):
+        own = _of_buckets(names[source], bad[source], explained) if source in bad else []
+        rows += own
+        for each in changed.get(source, ()):
+            cause = document(each)
+            if not any(_is_same(cause, x["cause"]) for x in own):
+                rows.append(_row(names[source], None, each.cause.value, 0, cause))
     return rows
 
 
-def _text(row: dict[str, Any]) -> dict[str, Any]:
+def _differing(
+    evidence: Evidence, policy: Policy, now_ms: int, access: Access
+) -> Iterator[tuple[Source, Explanation]]:
+    """Yields the topics and explanations of the outputs that, according to their newest recounts,
+    differ from the counts."""
+    for source in evidence.topics:
+        for each in explain_recounts(source, evidence, policy, now_ms, access):
+            yield source, each
+
+
+def _of_buckets(
+    topic: str, bad: Sequence[BucketVerdict], explained: Explain
+) -> list[dict[str, Any]]:
+    """Returns the row of the bucket that `why TOPIC` would explain. bad: the buckets of the topic
+    that somebody should look at."""
+    verdict = first_explained(bad)[0]
+    causes = [document(x) for x in explained(verdict)]
+    cause = causes[0] if causes else None
+    return [_row(topic, time_text(verdict.bucket), verdict.word, len(bad) - 1, cause)]
+
+
+def _row(
+    topic: str, bucket: str | None, verdict: str, others: int, cause: dict[str, Any] | None
+) -> dict[str, Any]:
+    return {
+        "topic": topic, "bucket": bucket, "verdict": verdict, "others": others, "cause": cause
+    }  # fmt: skip
+
+
+def _is_same(cause: dict[str, Any], other: dict[str, Any] | None) -> bool:
+    """Whether two causes have the same name and the same next command."""
+    return other is not None and all(cause[x] == other[x] for x in ("cause", "command"))
+
+
+def _sentence(rows: Sequence[Any], found: Sequence[Any], access: Access) -> str:
+    """Returns the sentence below the table. rows: the rows of the table. found: the verdicts."""
+    if rows:
+        command = " ".join(["skidway audit why TOPIC", *map(shlex.quote, access.options)])
+        return f"{command} explains one of them, with all causes."
+    if not found:
+        return "Nothing was counted: there is no bucket to judge."
+    return "Every bucket that is due is complete or accepted."
+
+
+def _text(row: dict[str, Any], access: Access) -> dict[str, Any]:
     cause = row["cause"]
+    row = row | {"bucket": row["bucket"] or ""}
     if cause is None:
         return row | {"cause": "", "why": "", "next": ""}
     host, line = cause["command"]["host"], cause["command"]["line"]
+    if cause["command"] == cause["accept"]:  # also accepts causes that the row does not show
+        host, line = "", explain_bucket(row["topic"], row["bucket"], access).line
     command = f"on {host}: {line}" if host else line
     return row | {"cause": cause["cause"], "why": cause["words"], "next": command}

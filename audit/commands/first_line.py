@@ -10,14 +10,18 @@ import os
 import socket
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from skidway.audit.commands import options
 from skidway.audit.comparison.lines import may_have_been
 from skidway.audit.explanation.explanation import Explanation
+from skidway.audit.explanation.offsets import OffsetRange
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.settings import AuditSettings
@@ -38,6 +42,8 @@ READ_MAX = 3
 """The command explains several causes why buckets are not complete. It reads a line from brokers
 for at most this many causes, because each read may have to wait for the brokers.
 """
+RECORDS_MAX = 20_000
+"""To find a record of the bucket, the command searches at most about this many records."""
 
 _KINDS = {
     Cause.READ_TWICE: "doubled",
@@ -67,8 +73,8 @@ class FirstLine:
 class FirstLines:
     """Reads one line for each of several explanations (an explanation is one cause why a bucket is
     not complete): for example, the first of the lines that are missing. Reads at most READ_MAX of
-    the lines from brokers. inodes: by agent and file id, the inodes of the files that have lost or
-    changed lines."""
+    the lines from brokers. inodes: by agent and file id, the inodes of the files in which lines are
+    missing or changed."""
 
     def __init__(
         self,
@@ -112,22 +118,27 @@ class FirstLines:
     def _of_log(
         self, client: Client, verdict: BucketVerdict, found: Explanation, kind: str
     ) -> FirstLine | None:
-        """Returns the text of the record at the first of the explanation's offsets. Reads the
-        topic, or its mirror if the brokers have only the mirror."""
-        wanted = found.offsets[0]
+        """Returns the text of a record. Normally this is the record at the first of the
+        explanation's offsets. If these offsets may have records of other buckets, this is the first
+        record that is found in the bucket. Reads the topic, or its mirror if the brokers have only
+        the mirror."""
         topic = topic_here(client, verdict.source)
         if topic is None or found.tier is Tier.MIRROR:
             return None  # the mirror itself does not have the record
-        tp = TopicPartition(topic, wanted.partition)
-        value = _value_at(client, tp, wanted.first)
-        if value is None:
+        span = (verdict.bucket, verdict.bucket + verdict.bucket_ms)
+        if found.spans_buckets:
+            record = _record_of_bucket(client, topic, found.offsets, span)
+        else:
+            record = _first_record(client, topic, found.offsets[0])
+        if record is None:
             return None
+        tp, offset, value = record
         client_of_registry, is_named = registry(self._args)
         said = Values(client_of_registry, _note, is_named=is_named).read(value)[0]
         text = said.line.decode("utf-8", "replace")
         if isinstance(said.decoded, dict) and isinstance(said.decoded.get(_RECORD_COLUMN), str):
             text = said.decoded[_RECORD_COLUMN]
-        return FirstLine(kind, f"{tp} at offset {wanted.first}", text[:TEXT_BYTES_MAX])
+        return FirstLine(kind, f"{tp} at offset {offset}", text[:TEXT_BYTES_MAX])
 
 
 def _note(sentence: str) -> None:
@@ -138,21 +149,28 @@ def _rejected(client: Client, verdict: BucketVerdict, found: Explanation) -> Fir
     """Returns one of the lines that agents rejected in the bucket; if the explanation names an
     agent, a line that this agent rejected. The text is as the agent's rules (`shape`) have masked
     it. Returns None for rejects of the loader, because the loader copies them to no topic."""
-    topic = topic_here(client, verdict.source) if found.tier is Tier.AGENT else None
-    if topic is None:
+    if found.tier is not Tier.AGENT:
         return None
+    topic = topic_here(client, verdict.source)
     span = Wanted(since=verdict.bucket, until=verdict.bucket + verdict.bucket_ms)
-    example = rejected_example(
+    example = topic and rejected_example(
         client, topic, span, lambda document: found.agent in (None, document["agent"])
     )
-    return None if example is None else FirstLine("rejected", example.where, example.text)
+    if not example:
+        _note(
+            f"none of the rejected lines of {verdict.source.topic} can be shown: these brokers have"
+            " not got their records yet, or have deleted them"
+        )
+        return None
+    return FirstLine("rejected", example.where, example.text)
 
 
 def line_of_file(path: Path, position: int, inode: int | None) -> str | None:
     """Returns the line that begins at a position of a file; None if the file is gone. inode: if it
-    is not None, only a file with this inode is read: the file at `path` or, after a rotation, a
-    file in the same directory with a rotated name of `path`. (If the file was deleted, a file of
-    another program may have its inode.)"""
+    is None, the file at `path` is read. Otherwise only a file with this inode is read: the file at
+    `path` or, after a rotation, a file in the same directory with a rotated name of `path`. (The
+    name is checked, too, because a file of another program may have the inode of a deleted
+    file.)"""
     for each in _candidates(path, inode):
         try:
             with open(each, "rb", opener=_without_waiting) as file:
@@ -187,17 +205,52 @@ def _candidates(path: Path, inode: int | None) -> Iterator[Path]:
         return
 
 
-def _value_at(client: Client, tp: TopicPartition, offset: int) -> Any:
-    """Returns the value of the first record whose offset is at least `offset`, as an array of one
-    value; None if the log has no such record.
-    """
-    first = client.list_offsets({tp: EARLIEST})[tp].offset
-    end = client.list_offsets({tp: LATEST})[tp].offset
-    begin = max(first, offset)
-    if begin >= end:
-        return None
-    for _, batch in read_ranges(client, {tp: (begin, begin + 1)}):
-        for at, each in enumerate(batch.offsets.tolist()):
-            if each >= begin:
-                return batch.values.slice(at, 1)
-    return None
+_Record = tuple[TopicPartition, int, pa.BinaryArray]
+"""A record: its partition, its offset, and its value as an array of one value."""
+
+
+def _first_record(client: Client, topic: str, wanted: OffsetRange) -> _Record | None:
+    """Returns the first record of a range of offsets or, if the log has none there, the first
+    record after the range; None if the log has neither."""
+    tp = TopicPartition(topic, wanted.partition)
+    begin, end = _bounds(client, [tp])[tp]
+    begin = max(begin, wanted.first)
+    return next(_records(client, {tp: (begin, min(begin + 1, end))}), None)
+
+
+def _record_of_bucket(
+    client: Client, topic: str, offsets: Sequence[OffsetRange], span: tuple[int, int]
+) -> _Record | None:
+    """Returns a record of these offsets whose event time lies in the bucket: the first that is
+    found. Searches at most about RECORDS_MAX records. span: the bucket's start and its end, which
+    is excluded. Returns None if no such record is found."""
+    wanted = {TopicPartition(topic, x.partition): x for x in offsets}
+    most = max(RECORDS_MAX // len(wanted), 1)
+    ranges = {}
+    for tp, (first, end) in _bounds(client, list(wanted)).items():
+        begin = max(first, wanted[tp].first)
+        ranges[tp] = (begin, min(begin + most, end, wanted[tp].end))
+    return next(_records(client, ranges, span), None)
+
+
+def _bounds(client: Client, tps: Sequence[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
+    """Returns, for each partition, the first offset of its log and the log's end."""
+    first = client.list_offsets(dict.fromkeys(tps, EARLIEST))
+    end = client.list_offsets(dict.fromkeys(tps, LATEST))
+    return {tp: (first[tp].offset, end[tp].offset) for tp in tps}
+
+
+def _records(
+    client: Client,
+    ranges: dict[TopicPartition, tuple[int, int]],
+    span: tuple[int, int] | None = None,
+) -> Iterator[_Record]:
+    """Yields the records of these ranges. If the last batch of a range has further records after
+    the range, yields these, too. span: if it is not None, only records whose event times lie in
+    this span of time."""
+    for tp, batch in read_ranges(client, ranges):
+        is_meant = batch.offsets >= ranges[tp][0]
+        if span is not None:
+            is_meant &= (batch.timestamps >= span[0]) & (batch.timestamps < span[1])
+        for at in np.flatnonzero(is_meant).tolist():
+            yield tp, int(batch.offsets[at]), batch.values.slice(at, 1)

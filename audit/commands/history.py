@@ -26,7 +26,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--history", action="store_true", help="how verdicts changed, and why; asks the collector"
     )
-    parser.add_argument("--bucket", metavar="TIME", help="with --history: this bucket alone")
+    parser.add_argument(
+        "--bucket", metavar="TIME", help="with --history: the bucket with this time"
+    )
     add_collector(parser, "with --history: ")
 
 
@@ -42,10 +44,11 @@ def add_collector(parser: argparse.ArgumentParser, when: str = "") -> None:
 
 def bucket_history(collector: str, topic: str, bucket: str) -> Mapping[str, Any] | None:
     """Asks the collector for the history of one bucket, and returns it as docs/audit.md describes
-    it. Returns None if the history does not have the bucket. Raises Unreachable if the collector
-    does not answer, and UsageError if it does not accept the request."""
+    it. bucket: the start of the bucket, as reports print it. Returns None if the history does not
+    have the bucket. Raises Unreachable if the collector does not answer, and UsageError if it does
+    not accept the request."""
     found = _asked(collector, {"topic": topic, "bucket": bucket})["buckets"]
-    return found[0] if found else None
+    return next((x for x in found if x["bucket"] == bucket), None)
 
 
 def print_history(args: argparse.Namespace) -> int:

@@ -137,5 +137,5 @@ def _look(
     live.catch_up()
     configured_ms = DEFAULT_BUCKET_MS if settings is None else settings.bucket_ms
     bucket_ms = live.ledger.bucket_ms() or configured_ms
-    evidence = live.ledger.evidence((since_ms - bucket_ms, FOREVER[1]))
+    evidence = live.ledger.evidence(live.ledger.window_of(since_ms, FOREVER[1], bucket_ms))
     return proofs(evidence, policy, args.host, since_ms, clock.time_ms(), bucket_ms)

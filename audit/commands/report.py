@@ -54,21 +54,23 @@ def _report(args: argparse.Namespace) -> int:
         raise UsageError("--bucket needs --history.")
     settings = options.settings_of(args)
     policy = options.policy_of(args, settings)
-    judged, found, states, times = _judged(args, settings, policy)
+    judged, found, states, times, deleted = _judged(args, settings, policy)
     if args.json:
         beside = {"hosts": host_report.summary(states), "clocks": clock_report.document(times)}
-        print_json(report.document(judged, found) | beside)
+        print_json(report.document(judged, found) | beside | {"buckets_deleted": deleted})
     else:
         rows = report.table(found, policy.tiers, each=args.each_bucket)
         table(rows, report.columns(policy.tiers))
-        remarks = [*host_report.remarks(states), *clock_report.sentences(times)]
-        print_lines([report.sentence(judged), *remarks])
+        said = [report.sentence(judged), *report.sentences_of_deleted(deleted)]
+        print_lines([*said, *host_report.remarks(states), *clock_report.sentences(times)])
     return max(report.exit_status(judged, everything=args.all), int(times.is_ours_wrong))
 
 
 def _judged(
     args: argparse.Namespace, settings: AuditSettings | None, policy: Policy
-) -> tuple[Standing, list[BucketVerdict], list[HostState], Clocks]:
+) -> tuple[Standing, list[BucketVerdict], list[HostState], Clocks, int]:
+    """Returns the verdicts on all buckets together and on each bucket, the states of the hosts and
+    of their clocks, and how many buckets have no counts any more."""
     clock = SystemClock()
     since = FOREVER[0]
     if args.since is not None:
@@ -84,7 +86,9 @@ def _judged(
     states, times = survey(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
     if names is not None:
         found = [x for x in found if is_named(x.source, names)]
+    named = [x for x in evidence.topics if names is None or is_named(x, names)]
+    deleted = sum(evidence.topic(source).deleted for source in named)
     whole = of_evidence(evidence, found)
     if names is not None:
         whole = whole.where(lambda source: is_named(source, names))
-    return whole, found, states, times
+    return whole, found, states, times, deleted

@@ -66,10 +66,10 @@ def opened(
     host: str | None,
     topics_of: Callable[[Ledger], Collection[str]],
 ) -> Iterator[Site]:
-    """Opens everything that the options name, and yields it as a `Site` (everything in which lines
-    are looked for). host: the host from which the line came. Files are read if the command runs on
-    that host, or if --agent-config is given. topics_of: a function that gets the ledger, and
-    returns the names of the source topics whose partitions must be read.
+    """Opens everything that the options name, and yields it as a `Site` (everything in which the
+    command looks for lines). host: the host from which the line came. Files are read if the command
+    runs on that host, or if --agent-config is given. topics_of: a function that gets the ledger,
+    and returns the names of the source topics whose partitions must be read.
     """
     settings = options.settings_of(args)
     output = None if args.output is None else _output(args.output)
@@ -90,7 +90,7 @@ def opened(
 
 def decoder(args: argparse.Namespace) -> Callable[[bytes], str]:
     """Returns a function that turns a record's value into text: into JSON if its schema is known,
-    or into plain text."""
+    otherwise into plain text."""
     client, is_named = registry(args)
     values = Values(client, _note, is_named=is_named)
 

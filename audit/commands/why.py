@@ -12,7 +12,7 @@ from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import FOREVER, Evidence, Window
 from skidway.audit.evidence.ledger import Ledger
-from skidway.audit.explanation.choice import alike, first_explained, is_bad
+from skidway.audit.explanation.choice import alike, covered, first_explained, is_bad, with_covered
 from skidway.audit.explanation.document import document, text
 from skidway.audit.explanation.explanation import Explanation, explain
 from skidway.audit.judgement.cause import Cause
@@ -21,7 +21,7 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import TopicJudgement, verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.reports.latencies import arrivals_in, latencies_ms
-from skidway.audit.reports.report import time_text
+from skidway.audit.reports.report import acceptance_document, reasons_text, time_text
 from skidway.audit.reports.topic_names import is_named, topic_names, topics_named, with_rejects
 from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
@@ -79,26 +79,44 @@ def _why(args: argparse.Namespace) -> int:
     def explained(verdict: BucketVerdict, last: int | None = None) -> Explained:
         return verdict, explain(verdict, evidence, policy, now_ms, access, healths, last)
 
-    found = [x for x in verdicts(evidence, policy, now_ms) if is_named(x.source, names)]
+    judged = verdicts(evidence, policy, now_ms)
+    found = [x for x in judged if is_named(x.source, names)]
     others = same = 0
     if args.bucket is not None:
-        shown = _at(found, evidence, names, policy, now_ms, args.bucket)
+        shown = with_covered(_at(found, evidence, names, policy, now_ms, args.bucket), judged)
         answer = [explained(x) for x in shown]
     else:
         bad = [x for x in found if is_bad(x)]
-        shown = first_explained(bad)
-        runs = [alike(x, bad) for x in shown]
-        others, same = len(bad) - len(shown), sum(map(len, runs))
-        answer = [
-            explained(x, run[-1].bucket if run else None)
-            for x, run in zip(shown, runs, strict=True)
-        ] or _elsewhere(
+        shown = with_covered(first_explained(bad), judged)
+        lasts = [_last(x, judged) for x in shown]
+        ids = {id(x) for x in shown}
+        left = [x for x in bad if id(x) not in ids]
+        others, same = len(left), _count_covered(shown, lasts, left)
+        answer = [explained(x, last) for x, last in zip(shown, lasts, strict=True)] or _elsewhere(
             [explained(x) for x in [*_newest(found), *_empty(evidence, names, policy, now_ms)]]
         )
     lines = FirstLines(args, settings, inodes)
     told = [(x, [(each, lines.of(x, each)) for each in causes]) for x, causes in answer]
-    _print(args, told, others, same)
+    _print(args, told, others, same, evidence)
     return int(any(_is_wanting(x, causes) for x, causes in answer) or others > 0)
+
+
+def _last(verdict: BucketVerdict, found: Sequence[BucketVerdict]) -> int | None:
+    """Returns the last bucket that an acceptance of this bucket can also cover; None if the
+    acceptance can cover only this bucket."""
+    run = alike(verdict, found)
+    return run[-1].bucket if run else None
+
+
+def _count_covered(
+    shown: Sequence[BucketVerdict], lasts: Sequence[int | None], left: Sequence[BucketVerdict]
+) -> int:
+    """Returns how many of the buckets in `left` are also accepted by the printed commands. lasts:
+    for each command, the last bucket that it accepts; None if it accepts only one bucket."""
+    runs = [
+        covered(x, last, left) for x, last in zip(shown, lasts, strict=True) if last is not None
+    ]
+    return len({id(x) for run in runs for x in run})
 
 
 def _inodes_of_differences(ledger: Ledger, evidence: Evidence) -> dict[tuple[int, int], int]:
@@ -123,26 +141,52 @@ def _at(
     now_ms: int,
     bucket: str,
 ) -> Sequence[BucketVerdict]:
-    """Returns, for each topic, the verdict on the bucket that contains the time `bucket`. If nobody
-    counted anything in this bucket, judges it as an empty bucket."""
+    """Returns, for each topic, the verdict on the bucket that contains the time `bucket`. Returns
+    the verdicts on deleted buckets that contain this time, too. If nobody counted anything in any
+    of these buckets, judges an empty bucket."""
     moment = parse_moment(bucket, now_ms, "BUCKET")
     shown = [x for x in found if x.bucket <= moment < x.bucket + x.bucket_ms]
-    return shown or _whole(evidence, names, policy, now_ms, moment)
+    known = {(x.source, x.bucket, x.bucket_ms) for x in shown}
+    deleted = [
+        verdict
+        for verdict in _deleted(evidence, names, policy, now_ms, moment)
+        if (verdict.source, verdict.bucket, verdict.bucket_ms) not in known
+    ]
+    return [*shown, *deleted] or _whole(evidence, names, policy, now_ms, moment)
 
 
 def _empty(
     evidence: Evidence, names: Sequence[str], policy: Policy, now_ms: int
 ) -> Sequence[BucketVerdict]:
-    """Returns, for each topic, the verdict on the newest bucket that is due, even if nobody counted
-    anything in this bucket. Only this bucket shows which hosts are silent now.
+    """Returns, for each topic except topics of rejects, the verdict on the newest bucket that is
+    due, even if nobody counted anything in this bucket. Only this bucket shows which hosts are
+    silent now.
     """
     size = evidence.bucket_ms or DEFAULT_BUCKET_MS
     return _whole(evidence, names, policy, now_ms, now_ms - policy.lateness_ms - size)
 
 
+def _deleted(
+    evidence: Evidence, names: Sequence[str], policy: Policy, now_ms: int, moment: int
+) -> Sequence[BucketVerdict]:
+    """Returns the verdicts on the deleted buckets that contain a time. The size of such a bucket
+    may differ from the size of the buckets that the audit still has."""
+    return [
+        TopicJudgement(evidence, source, policy, present_ms(evidence, policy, now_ms)).whole_bucket(
+            bucket
+        )
+        for source, topic in evidence.topics.items()
+        if is_named(source, names)
+        for bucket in sorted(topic.pruned)
+        if bucket[0] <= moment < sum(bucket)
+    ]
+
+
 def _whole(
     evidence: Evidence, names: Sequence[str], policy: Policy, now_ms: int, moment: int
 ) -> Sequence[BucketVerdict]:
+    """Returns, for each topic except topics of rejects, the verdict on the bucket that contains a
+    time, even if nobody counted anything in this bucket."""
     size = evidence.bucket_ms or DEFAULT_BUCKET_MS
     return [
         TopicJudgement(evidence, source, policy, present_ms(evidence, policy, now_ms)).whole_bucket(
@@ -175,11 +219,17 @@ def _elsewhere(found: Iterable[Explained]) -> list[Explained]:
 
 
 def _window(ledger: Ledger, bucket: str, now_ms: int) -> Window:
+    """Returns a span of time with the starts of all buckets that contain the time `bucket`. The
+    span also has the starts of the buckets that overlap one of these buckets, because the command
+    that accepts one bucket also accepts the overlapping buckets."""
     moment = parse_moment(bucket, now_ms, "BUCKET")
-    return moment - max(ledger.bucket_sizes(), default=DEFAULT_BUCKET_MS) + 1, moment + 1
+    first, until = ledger.window_of(moment, moment + 1)
+    return ledger.window_of(first, until)
 
 
-def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: int) -> None:
+def _print(
+    args: argparse.Namespace, found: Sequence[Told], others: int, same: int, evidence: Evidence
+) -> None:
     names = topic_names(x.source for x, _ in found)
     noted = {id(x): _noted(args.collector, names[x.source], x) for x, _ in found}
     since = {id(x): _since(x, noted[id(x)]) for x, _ in found}
@@ -191,8 +241,10 @@ def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: i
                 "bucket_ms": verdict.bucket,
                 "verdict": verdict.word,
                 "due": verdict.due,
+                "counted": _is_counted(evidence, verdict),
                 "since": since[id(verdict)],
                 "places": _places(verdict, noted[id(verdict)]),
+                "acceptances": [acceptance_document(each) for each in verdict.acceptances],
                 "causes": [
                     document(x) | {"line": None if line is None else line.document()}
                     for x, line in causes
@@ -205,7 +257,14 @@ def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: i
     lines = [] if found else ["Every bucket that is due is complete or accepted."]
     for verdict, causes in found:
         said = [x for x, _ in causes]
-        lines.append(_heading(names[verdict.source], verdict, said, since[id(verdict)]))
+        is_counted = _is_counted(evidence, verdict)
+        lines.append(
+            _heading(
+                names[verdict.source], verdict, said, since[id(verdict)], is_counted=is_counted
+            )
+        )
+        if verdict.acceptances:
+            lines.append(f"  {reasons_text(verdict.words)}")
         lines += text(said)
         for each in (line for _, line in causes if line is not None):
             lines.append(f"  the first {each.kind} line is {each.where}: {each.text}")
@@ -214,17 +273,30 @@ def _print(args: argparse.Namespace, found: Sequence[Told], others: int, same: i
     print_lines(lines)
 
 
+def _is_counted(evidence: Evidence, verdict: BucketVerdict) -> bool:
+    """Whether anything was ever counted in the bucket."""
+    topic, bucket = evidence.topic(verdict.source), (verdict.bucket, verdict.bucket_ms)
+    return bucket in topic.tallies or bucket in topic.pruned
+
+
 def _heading(
-    topic: str, verdict: BucketVerdict, causes: Sequence[Explanation], since: str | None
+    topic: str,
+    verdict: BucketVerdict,
+    causes: Sequence[Explanation],
+    since: str | None,
+    *,
+    is_counted: bool,
 ) -> str:
     """Returns a sentence that says what is wrong. since: since when the bucket has had its verdict;
-    None if this is not known. If only the content of the output is wrong, the sentence names no
-    bucket, because recounts and comparisons of samples check the whole topic."""
+    None if this is not known. is_counted: whether anything was ever counted in the bucket. If only
+    the content of the output is wrong, the sentence names no bucket, because recounts and
+    comparisons of samples check the whole topic."""
     if not is_bad(verdict) and causes and all(x.cause is Cause.OUTPUT_CHANGED for x in causes):
         return f"The output has other rows of {topic} than were counted."
     warned = ", with a warning" if verdict.is_warned else ""
     begin = f" since {since}" if since else ""
-    return f"{topic} {time_text(verdict.bucket)} is {verdict.word}{begin}{warned}."
+    empty = "" if is_counted else "; nothing was counted in it"
+    return f"{topic} {time_text(verdict.bucket)} is {verdict.word}{begin}{warned}{empty}."
 
 
 def _more(others: int, same: int) -> str:
@@ -269,7 +341,7 @@ def _places(verdict: BucketVerdict, noted: Mapping[str, Any]) -> list[dict[str, 
 
 def _since(verdict: BucketVerdict, noted: Mapping[str, Any]) -> str | None:
     """Returns since when the bucket has had its verdict, according to the collector's history; None
-    if this is not known. noted: this history."""
+    if this is not known. noted: the history of the bucket."""
     begin = None
     for change in reversed(noted.get("changes", ())):
         if change["word"] != verdict.word:

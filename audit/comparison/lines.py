@@ -73,7 +73,7 @@ class FileLines:
 
 
 def hash_of(text: bytes) -> int:
-    """Returns a hash of a text, of 64 bits."""
+    """Returns the 64-bit hash of a text."""
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
@@ -167,8 +167,9 @@ def may_have_been(path: str, shipped: str) -> bool:
 
 
 def _is_copy(copy: str, path: str) -> bool:
-    """Whether the name of `copy` is the name of `path` to which a number, a date, a word such as
-    bak, or nothing is added. A suffix such as .gz is ignored."""
+    """Whether the names of `copy` and `path` are equal, or the name of `copy` has only a number, a
+    date or a word such as bak in addition. A suffix such as .gz is ignored. The caller must have
+    checked that `may_have_been(copy, path)` is true."""
     name, base = os.path.basename(copy), os.path.basename(path)
     name = name.removesuffix(os.path.splitext(name)[1]) if name.endswith(PACKED) else name
     stem, extension = os.path.splitext(base)

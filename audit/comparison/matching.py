@@ -52,10 +52,10 @@ class Records:
 
     files: the paths of each file. are_noted: whether the lines are from the notes of `skidway agent
     count`. A note has only the path of the file itself. If a shipper read a copy of the file, its
-    records have the copy's path, which no note has, and they may belong to the lines all the same.
-    other_hosts: how many records were left out because they belong to another host. other_files:
-    the same for records that belong to none of the files. shapeless: the same for records whose
-    values do not have the shape that the user named.
+    records have the copy's path, which no note has. Such records may still belong to lines of the
+    file. other_hosts: how many records were left out because they belong to another host.
+    other_files: how many were left out because they belong to none of the files. shapeless: how
+    many were left out because their values do not have the shape that the user named.
     """
 
     host: str | None
@@ -349,8 +349,8 @@ def _logs(files: Sequence[FileLines], records: Records) -> Array:
 
 
 def _is_of_later(lines: FileLines, since_ms: int | None) -> bool:
-    """Whether all lines of a file were written after `since_ms`. None of the records of such lines
-    is older than `since_ms`."""
+    """Whether all lines of a file were written after `since_ms`. If so, none of their records is
+    older than `since_ms`."""
     return since_ms is not None and lines.after_ms is not None and lines.after_ms >= since_ms
 
 

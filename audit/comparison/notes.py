@@ -7,9 +7,10 @@ positions up to which the agent has read the files. One transaction writes new n
 positions, so a crash neither loses nor doubles a note.
 
     notes         a range of one file that was read at once, with its lines: for each line its
-                  length (u32), and then for each line its hash (u64), little-endian. The lengths
-                  add up to the range. The hash NOT_COMPARED (that of an empty text) marks a line
-                  that the comparison leaves out, because it is empty or not whole
+                  length (u32), and then for each line its hash (u64), little-endian. The sum of
+                  the lengths is the length of the range. The hash NOT_COMPARED (that of an empty
+                  text) marks a line that the comparison leaves out, because it is empty or not
+                  whole
     noted_files   the files of the notes, in the order in which the agent found them
     noted_paths   the paths that each file had, the newest last
     unnoted       lines that could not be read, with the reason
@@ -272,7 +273,7 @@ class Notes:
         connection: sqlite3.Connection, counted: Counted
     ) -> dict[int, list[tuple[int, int]]]:
         """Adds to `counted` the bytes whose lines are not noted, and the bytes whose lines may be
-        noted twice. Returns the latter, by file."""
+        noted twice. Returns, by file, the bytes whose lines may be noted twice."""
         uncertain: dict[int, list[tuple[int, int]]] = {}
         statement = 'SELECT file, path, first, "end", is_uncertain, reason FROM unnoted ORDER BY id'
         for file, path, first, end, is_uncertain, reason in connection.execute(statement):
@@ -329,7 +330,7 @@ def _is_at(path: str, device: int, inode: int) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
-        return True  # for example, this user may not search the directory
+        return True  # for example, this user has no access to the directory
     return not ((status.st_dev - device) % (1 << 64) or (status.st_ino - inode) % (1 << 64))
 
 

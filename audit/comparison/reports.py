@@ -96,8 +96,8 @@ def sentences(
 
 
 def has_stopped(counted: Counted, now_ms: int) -> bool:
-    """Whether `skidway agent count` has stopped: its last look for files at which it could read all
-    of them is more than STOPPED_AFTER_MS ago."""
+    """Whether `skidway agent count` has stopped: more than STOPPED_AFTER_MS have passed since it
+    last looked for files and could read all of them."""
     return now_ms - counted.until_ms > STOPPED_AFTER_MS
 
 

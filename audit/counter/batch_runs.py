@@ -34,8 +34,8 @@ from skidway.kafka.columns import (
 @dataclass(frozen=True, slots=True)
 class Run:
     """Consecutive batches of one partition. first, last: the `Step` of the first batch, and that of
-    the last; only the first batch may come after a gap. records: the records to count; None if no
-    record must be counted."""
+    the last; only the first batch may come after a gap. records: the records to count; None if
+    there are none."""
 
     first: Step
     last: Step

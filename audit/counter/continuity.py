@@ -82,7 +82,7 @@ def at_batch(following: Following, header: BatchHeader) -> Step:
 
 def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
     """Returns what the counter does if the brokers answer that the fetch offset is outside the log.
-    log_start, log_end: the first offset of the log, and the offset after its last."""
+    log_start, log_end: the first offset of the log, and the offset after the last one."""
     position = following.position
     if log_end < position.next_offset:
         return Step(

@@ -112,7 +112,7 @@ class CounterState:
         return int(self._meta()[1])
 
     def settle_bucket(self, bucket_ms: int) -> None:
-        """Notes the size of this epoch's buckets. Raises ConfigurationRefused if the epoch has
+        """Stores the size of this epoch's buckets. Raises ConfigurationRefused if the epoch has
         buckets of another size already."""
         (known,) = self._connection.execute("SELECT bucket_ms FROM meta").fetchone()
         if known is None:

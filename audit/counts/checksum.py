@@ -62,10 +62,10 @@ def narrow(checksum: int) -> int:
 
 
 def brief(checksum: int) -> int:
-    """Returns the low 24 bits that the whole checksum had, even if the checksum was made narrow. So
-    a report that shows these bits does not change if the checksum is made narrow. A checksum whose
-    low 24 bits are 0 is taken for a narrow one; for one of 16 million whole checksums, this is
-    wrong."""
+    """Returns the low 24 bits of the original checksum, even if the checksum was made narrow. So a
+    report that shows these bits does not change if the checksum is made narrow. The function treats
+    every checksum whose low 24 bits are 0 as narrow. One of 16 million original checksums also ends
+    with 24 bits that are 0; for this checksum, the function returns wrong bits."""
     low = checksum & _NARROW_MASK
     return low or checksum >> _NARROW_SHIFT & _NARROW_MASK
 

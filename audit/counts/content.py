@@ -1,13 +1,14 @@
-"""The content sum of a record: a hash of 8 bytes of the record's whole content.
+"""The content sum of a record is a hash of the record's whole content. The hash has 8 bytes.
 
-For a sample of lines, the audit checks that the content is the same everywhere. An agent reads the
-sampled lines again, makes records from them as if it sent them again, and computes the sums of
-these records. The audit computes the sums from the records in brokers, and from rows of the output.
-A sum is computed from
+For a sample of lines, the audit checks that brokers and output have the content that the agent
+read. The agent reads the sampled lines again, makes the records that it would send, and computes
+the sums of these records. The audit computes the sums from the records in brokers, and from rows of
+the output. A sum is computed from
 
     the event time      8 bytes, little-endian, ms since 1970
     the length          8 bytes, little-endian, the bytes of the line in its file
-    the Avro datum      as the agent's codec writes it, without the schema's id before it
+    the Avro datum      as the agent's codec writes it, without the schema's id that precedes the
+                        datum
 
 A datum is the canonical form of a record's values. Our codec has one encoding for each value: it
 writes each array and each map as one block, and chooses the branch of a union by the value alone.
@@ -34,8 +35,8 @@ _HEAD = struct.Struct("<qq")
 
 
 def content_sums(times: Int64s, lengths: Int64s, datums: pa.BinaryArray) -> list[bytes]:
-    """Returns the content sum (a hash of 8 bytes) of each record. If the datum is null, the record
-    has no content, and the sum is empty.
+    """Returns the content sum of each record. If the datum is null, the record has no content, and
+    the sum is empty.
     """
     columns = times.tolist(), lengths.tolist(), datums.to_pylist()
     return [

@@ -151,7 +151,7 @@ class Counts:
         rejected: Bools | None = None,
     ) -> None:
         """Counts the records for which `keep` or `straddle` is true. If neither is given, counts
-        all records. Counts the records for which `repeat` is true separately, as repeats.
+        all records. Separately counts, as repeats, the records for which `repeat` is true.
         `marks.walk` makes these three columns. A straddle is a record that begins before its file's
         mark and ends after it.
 
@@ -173,7 +173,7 @@ class Counts:
     ) -> None:
         """Counts the records that one rule of an agent left out. lengths: the lengths in the
         records' origins. The bucket of such a record has an entry even if nothing else was counted
-        in it.
+        in the bucket.
         """
         buckets = bucket.start(timestamps, self.bucket_ms)
         starts, where = np.unique(buckets, return_inverse=True)

@@ -42,8 +42,8 @@ class Walked:
     """The result of `walk` for each record and each file.
 
     keep, repeat, straddle: exactly one of the three is true for each record. lowest: for each file,
-    the lowest position at which one of these records begins. highest: for each file, the highest
-    end of these records. If this end is above the file's mark, it becomes the mark.
+    the lowest position at which one of its records begins. highest: for each file, the highest end
+    of its records; if this end is above the file's mark, it becomes the mark.
     """
 
     keep: Bools
@@ -112,8 +112,8 @@ class Joined:
 
 
 def join(slices: Sequence[SliceEnds], marks: Mapping[FileKey, int]) -> Joined:
-    """Decides for which slices of a partition `walk` must be called again, because its result
-    without marks was wrong. `slices` must be in offset order."""
+    """Decides for which slices of a partition `walk` must be called again, because the result of
+    the walk without marks is wrong. `slices` must be in offset order."""
     current = dict(marks)
     again: dict[int, dict[FileKey, int]] = {}
     for index, part in enumerate(slices):
@@ -148,7 +148,7 @@ def _marks_before(end: Int64s, begins: npt.NDArray[np.intp], initial: Int64s) ->
     before = np.empty_like(end)
     before[1:] = end[:-1]
     before[begins] = initial
-    if np.all(before <= end):  # no end decreases, so each mark is the previous end
+    if np.all(before <= end):  # the ends ascend, so each mark is the previous end
         return before
     ranks = np.empty(len(end), np.int64)
     ordered = np.argsort(before, kind="stable")

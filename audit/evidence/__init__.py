@@ -1,10 +1,10 @@
 """Evidence is the content of all audit messages together. The ledger stores it in SQLite. Readers
 ask for the evidence about a window (a range of time in which buckets start). A *tally* is the sum
 of what one sender counted for one (source topic, agent, bucket). A *digest* is a short hash of a
-message; a message with a known number and another digest is a *clone* (the sender's state was
-copied or restored). A *block* has 64 successive numbers. *Packed* values are encoded in few bytes.
-Old messages without gaps are *settled*: the ledger deletes their digests, and stores only the
-number up to which it has deleted digests.
+message; a message that has the number of an earlier message but another digest is a *clone* (the
+sender's state was copied or restored). A *block* has 64 successive numbers. *Packed* values are
+encoded in few bytes. Old blocks without a missing number are *settled*: the ledger deletes the
+digests of their messages, and stores only the number up to which it has deleted digests.
 
 hearing          where and when each message was read, and the clocks of the senders
 rereading        *rereadings*: which agents may have read the same bytes, and during which time
@@ -12,12 +12,16 @@ overlaps         which agents with one host name were alive at the same time
 tallies          the tallies of a bucket: as values, and as columns
 agent_numbers    small numbers for agents
 guarded          guards bytes in the store with a CRC
-number_bases     the numbers from which the numbers of agents' deltas are stored as differences
+number_bases     base numbers: the number of an agent's delta is stored as its difference from a
+                 base
 tally_packing    encodes the tallies of a bucket in few bytes
 evidence         tallies, seals, losses and gaps as values, without I/O
+loss_buckets     the buckets that only declared losses name
 ledger           stores all messages in SQLite
 ledger_tables    the ledger's tables
 pending_rows     the rows of one transaction, added up before they are written
+sender_columns   what the messages of one transaction show about their senders, without I/O
+sender_rows      writes it
 number_rows      stores the digests of numbered messages, and settles old ones
 tally_rows       adds the counts of one transaction to the tallies of their buckets
 seal_blocks      encodes a block of seals of one agent in few bytes
@@ -28,6 +32,8 @@ pruning          deletes old buckets and seals that no verdict needs
 ledger_seals     reads the seals that a judgement needs
 ledger_evidence  reads evidence from the ledger's tables
 line_evidence    files, losses and filtered records of single agents, for commands about lines
-announced        what is known of agents and files, kept from one step of judging to the next
+announced        keeps what the ledger knows about agents and files from one step of judging to the
+                 next
+blocked          the partitions of audit topics that cannot be read at present, without I/O
 collection       reads the audit topics of a cluster into a ledger
 """

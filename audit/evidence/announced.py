@@ -38,6 +38,7 @@ class Announced:
         self._version: int | None = None
         self._agents: dict[int, set[int]] = {}
         self._notes: dict[int, Notes] = {}
+        self._counted_losses: dict[int, set[int]] = {}
         connection.execute(_TABLE)
         for table, columns in _COLUMNS.items():
             for event in ("INSERT", "UPDATE", "DELETE"):
@@ -73,6 +74,13 @@ class Announced:
         if source not in self._notes:
             self._notes[source] = self._read_notes(source)
         return self._notes[source]
+
+    def counted_losses(self, source: int) -> set[int]:
+        """Returns the times of a topic's losses that are known to lie in a counted or deleted
+        bucket. The caller adds further times to this set. A time stays in the cache, because its
+        bucket stays counted or deleted (see loss_buckets).
+        """
+        return self._counted_losses.setdefault(source, set())
 
 
 def _trigger(table: str, columns: Sequence[str], event: str) -> str:

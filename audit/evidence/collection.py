@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
 
 from prometheus_client import Counter as Metric
 
+from skidway.audit.evidence.blocked import Blocked
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger, Position
 from skidway.audit.topic import topic
 from skidway.clock import Clock
-from skidway.errors import Unreachable
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka.batch import CorruptBatch, read_header
 from skidway.kafka.client import Client, Fetcher, TopicMetadata
-from skidway.kafka.errors import ErrorCode
+from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
 REFRESH_S = 5.0
 STALLED_AFTER_S = 30.0
+REFUSED_AFTER_S = 30.0
+"""If the brokers have sent nothing of a partition for this long, because they refuse it or cannot
+be reached, the partition counts as one that cannot be read, although they may send it later."""
+
 GONE_AFTER_S = 60.0
 """If the cluster has not named a partition for this long, the partition counts as deleted."""
 
@@ -26,21 +34,86 @@ within this many seconds counts as new, that is, as appended while the reader wa
 
 _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit topics.")
 
-
 TAKE_SHARE = 10
-WAITING_BYTES_MAX = 64 * 1024 * 1024
-"""Writing many records together is much cheaper than writing each of them alone. So if a
-transaction of the ledger took 0.1 s, the next transaction begins 1 s (TAKE_SHARE times 0.1 s) after
-this one began, and records wait until then. The ledger gets them earlier if REFRESH_S has passed,
-or if WAITING_BYTES_MAX are waiting. In a small fleet, transactions are short, so the ledger gets
-each record almost at once."""
+WAITING_RECORDS_MAX = 65_536
+WAITING_BYTES_MAX = 24 * 1024 * 1024
+"""Writing many records together is much cheaper than writing each of them alone. So record batches
+wait, and transactions of the ledger take at most about one part in TAKE_SHARE of the time: if a
+transaction took 0.1 s, the next transaction begins 1 s after the beginning of this one. The next
+transaction begins earlier if so many records or bytes are waiting, or when the topics are looked up
+again (every REFRESH_S). In a small fleet, transactions are short, so the ledger gets each record
+almost at once. Batches wait as the brokers sent them, mostly compressed."""
+
+
+class _Arrival(NamedTuple):
+    """A batch that was fetched, and what is known of its records. The fields are those of
+    `Heard`."""
+
+    batch: topic.TopicBatch
+    topic_id: str
+    taken_ms: int
+    is_live: bool
+
+
+class Waiting:
+    """Fetched batches that the ledger does not have yet."""
+
+    def __init__(self) -> None:
+        self._arrivals: list[_Arrival] = []
+        self._records = self._bytes = 0
+
+    def add(self, batch: topic.TopicBatch, topic_id: str, taken_ms: int, *, is_live: bool) -> None:
+        """Adds a batch. topic_id, taken_ms, is_live: see Heard."""
+        self._add(_Arrival(batch, topic_id, taken_ms, is_live))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the ledger has to take the waiting batches now."""
+        return self._records >= WAITING_RECORDS_MAX or self._bytes >= WAITING_BYTES_MAX
+
+    def records(self) -> Iterator[tuple[bytes, Heard]]:
+        """Yields the value of each record, and where and when it was read. Decodes the records as
+        they are asked for, so memory holds few decoded records. Raises DamagedBatch."""
+        return _heard(self._arrivals)
+
+    def clear(self) -> None:
+        """Forgets all batches."""
+        self._arrivals = []
+        self._records = self._bytes = 0
+
+    def drop(self, tp: TopicPartition, offset: int) -> None:
+        """Forgets the batches of a partition from an offset on."""
+        arrivals, self._arrivals = self._arrivals, []
+        self._records = self._bytes = 0
+        for arrival in arrivals:
+            if arrival.batch.tp != tp or arrival.batch.begin < offset:
+                self._add(arrival)
+
+    def _add(self, arrival: _Arrival) -> None:
+        self._arrivals.append(arrival)
+        self._records += read_header(arrival.batch.raw).count
+        self._bytes += len(arrival.batch.raw)
+
+
+def _heard(arrivals: Sequence[_Arrival]) -> Iterator[tuple[bytes, Heard]]:
+    for part in topic.decoded([arrival.batch for arrival in arrivals]):
+        for index, count, is_appended in zip(*part[:-1], strict=True):
+            ((name, partition), begin, _), topic_id, taken_ms, is_live = arrivals[index]
+            for offset, value, time_ms in islice(part.rows, count):
+                if offset >= begin and value is not None:
+                    sent_ms, appended_ms = (None, time_ms) if is_appended else (time_ms, None)
+                    where = Heard(
+                        name, topic_id, partition, offset, sent_ms, taken_ms, is_live, appended_ms
+                    )
+                    yield value, where
 
 
 class Collection:
     """Reads the audit topics into the ledger, beginning at the ledger's positions. Only one thread
     uses this object. If the program ends before records are in the ledger, it reads these records
     again after its next start. has_caught_up: whether the ledger has all records of every partition
-    that is read. has_caught_up becomes false when the reader begins to read a further partition.
+    that is read. has_caught_up becomes false when the reader begins to read a further partition, or
+    when a partition is blocked (see module blocked).
     """
 
     def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
@@ -52,33 +125,45 @@ class Collection:
         self._topic_ids: dict[str, str] = {}
         self._at_end: dict[TopicPartition, float] = {}
         self._absent: dict[TopicPartition, float] = {}
-        self._waiting: list[tuple[bytes, Heard]] = []
-        self._waiting_bytes = 0
+        self._lacks_some = False
+        self._waiting = Waiting()
+        self._blocked = Blocked()
         self._has_moved = False
         self.has_caught_up = False
         self._take_at = clock.monotonic()
         self._refresh_at = clock.monotonic()
 
     def turn(self, timeout_ms: int, *wake: int) -> int:
-        """Reads the records that have arrived, and returns their number. Now and then, and whenever
-        the waiting records have many bytes, puts all of them into the ledger together."""
+        """Reads the batches that have arrived, and returns their number. Now and then, and whenever
+        many batches wait, puts all of them into the ledger together."""
         if self._clock.monotonic() >= self._refresh_at:
             self._refresh_at = self._clock.monotonic() + REFRESH_S
             self.refresh()
-        read = list(topic.poll(self._client, self._fetcher, self._begins, timeout_ms, *wake))
+        read = self._poll(timeout_ms, *wake)
         now, now_ms = self._clock.monotonic(), self._clock.time_ms()
         positions = self._fetcher.positions
-        if positions != self._begins:
-            self._waiting += [(each.value, self._heard(each, now, now_ms)) for each in read]
-            self._waiting_bytes += sum(len(each.value) for each in read)
-            self._begins, self._has_moved = dict(positions), True
-        if now >= self._take_at or self._waiting_bytes >= WAITING_BYTES_MAX:
+        moved = positions.items() - self._begins.items()
+        if moved and not read:
+            # Offsets were out of range, perhaps because the topic was made again. Then the next
+            # records belong to another topic, so its id must be known before they are read.
+            self._refresh_at = now
+        if moved:
+            for batch in read:
+                is_live = now - self._at_end.get(batch.tp, -LIVE_WITHIN_S) < LIVE_WITHIN_S
+                topic_id = self._topic_ids.get(batch.tp.topic, "")
+                self._waiting.add(batch, topic_id, now_ms, is_live=is_live)
+            self._begins.update(positions)
+            self._has_moved = True
+        if now >= self._take_at or self._waiting.is_full:
             self.take()
-        ends = self._fetcher.high_watermarks
+        positions, ends = self._fetcher.positions, self._fetcher.high_watermarks
         self._at_end = {tp: now for tp, at in positions.items() if tp in ends and at >= ends[tp]}
-        if not self.has_caught_up and self._begins and self._at_end.keys() >= self._begins.keys():
+        if self._has_fetched_all and not self.has_caught_up and not self.blocked:
             self.take()
-            self.has_caught_up = True
+        if not self._has_moved:
+            self._blocked.remove_read(self._begins, self._at_end)
+            is_whole = self.has_caught_up or self._has_fetched_all
+            self.has_caught_up = is_whole and not self.blocked
         return len(read)
 
     def take(self) -> None:
@@ -86,40 +171,77 @@ class Collection:
         if not self._has_moved:
             return
         began = self._clock.monotonic()
-        reached = {
-            tp: Position(at, self._topic_ids.get(tp.topic, "")) for tp, at in self._begins.items()
-        }
-        values, places = [x for x, _ in self._waiting], [x for _, x in self._waiting]
-        self._waiting, self._waiting_bytes, self._has_moved = [], 0, False
-        self._ledger.take(drained(values), reached, self._clock.time_ms(), places)
-        _MESSAGES.inc(len(places))
+        self._has_moved = False
+        while True:
+            reached = {
+                tp: Position(at, self._topic_ids.get(tp.topic, ""))
+                for tp, at in self._begins.items()
+            }
+            records = self._waiting.records()
+            try:
+                count = self._ledger.take_records(records, reached, self._clock.time_ms())
+                break
+            except topic.DamagedBatch as error:  # the ledger has none of the waiting records
+                self._waiting.drop(error.tp, error.offset)
+                self._block(error.tp, error.offset, error)
+        self._waiting.clear()
+        _MESSAGES.inc(count)
         self._take_at = began + TAKE_SHARE * (self._clock.monotonic() - began)
 
-    def _heard(self, read: topic.Record, now: float, now_ms: int) -> Heard:
-        tp = read.tp
-        is_live = now - self._at_end.get(tp, -LIVE_WITHIN_S) < LIVE_WITHIN_S
-        topic_id = self._topic_ids.get(tp.topic, "")
-        return Heard(
-            tp.topic, topic_id, tp.partition, read.offset, read.sent_ms, now_ms,
-            is_live=is_live, appended_ms=read.appended_ms,
-        )  # fmt: skip
+    @property
+    def blocked(self) -> Mapping[TopicPartition, SkidwayError]:
+        """The partitions that cannot be read at present, and why: the blocked partitions, and those
+        of which the brokers have sent nothing for REFUSED_AFTER_S."""
+        now = self._clock.monotonic()
+        refused = {
+            tp: Unreachable(f"{tp} cannot be read: {why}")
+            for tp, (since, why) in self._fetcher.refusals.items()
+            if now - since >= REFUSED_AFTER_S and tp not in self._absent
+        }
+        return {**refused, **self._blocked.errors}
+
+    @property
+    def _has_fetched_all(self) -> bool:
+        """Whether all partitions are read, and were fetched up to their ends."""
+        is_at_end = self._begins and self._at_end.keys() >= self._begins.keys()
+        return bool(is_at_end) and not self._lacks_some
+
+    def _poll(self, timeout_ms: int, *wake: int) -> list[topic.TopicBatch]:
+        try:
+            return topic.poll(self._client, self._fetcher, self._begins, timeout_ms, *wake)
+        except (CorruptBatch, KafkaError) as error:
+            tp = self._fetcher.stopped
+            is_passing = isinstance(error, KafkaError) and error.retriable
+            if tp is None or isinstance(error, OffsetOutOfRange) or is_passing:
+                raise
+            self._block(tp, self._fetcher.positions[tp], error)
+            return []
+
+    def _block(self, tp: TopicPartition, offset: int, error: SkidwayError) -> None:
+        """Ends reading a partition before an offset, until it is tried again."""
+        self._blocked.add(tp, offset, error, self._clock.monotonic())
+        self._begins[tp] = offset
+        self._at_end.pop(tp, None)
+        self._fetcher.remove(tp)
+        self.has_caught_up = False
 
     def refresh(self) -> None:
         """Begins to read new audit topics, such as those of a newly mirrored cluster. If a topic
         was deleted and created again, reads the new topic from its beginning, because offsets of
-        the old topic mean nothing in it."""
+        the old topic mean nothing in the new topic."""
         self.take()
         found = self._client.metadata().topics
         known = self._ledger.positions()
         new = []
         for name in filter(topic.is_audit_topic, found):
-            topic_id = _id(found[name])
+            topic_id = _id(found[name]) or self._known_id(name, known)
             again = topic_id != self._topic_ids.setdefault(name, topic_id)
             self._topic_ids[name] = topic_id
             for partition in found[name].partitions:
                 tp = TopicPartition(name, partition.index)
                 if again or tp not in self._begins:
                     self.has_caught_up = False
+                    self._blocked.remove(tp)
                     self._begins[tp] = _begin(known.get(tp), topic_id)
                     self._fetcher.seek(tp, self._begins[tp])
                     if not self._begins[tp]:
@@ -127,6 +249,17 @@ class Collection:
         if new:
             self._ledger.rebuild(self._ends(new))
         self._forget_deleted(found)
+        self._lacks_some = self._lacks_partitions(found)
+        for tp in self._blocked.due(self._clock.monotonic()):
+            if tp not in self._absent:
+                self._blocked.try_again(tp)
+                self._fetcher.seek(tp, self._begins[tp])
+
+    def _known_id(self, name: str, known: Mapping[TopicPartition, Position]) -> str:
+        """Returns the topic id that the topic had last, for an answer of the cluster that contains
+        no id. If this id was forgotten, nothing would show that the topic was made again."""
+        stored = (at.topic_id for tp, at in known.items() if tp.topic == name and at.topic_id)
+        return self._topic_ids.get(name) or next(stored, "")
 
     def _forget_deleted(self, found: Mapping[str, TopicMetadata]) -> None:
         """Forgets the partitions that the cluster has not named for GONE_AFTER_S, so that nobody
@@ -134,7 +267,8 @@ class Collection:
         the cluster names no audit topic, nothing is forgotten, because the cluster may not know its
         topics yet."""
         now = self._clock.monotonic()
-        followed = self._begins.keys() | self._ledger.partitions_to_rebuild()
+        known = self._ledger.positions().keys() | self._ledger.partitions_to_rebuild()
+        followed = self._begins.keys() | known
         absent = {tp for tp in followed if _is_absent(tp, found)}
         if not any(map(topic.is_audit_topic, found)):
             absent = set()
@@ -143,8 +277,18 @@ class Collection:
         for tp in gone:
             self._fetcher.remove(tp)
             self._begins.pop(tp, None)
+            self._blocked.remove(tp)
         if gone:
             self._ledger.forget(gone)
+
+    def _lacks_partitions(self, found: Mapping[str, TopicMetadata]) -> bool:
+        """Whether there are partitions that are not read because the cluster does not name them:
+        the ledger has read them earlier, or their topic is named with an error."""
+        names = filter(topic.is_audit_topic, found)
+        is_hidden = any(
+            found[x].error is not ErrorCode.NONE and not found[x].partitions for x in names
+        )
+        return is_hidden or not self._ledger.positions().keys() <= self._begins.keys()
 
     def _ends(self, new: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Returns the high watermarks of these partitions, which are read from their beginnings; 0
@@ -157,30 +301,30 @@ class Collection:
 
     def catch_up(self) -> None:
         """Reads all records up to the current high watermarks. Raises Unreachable if nothing
-        arrives for STALLED_AFTER_S."""
+        arrives for STALLED_AFTER_S, and CorruptBatch or KafkaError if a partition is blocked."""
         self.refresh()
         found = topic.bounds(self._client, {tp.topic for tp in self._begins})
         ends = {tp: end for tp, (first, end) in found.items() if first < end}
         deadline = self._clock.monotonic() + STALLED_AFTER_S
         while behind := [tp for tp, end in ends.items() if self._begins.get(tp, 0) < end]:
-            if self.turn(topic.POLL_MS):
+            before = {tp: self._begins.get(tp, 0) for tp in behind}
+            self.turn(topic.POLL_MS)
+            if any(self._begins.get(tp, 0) > before[tp] for tp in behind):
                 deadline = self._clock.monotonic() + STALLED_AFTER_S
             elif self._clock.monotonic() > deadline:
                 raise Unreachable(f"Nothing of {min(behind)} came for {STALLED_AFTER_S:.0f} s.")
+            self._raise_if_blocked()
         self.take()
+        self._raise_if_blocked()
+
+    def _raise_if_blocked(self) -> None:
+        for error in self.blocked.values():
+            raise error
 
     @property
     def partitions(self) -> int:
         """The number of partitions that are read."""
         return len(self._begins)
-
-
-def drained(values: list[bytes]) -> Iterator[bytes]:
-    """Yields the values in their order, and empties the list, so that the memory of a decoded
-    message is free before the ledger writes its rows."""
-    values.reverse()
-    while values:
-        yield values.pop()
 
 
 def _id(found: TopicMetadata) -> str:

@@ -16,27 +16,22 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from skidway.audit.counts.counts import NO_AGENT
-from skidway.audit.evidence.hearing import Heard, Hearings, Log, Offsets, Reading, SenderName
+from skidway.audit.evidence.hearing import Log, Offsets, Reading, SenderName
 from skidway.audit.evidence.overlaps import Pair
 from skidway.audit.evidence.rereading import Rereadings
 from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation, not_revoked
+from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, not_revoked
 from skidway.audit.topic.messages import (
-    Announcement,
     Bounds,
     Delta,
     Gap,
-    Heartbeat,
     Loss,
-    Message,
     Seal,
     Sender,
     Tier,
 )
-from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
-from skidway.audit.topic.sample import Sample
 from skidway.audit.topic.sample_result import SampleResult
 from skidway.kafka.source import Source
 
@@ -144,8 +139,11 @@ class TopicEvidence:
     samples: for each output and day, what the newest comparison of samples found, if it found a
         difference.
     paths: the paths of the files that have losses, by agent and file id.
-    pruned: the buckets whose counts were deleted, because they were complete or accepted, and old.
-        If such a bucket has tallies, they count records that came later.
+    pruned: the buckets whose counts were deleted because the buckets were old, and complete or
+        accepted. If such a bucket has tallies, they count records that came later.
+    lossy: the buckets that only declared losses name (see loss_buckets).
+    loss_acceptances: the acceptances of buckets that begin after the window, and in which declared
+        losses end. Such a loss may also concern buckets of the window.
     """
 
     tallies: Tallies = field(default_factory=dict)
@@ -160,6 +158,13 @@ class TopicEvidence:
     samples: list[SampleResult] = field(default_factory=list)
     paths: dict[tuple[int, int], str] = field(default_factory=dict)
     pruned: set[BucketId] = field(default_factory=set)
+    lossy: set[BucketId] = field(default_factory=set)
+    loss_acceptances: list[Acceptance] = field(default_factory=list)
+
+    @property
+    def deleted(self) -> int:
+        """How many buckets have no counts any more, because the counts were deleted."""
+        return len(self.pruned - self.tallies.keys())
 
 
 @dataclass(slots=True)
@@ -172,6 +177,8 @@ class Evidence:
     last_seen: by (tier, producer), the latest time in any of the sender's messages, by the
         sender's clock.
     began: by agent, the earliest time in any of the agent's messages, by the agent's clock.
+    began_here: by agent, the earliest time in those of the agent's messages that have the present
+        name of the agent's host.
     bounds: by agent, the widest bounds for event times that the agent ever announced.
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
         program does not have.
@@ -179,16 +186,17 @@ class Evidence:
         complete. While the ledger is being rebuilt, nothing can be judged.
     heard: when each sender made its last message.
     readings: by how much each sender's clock differs from the reader's clock.
-    offsets: by agent, the least and greatest offset of its messages. The module hearing explains
-        the fields heard, readings and offsets.
+    offsets: by agent, the least and greatest offset of those of the agent's messages that have the
+        present name of the agent's host. The module hearing explains the fields heard, readings and
+        offsets.
     overlaps: pairs of agents of one host that were alive at the same time.
     resumed: for each epoch of an agent except the first, the time at which the epoch's first seal
-        arrived (see Hearings.seal).
+        arrived (see SenderColumns.resumed_rows).
     taken_ms: the time by the reader's clock at which the last record was read; 0 if no record was
         read.
     retirements: people's decisions to retire places, except those that were taken back.
-    asked: the names of the topics to judge; None for all topics. The evidence includes other topics
-        only if the judgement of these topics needs them.
+    asked: the names of the topics to judge; None for all topics. The evidence includes further
+        topics only if the judgement of the named topics needs them.
     window: the range of time in which the judged buckets start; its end is excluded.
     bucket_ms: the greatest size among the newest buckets of all topics; 0 if there are no buckets.
     """
@@ -198,6 +206,7 @@ class Evidence:
     hosts: dict[int, str] = field(default_factory=dict)
     last_seen: dict[tuple[Tier, str], int] = field(default_factory=dict)
     began: dict[int, int] = field(default_factory=dict)
+    began_here: dict[int, int] = field(default_factory=dict)
     bounds: dict[int, Bounds] = field(default_factory=dict)
     unread: dict[str, int] = field(default_factory=dict)
     rebuilding: int = 0
@@ -293,32 +302,3 @@ def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
     shows that the sender exists. number: the last number of the sender, as the heartbeat names
     it."""
     return Numbers(cluster, host, number + 1, number, time_ms)
-
-
-def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
-    """Records what the log position and the times of a message show about its sender.
-
-    A record's time shows the sender's clock. If the broker writes its own time into records, the
-    function uses the time in the message instead, but only in seals and heartbeats, because senders
-    send these two kinds of messages as soon as they make them. A delta may wait before it is sent;
-    a loader's delta, for example, may wait for a day.
-    """
-    if isinstance(message, Acceptance | Retirement | Revocation | RecountResult | SampleResult):
-        return  # commands send these messages, which do not prove that any sender is alive
-    if isinstance(message, Sample | Note):
-        return  # agents, counters and loaders send other messages, which prove that they are alive
-    if isinstance(message, Announcement):
-        name = Tier.AGENT, str(message.agent)
-    else:
-        name = message.sender.tier, message.sender.producer
-        hearings.take(name, message.time_ms, where)
-    if where is None:
-        return
-    if name[0] is Tier.AGENT:
-        hearings.place(agent_named(name[1]), where)
-    if isinstance(message, Seal) and message.sender.epoch > 1:
-        hearings.seal(agent_of(message.sender), message.sender.epoch, where)
-    if where.sent_ms is not None:
-        hearings.read(name, where.sent_ms, where)
-    elif isinstance(message, Seal | Heartbeat):
-        hearings.read(name, message.time_ms, where)

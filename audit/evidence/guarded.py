@@ -1,5 +1,5 @@
-"""Guards bytes in the store with a CRC-32, because SQLite notices no changed bytes in a value.
-Words the error for a damaged store.
+"""Guards bytes in the store with a CRC-32, because SQLite notices no changed bytes in a value. Also
+makes the error for a damaged store.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _CRC_BYTES: Final = 4
 
 
 def guarded(packed: bytes) -> bytes:
-    """Returns the bytes behind their CRC-32."""
+    """Returns the CRC-32 of the bytes, followed by the bytes themselves."""
     return zlib.crc32(packed).to_bytes(_CRC_BYTES, "little") + packed
 
 

@@ -7,8 +7,9 @@ do not depend on its clock alone:
 
     heard     the time of its last message: the time by its own clock when it sent the message, or
               the time by our clock when we read the message, whichever is earlier
-    offsets   the least and greatest offset of its messages in a log: offsets show in which order
-              senders of one log began and ended, even if their clocks are wrong
+    offsets   the least and greatest offset of an agent's messages in a log, for each name that its
+              host had: offsets show in which order agents of one host began and ended, even if
+              their clocks are wrong
     reading   the difference of its clock from ours, as far as it is known
 
 A lag is the time of our clock when we read a record, minus the time of the sender's clock when it
@@ -24,16 +25,18 @@ window, their sender's clock looks slow in this window.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
 from typing import NamedTuple
 
-from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.topic.messages import Tier
 
 WINDOW_MS = 120_000
 """The length of a window. A sender sends two heartbeats in this time, so every running sender has a
 reading in each window."""
 
-_LAG_MAX_MS = 1 << 61
+WINDOWS_KEPT = 3
+"""A reading has the least lags of at most this many windows."""
 
 SenderName = tuple[Tier, str]
 """The tier and the producer name of a sender, without the epoch."""
@@ -90,9 +93,11 @@ class Offsets(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """An agent, and the log and the offset of one of its messages."""
+    """An agent, and the log and the offset of one of its messages. host: the host's name in the
+    message."""
 
     agent: int
+    host: str
     log: Log
     offset: int
 
@@ -111,60 +116,16 @@ class Reading(NamedTuple):
     earliest_ms: int | None = None
 
 
-class Hearings:
-    """Collects what messages show about their senders. The dictionaries have one entry for each
-    sender; `offsets` has one entry for each agent and log. spoken: one entry for each message of an
-    agent, in the order in which the messages were read."""
-
-    def __init__(self) -> None:
-        self.heard: dict[SenderName, int] = {}
-        self.readings: dict[SenderName, Reading] = {}
-        self.offsets: dict[tuple[int, Log], Offsets] = {}
-        self.spoken: list[Spoken] = []
-        self.sealed: dict[tuple[int, int], int] = {}
-
-    def take(self, sender: SenderName, time_ms: int, where: Heard | None) -> None:
-        """Notes a message that proves that its sender is alive. time_ms: the time by the sender's
-        clock at which it made the message. where: None if it is not known where and when the
-        message was read."""
-        at_ms = time_ms if where is None else min(time_ms, where.taken_ms)
-        self.heard[sender] = max(self.heard.get(sender, at_ms), at_ms)
-
-    def place(self, agent: int, where: Heard) -> None:
-        """Notes the log and the offset of a message of an agent."""
-        if agent != NO_AGENT:
-            log, offset = Log(where.topic, where.topic_id, where.partition), where.offset
-            self.spoken.append(Spoken(agent, log, offset))
-            known = self.offsets.get((agent, log))
-            if known is None or not known.first <= offset <= known.last:
-                here = Offsets(offset, offset)
-                self.offsets[agent, log] = here if known is None else known.or_wider(here)
-
-    def seal(self, agent: int, epoch: int, where: Heard) -> None:
-        """Notes a seal that an agent sent in one of its epochs other than its first epoch. `sealed`
-        gets the time at which the first seal of this epoch arrived. If that seal came live, this is
-        the time by our clock; otherwise it is the time by the broker's clock.
-        """
-        came_ms = where.taken_ms if where.is_live else where.appended_ms
-        if came_ms is not None:
-            key = agent, epoch
-            self.sealed[key] = min(self.sealed.get(key, came_ms), came_ms)
-
-    def read(self, sender: SenderName, sent_ms: int, where: Heard) -> None:
-        """Compares our clock with the sender's clock, which showed `sent_ms` when the record was
-        sent."""
-        lag_ms = where.taken_ms - sent_ms
-        if lag_ms < 0 or where.is_live:
-            least_ms = max(-_LAG_MAX_MS, min(lag_ms, _LAG_MAX_MS))
-            window, known = where.taken_ms // WINDOW_MS, self.readings.get(sender)
-            if known is None or known.window != window or least_ms < known.least_ms:
-                self.readings[sender] = then(known, Reading(window, least_ms))
+def after(known: Reading | None, found: Iterable[Reading]) -> Reading | None:
+    """Merges readings of single windows of a sender's clock, one after the other, into the known
+    reading. So the result does not depend on how many readings one call merges."""
+    return reduce(then, found, known)
 
 
 def then(known: Reading | None, new: Reading) -> Reading:
-    """Merges a new reading of a sender's clock into the known reading. If the window of the new
-    reading is neither the window of the known reading nor the window after it, for example because
-    our own clock was set, drops the known reading."""
+    """Merges a new reading of a single window into the known reading of a sender's clock. If the
+    window of the new reading is neither the window of the known reading nor the window after it,
+    for example because our own clock was set, drops the known reading."""
     if known is None or new.window not in (known.window, known.window + 1):
         return new
     if new.window == known.window:

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.database import IN_MEMORY, open_database, transaction
 from skidway.audit.evidence import ledger_evidence, ledger_tables
 from skidway.audit.evidence.agent_numbers import AgentNumbers
@@ -30,10 +30,11 @@ from skidway.audit.evidence.evidence import (
     Evidence,
     Window,
 )
-from skidway.audit.evidence.hearing import Heard, Hearings
+from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger_changes import LedgerChanges
 from skidway.audit.evidence.ledger_rows import Rows
 from skidway.audit.evidence.line_evidence import LineEvidence
+from skidway.audit.evidence.loss_buckets import start_of_loss
 from skidway.audit.evidence.pruning import OldBucket, is_pruned
 from skidway.audit.evidence.tallies import SENDER, BucketId, BucketTallies, SenderIds
 from skidway.audit.topic import notes
@@ -92,17 +93,23 @@ class Ledger:
         values: Iterable[bytes],
         positions: Mapping[TopicPartition, Position] | None = None,
         now_ms: int = 0,
-        places: Iterable[Heard] = (),
     ) -> None:
+        """Does the same as `take_records`, for records of which it is not known where and when they
+        were read. values: their values."""
+        self.take_records(((value, None) for value in values), positions or {}, now_ms)
+
+    def take_records(
+        self,
+        records: Iterable[tuple[bytes, Heard | None]],
+        reached: Mapping[TopicPartition, Position],
+        now_ms: int,
+    ) -> int:
         """In one transaction, stores records of the audit topics, and the positions up to which the
-        topics were read. places: for each record, where and when it was read; empty if unknown."""
-        reached, hearings = positions or {}, Hearings()
+        topics were read. records: for each record, its value, and where and when it was read; None
+        if this is not known. Returns the number of records."""
         with self._writing():
-            readable = [
-                self._rows.take(value, where, hearings)
-                for value, where in zip_longest(values, places)
-            ]
-            self._rows.write(hearings)
+            readable = [self._rows.take(value, where) for value, where in records]
+            self._rows.write()
             if not all(readable):
                 self._connection.executemany(
                     "INSERT OR IGNORE INTO unread_from VALUES (?1, ?2, coalesce((SELECT"
@@ -119,6 +126,7 @@ class Ledger:
                 "DELETE FROM rebuild WHERE (topic, partition) = (?, ?) AND end <= ?",
                 ((tp.topic, tp.partition, at.next_offset) for tp, at in reached.items()),
             )
+        return len(readable)
 
     def prune(self, old: Iterable[OldBucket], before_ms: int, settled_ms: int | None = None) -> int:
         """Deletes those of the given old buckets whose counts have not changed since they were
@@ -387,14 +395,21 @@ class Ledger:
     ) -> list[int]:
         """The starts of the newest buckets in which anything was counted or declared lost, newest
         first. until: if given, only buckets that begin before this time are returned. topic: if
-        given, only buckets of the topic with this name in the source cluster are returned."""
+        given, only buckets of the topic with this name in the source cluster are returned. For a
+        loss, returns the loss's time, and the start of the bucket of the present size that contains
+        this time. The loss's bucket may begin at either of the two (see loss_buckets)."""
         given = (FOREVER[1] if until is None else until, count, topic)
+        columns = (
+            ("tallies", "bucket"),
+            ("losses", "to_bucket"),
+            ("losses", start_of_loss(self.bucket_ms() or DEFAULT_BUCKET_MS)),
+        )
         found: set[int] = set()
-        for table, column in (("tallies", "bucket"), ("losses", "to_bucket")):
+        for table, column in columns:
             rows = self._connection.execute(
-                f"SELECT DISTINCT {column} FROM {table} WHERE {column} < ?1"  # noqa: S608 - ours
+                f"SELECT DISTINCT {column} AS start FROM {table} WHERE start < ?1"  # noqa: S608 - ours
                 " AND (?3 IS NULL OR source IN (SELECT id FROM sources WHERE topic = ?3))"
-                f" ORDER BY {column} DESC LIMIT ?2",
+                " ORDER BY start DESC LIMIT ?2",
                 given,
             )
             found.update(bucket for (bucket,) in rows)
@@ -416,10 +431,13 @@ class Ledger:
     def bucket_sizes(self) -> set[int]:
         """The sizes in ms of all buckets, including deleted buckets. There are several sizes if
         somebody changed an agent's `audit.bucket.ms`."""
-        rows = self._connection.execute(
-            "SELECT bucket_ms FROM tallies UNION SELECT bucket_ms FROM pruned"
-        )
-        return {size for (size,) in rows}
+        return {size for (size,) in self._connection.execute("SELECT size FROM bucket_sizes")}
+
+    def window_of(self, since: int, until: int, bucket_ms: int = DEFAULT_BUCKET_MS) -> Window:
+        """Returns a window (see `evidence`) with the starts of all buckets, also deleted ones, that
+        overlap the span of time from `since` to `until` (ms). bucket_ms: the size that a bucket is
+        assumed to have while there are no buckets."""
+        return since - max(self.bucket_sizes(), default=bucket_ms) + 1, until
 
 
 def _by_source(

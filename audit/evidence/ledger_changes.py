@@ -59,8 +59,8 @@ class LedgerChanges:
 
     @contextmanager
     def unnoticed(self) -> Iterator[None]:
-        """The block, part of a transaction, may store the counts of buckets in another way. If it
-        does not change any count, no bucket has changed."""
+        """Runs a block, a part of a transaction, that stores the counts of buckets in another way
+        without changing them. `take` does not return these buckets."""
         before = self._connection.execute("SELECT * FROM changed_buckets").fetchall()
         yield
         self._connection.execute("DELETE FROM changed_buckets")

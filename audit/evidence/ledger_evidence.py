@@ -13,7 +13,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
+from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
+from skidway.audit.database import storable
 from skidway.audit.evidence import pruning, tally_rows
 from skidway.audit.evidence.agent_numbers import AgentNumbers
 from skidway.audit.evidence.announced import Announced, Notes
@@ -30,11 +32,12 @@ from skidway.audit.evidence.evidence import (
 )
 from skidway.audit.evidence.hearing import Log, Offsets, Reading
 from skidway.audit.evidence.ledger_seals import Asked, LedgerSeals
+from skidway.audit.evidence.loss_buckets import accepted_ends, loss_buckets
 from skidway.audit.evidence.number_rows import first_missing
 from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderIds, SenderKey
 from skidway.audit.topic import messages
-from skidway.audit.topic.count_columns import Filtered
+from skidway.audit.topic.count_columns import LONGEST_MS, Filtered
 from skidway.audit.topic.decisions import Acceptance, Retirement
 from skidway.audit.topic.messages import Bounds, Certainty, Gap, Loss, Tier
 from skidway.audit.topic.recount_result import RecountResult
@@ -161,7 +164,10 @@ def with_counts(
     for source, topic in whole.topics.items():
         if wanted is None or source.topic in wanted:
             accepted = [x for x in topic.acceptances if begin <= x.bucket < end]
-            found[source] = each = replace(topic, acceptances=accepted, tallies={}, pruned=set())
+            later = accepted_ends(topic.acceptances, _losses_of(topic), end) if begin < end else []
+            found[source] = each = replace(
+                topic, acceptances=accepted, loss_acceptances=later, tallies={}, pruned=set()
+            )
             if source in sources:
                 number = sources[source]
                 each.tallies = StoredTallies(connection, number, window, senders, numbers)
@@ -299,7 +305,10 @@ class _Reader:
         found, select = self._found, self._connection.execute
         self._read_senders()
         found.hosts = dict(select(HOSTS))
-        found.began = dict(select("SELECT agent, time FROM beginnings"))
+        for agent, host, time in select("SELECT agent, host, time FROM beginnings"):
+            found.began[agent] = min(found.began.get(agent, time), time)
+            if host == found.hosts.get(agent):
+                found.began_here[agent] = time
         said = select("SELECT agent, lateness, ahead FROM bounds")
         found.bounds = {agent: Bounds(*bounds) for agent, *bounds in said}
         rows = select("SELECT tier, producer, time FROM last_seen")
@@ -328,8 +337,9 @@ class _Reader:
         found.heard = {(_TIERS[tier], producer): time for tier, producer, time in rows}
         rows = select("SELECT * FROM readings")
         found.readings = {(_TIERS[tier], producer): Reading(*x) for tier, producer, *x in rows}
-        for agent, *log, first, last in select("SELECT * FROM offsets"):
-            found.offsets.setdefault(agent, {})[Log(*log)] = Offsets(first, last)
+        for host, agent, *log, first, last in select("SELECT * FROM offsets"):
+            if host == found.hosts.get(agent):
+                found.offsets.setdefault(agent, {})[Log(*log)] = Offsets(first, last)
         rows = select("SELECT agent, epoch, taken FROM resumed")
         found.resumed = {(agent, epoch): taken_ms for agent, epoch, taken_ms in rows}
         found.overlaps = set(select("SELECT agent, other FROM overlaps"))
@@ -393,6 +403,40 @@ class _Reader:
             topic.losses.setdefault(agent, []).append(note)
             if _may_be_in(self._window, loss):
                 self._read_path(topic, number, agent, file)
+        topic.lossy = self._loss_buckets(topic, number)
+        topic.loss_acceptances = self._loss_acceptances(topic, number)
+
+    def _loss_acceptances(self, topic: TopicEvidence, number: int) -> list[Acceptance]:
+        """Returns the acceptances of those buckets that begin after the window, and in which a loss
+        of the topic ends."""
+        (begin, end), losses = self._window, list(_losses_of(topic))
+        last = max((x.to_bucket for x in losses if x.to_bucket is not None), default=end)
+        if begin >= end or last < end:
+            return []
+        return accepted_ends(self._acceptances(number, end, storable(last + 1)), losses, end)
+
+    def _acceptances(self, number: int, first: int, last: int) -> Iterator[Acceptance]:
+        """Yields the acceptances of a topic's buckets that begin in [first, last)."""
+        rows = self._connection.execute(_OF_BUCKETS, (number, first, last))
+        found = (messages.decode(value) for (value,) in rows)
+        yield from (each for each in found if isinstance(each, Acceptance))
+
+    def _loss_buckets(self, topic: TopicEvidence, number: int) -> set[BucketId]:
+        begin, end = self._window
+        declared = (note.loss.to_bucket for notes in topic.losses.values() for note in notes)
+        times = {x for x in declared if x is not None and begin <= x < end + LONGEST_MS}
+        if begin >= end:
+            return set()
+
+        def accepted(first: int, last: int) -> Iterator[BucketId]:
+            for found in self._acceptances(number, first, last):
+                yield found.bucket, found.bucket_ms
+
+        size = self._found.bucket_ms or DEFAULT_BUCKET_MS
+        cached = self._announced
+        counted = set[int]() if cached is None else cached.counted_losses(number)
+        found = loss_buckets(self._connection, number, times, size, accepted, counted)
+        return {x for x in found if begin <= x[0] < end}
 
     def _read_path(self, topic: TopicEvidence, number: int, agent: int, file: int) -> None:
         row = self._connection.execute(_PATH, (agent, file, number)).fetchone()
@@ -437,6 +481,10 @@ class _Reader:
 
 def _name(source: Source) -> tuple[str, str]:
     return source.cluster, source.topic.removesuffix(REJECTED_SUFFIX)
+
+
+def _losses_of(topic: TopicEvidence) -> Iterator[Loss]:
+    return (note.loss for notes in topic.losses.values() for note in notes)
 
 
 def _may_be_in(window: Window, loss: Loss) -> bool:

@@ -2,10 +2,10 @@
 repetitions, with one exception: of several results of one recount or sample comparison, the ledger
 keeps the result that it read last.
 
-Most rows are a sum, a minimum or a maximum over distinct messages. If nearly every message changes
-a row, the changes are first added up in memory (see pending_rows). The caller begins the
-transaction. If the transaction fails, the database no longer has the ids that `Rows` assigned to
-sources and senders, so the caller must make a new `Rows`.
+Most rows are a sum, a minimum or a maximum over distinct messages. Some rows change with nearly
+every message. The changes of these rows are first added up in memory (see pending_rows). The caller
+begins the transaction. If the transaction fails, the database no longer has the ids that `Rows`
+assigned to sources and senders, so the caller must make a new `Rows`.
 
 If a message with the same number is known already, this module compares the digests of the two
 messages. The new message is a repetition if it has the same content, and a clone if it has
@@ -16,31 +16,20 @@ its digest differs in every encoding.
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable
 
 from skidway import log
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence import pruning
-from skidway.audit.evidence.evidence import agent_named, agent_of, agents_in, hear, sender_key
-from skidway.audit.evidence.hearing import (
-    Heard,
-    Hearings,
-    Log,
-    Offsets,
-    Reading,
-    SenderName,
-    Spoken,
-    then,
-)
+from skidway.audit.evidence.evidence import agent_named, agent_of, agents_in, sender_key
+from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.number_rows import NumberRows, digest_of
-from skidway.audit.evidence.overlaps import overlaps
 from skidway.audit.evidence.pending_rows import PendingRows
 from skidway.audit.evidence.pruning import OldBucket
 from skidway.audit.evidence.rereading import identity_of, replaced_by
 from skidway.audit.evidence.seal_rows import SealRows
+from skidway.audit.evidence.sender_rows import SenderRows
 from skidway.audit.evidence.tallies import BucketId, SenderKey, TallyColumns
 from skidway.audit.evidence.tally_rows import TallyRows
 from skidway.audit.topic import backlog, load_note, messages, retention, usual_messages
@@ -77,10 +66,13 @@ _NAMED_MAX = 1_000
 """A message contains the names of its source topics as one text. Memory holds at most this many of
 these texts, each with the ids of its topics, because most messages contain one of a few texts."""
 
+_SENDERS_KNOWN_MAX = 1 << 16
+"""Memory holds the ledger's ids of at most this many objects `Sender`."""
+
 _SEALING_MAX = 1 << 16
 """When an agent first seals a list of topics, the ledger stores that the agent has these topics. It
-need not do so at later seals of the same list. So memory holds pairs of an agent and a list of
-topics, at most this many. Before the next pair is added, all pairs are deleted."""
+need not store this again at later seals of the same list. So memory holds pairs of an agent and a
+list of topics, at most this many. Before the next pair is added, all pairs are deleted."""
 
 _log = log.get(__name__)
 
@@ -93,11 +85,6 @@ ON CONFLICT DO UPDATE SET
     replaced = CASE WHEN replaced IS excluded.replaced THEN replaced END
 """
 
-_NAMESAKES = """
-SELECT x.agent, y.agent FROM host_names AS x JOIN host_names AS y USING (host)
-WHERE x.agent != y.agent AND x.agent IN (SELECT value FROM json_each(?))
-"""
-
 
 class Rows:
     """Writes messages into the tables, and assigns the numbers by which the tables name source
@@ -107,7 +94,9 @@ class Rows:
         self._connection = connection
         self._sources: dict[Source, int] = {}
         self._senders: dict[SenderKey, int] = {}
-        self._readings: dict[SenderName, Reading] = {}
+        self._known: dict[int, tuple[Sender, int]] = {}
+        """The ledger's ids of senders, by the ids of the objects `Sender`. (See SenderRows.)"""
+        self._heard = SenderRows(connection)
         self._pending = PendingRows()
         self._numbers = NumberRows(connection)
         self._tallies = TallyRows(connection)
@@ -115,7 +104,7 @@ class Rows:
         self._named: dict[str, list[int]] = {}
         self._sealing: set[tuple[int, str]] = set()
 
-    def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
+    def take(self, value: bytes, where: Heard | None) -> bool:
         """Decodes a record of an audit topic, and writes some of its rows into the ledger; `write`
         writes its other rows. Returns False for a message that only a newer version can read.
         """
@@ -128,8 +117,10 @@ class Rows:
             _log.warning("message_refused", reason=str(error))
             self._connection.execute("UPDATE meta SET refused = refused + 1")
             return True
-        hear(hearings, message, where)
-        if isinstance(message, Announcement):
+        if isinstance(message, Delta | Seal):  # nearly all messages
+            self._take_numbered(message, value, where)
+        elif isinstance(message, Announcement):
+            self._heard.announce(message, where)
             self._take_announcement(message)
         elif isinstance(message, Acceptance | Retirement | Revocation):
             self._take_decision(message, value)
@@ -138,38 +129,19 @@ class Rows:
         elif isinstance(message, Sample):
             pass  # not stored: `skidway audit sample` reads samples from the audit topic
         elif isinstance(message, Heartbeat):
-            self._take_heartbeat(message)
-        elif isinstance(message, Note):
-            self._take_note(message, value)
+            self._take_heartbeat(message, where)
         else:
-            self._take_numbered(message, value, where)
+            self._take_note(message, value)
         return True
 
-    def write(self, found: Hearings) -> None:
-        """Writes the rows of all records that were taken since the last call, and what these
-        records show about their senders: clocks, times and the offsets of messages."""
+    def write(self) -> None:
+        """Writes the rows of all records that were taken since the last call."""
         pending, self._pending = self._pending, PendingRows()
         pending.write(self._connection)
+        self._heard.write()
         self._numbers.write()
         self._tallies.write()
         self._seals.write()
-        self._connection.executemany(
-            "INSERT INTO heard VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
-            ((tier.value, producer, time) for (tier, producer), time in found.heard.items()),
-        )
-        self._write_readings(found.readings)
-        self._connection.executemany(
-            "INSERT INTO resumed VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET taken = min(taken, excluded.taken)",
-            ((*key, taken_ms) for key, taken_ms in found.sealed.items()),
-        )
-        self._take_overlaps(found.spoken)
-        self._connection.executemany(
-            "INSERT INTO offsets VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " first = min(first, excluded.first), last = max(last, excluded.last)",
-            ((agent, *log, *offsets) for (agent, log), offsets in found.offsets.items()),
-        )
 
     def tallies(self, source: Source, bucket: int, bucket_ms: int) -> TallyColumns | None:
         """The tallies of a bucket; None if there are none."""
@@ -233,28 +205,6 @@ class Rows:
         """
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
-    def _write_readings(self, readings: Mapping[SenderName, Reading]) -> None:
-        """Writes those readings (differences of clocks, see hearing) that differ from the stored
-        readings."""
-        rows = []
-        for name, new in readings.items():
-            known = self._reading(name)
-            found = self._readings[name] = then(known, new)
-            if found != known:
-                rows.append((name[0].value, name[1], *found))
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, ?, ?)", rows
-        )
-
-    def _reading(self, name: SenderName) -> Reading | None:
-        if name in self._readings:
-            return self._readings[name]
-        row = self._connection.execute(
-            "SELECT window, least, earlier, earliest FROM readings WHERE (tier, producer) = (?, ?)",
-            (name[0].value, name[1]),
-        ).fetchone()
-        return None if row is None else Reading(*row)
-
     def _take_unread(self, error: SchemaUnknown) -> None:
         known, name = self.unread(), error.fingerprint
         if name not in known:
@@ -282,7 +232,6 @@ class Rows:
 
     def _take_announcement(self, message: Announcement) -> None:
         source = self._source(message.source)
-        self._pending.host(message.agent, (0, 0, message.time_ms), message.host)
         self._take_agent(source, message.agent)
         self._connection.execute(
             _INODE_UPSERT,
@@ -322,24 +271,26 @@ class Rows:
             insert = "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)"
             self._connection.execute(insert, (*key, value))
 
-    def _take_heartbeat(self, message: Heartbeat) -> None:
-        self._seen(message)
-        self._pending.claim(self._sender(message.sender), message.number, message.time_ms)
+    def _take_heartbeat(self, message: Heartbeat, where: Heard | None) -> None:
+        self._heard.add(message, where)
+        self._pending.claim(self._sender(message.sender), message)
 
     def _take_numbered(self, message: Delta | Seal, value: bytes, where: Heard | None) -> None:
-        self._seen(message)
+        self._heard.add(message, where)
         sender = self._sender(message.sender)
         digest = digest_of(value)
         known = self._numbers.add(sender, message.number, digest, message.time_ms)
         if known is None:
             self._pending.number(sender, message)
-            self._add(sender, message)
-            if isinstance(message, Seal) and where is not None:
-                self._add_seal_ahead(message, where.arrived_ms)
+            if isinstance(message, Seal):
+                self._add_seals(message, where)
+            else:
+                self._add_counts(sender, message, is_clone=False)
+                self._add_progress(sender, message)
         elif not _is_repetition(message, digest, known) and self._is_new_clone(
             sender, message.number, digest
         ):
-            self._add_clone(sender, message)
+            self._add_clone(sender, message, digest)
 
     def _is_new_clone(self, sender: int, number: int, digest: bytes) -> bool:
         changed = self._connection.execute(
@@ -351,27 +302,26 @@ class Rows:
         )
         return changed > 0
 
-    def _add(self, sender: int, message: Delta | Seal) -> None:
-        if isinstance(message, Seal):
-            self._add_seals(message)
-            return
-        self._add_counts(sender, message, is_clone=False)
-        self._add_progress(sender, message)
-
-    def _add_clone(self, sender: int, message: Delta | Seal) -> None:
+    def _add_clone(self, sender: int, message: Delta | Seal, digest: bytes) -> None:
+        """Stores what a clone says, except its counts and seals. The losses and gaps of both
+        messages count, because either message may be the only one that declares them."""
         for source, agent in agents_in(message):
             self._take_agent(self._source(source), agent)
         if isinstance(message, Delta):
             self._add_counts(sender, message, is_clone=True)
+            self._add_progress(sender, message, _place_of_clone(digest))
 
     def _add_counts(self, sender: int, message: Delta, *, is_clone: bool) -> None:
         counts = CountColumns.of(message.counts)
         sources = self._source_ids(counts.names)
         self._tallies.add(sender, message.number, counts, sources, is_clone=is_clone)
 
-    def _add_progress(self, sender: int, message: Delta) -> None:
+    def _add_progress(self, sender: int, message: Delta, first_place: int = 0) -> None:
+        """Stores the losses, gaps and ranges of a message. first_place: the value of the column
+        `place` for the first loss, and for the first gap. A clone's values differ from those of the
+        message that arrived first."""
         number, time_ms = message.number, message.time_ms
-        for place, loss in enumerate(message.losses):
+        for place, loss in enumerate(message.losses, first_place):
             self._take_agent(self._source(loss.source), loss.agent)
             self._connection.execute(
                 "INSERT INTO losses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -381,7 +331,7 @@ class Rows:
                     loss.reason, loss.from_bucket, loss.to_bucket,
                 ),
             )  # fmt: skip
-        for place, gap in enumerate(message.gaps):
+        for place, gap in enumerate(message.gaps, first_place):
             self._connection.execute(
                 "INSERT INTO gaps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -392,7 +342,7 @@ class Rows:
         for x in message.ranges:
             self._pending.cover((self._source(x.source), sender, x.partition), x.first, x.end)
 
-    def _add_seals(self, message: Seal) -> None:
+    def _add_seals(self, message: Seal, where: Heard | None) -> None:
         agent, epoch = agent_of(message.sender), message.sender.epoch
         seals = SealColumns.of(message.topics)
         sources = self._source_ids(seals.names)
@@ -402,43 +352,12 @@ class Rows:
             self._sealing.add((agent, seals.names))
             for source in sources:
                 self._take_agent(source, agent)
-        self._seals.add(agent, epoch, message.number, seals, sources)
-
-    def _add_seal_ahead(self, message: Seal, taken_ms: int) -> None:
-        seals = SealColumns.of(message.topics)
-        if len(seals) and seals.table[0].max() > taken_ms:
+        newest_ms = self._seals.add(agent, epoch, message.number, seals, sources)
+        if where is not None and newest_ms > where.arrived_ms:
             self._connection.execute(
                 "INSERT OR IGNORE INTO seals_ahead VALUES (?, ?, ?, ?)",
-                (agent_of(message.sender), message.sender.epoch, message.number, taken_ms),
+                (agent, epoch, message.number, where.arrived_ms),
             )
-
-    def _seen(self, message: Delta | Seal | Heartbeat) -> None:
-        sender, time_ms = message.sender, message.time_ms
-        self._pending.seen(sender.tier.value, sender.producer, time_ms)
-        if sender.tier is Tier.AGENT:
-            agent = agent_of(sender)
-            self._pending.host(agent, (sender.epoch, message.number, time_ms), sender.host)
-            self._pending.bounds(agent, sender.bounds)
-
-    def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
-        """Finds agents that have the same host name and were alive at the same time, and writes
-        each pair of them. For this, it compares the offsets of `spoken` with the stored offsets of
-        earlier messages. So the caller must store the offsets of `spoken` after this call."""
-        select = self._connection.execute
-        namesakes: dict[int, list[int]] = {}
-        agents = json.dumps(sorted({x.agent for x in spoken}))
-        for agent, other in select(_NAMESAKES, (agents,)):
-            namesakes.setdefault(agent, []).append(other)
-        known = {}
-        for each in {*namesakes, *chain.from_iterable(namesakes.values())}:
-            for *where, first, last in select(
-                "SELECT topic, topic_id, partition, first, last FROM offsets WHERE agent = ?",
-                (each,),
-            ):
-                known[each, Log(*where)] = Offsets(first, last)
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO overlaps VALUES (?, ?)", overlaps(known, spoken, namesakes)
-        )
 
     def _take_agent(self, source: int, agent: int) -> None:
         if agent != NO_AGENT:
@@ -470,6 +389,14 @@ class Rows:
         return self._sources[source]
 
     def _sender(self, sender: Sender) -> int:
+        known = self._known.get(id(sender))
+        if known is None:
+            if len(self._known) >= _SENDERS_KNOWN_MAX:
+                self._known.clear()
+            known = self._known[id(sender)] = sender, self._sender_id(sender)
+        return known[1]
+
+    def _sender_id(self, sender: Sender) -> int:
         key = sender_key(sender)
         if key not in self._senders:
             parts = (sender.tier.value, sender.producer, sender.epoch)
@@ -482,6 +409,12 @@ class Rows:
                 "SELECT id FROM senders WHERE (tier, producer, epoch) = (?, ?, ?)", parts
             ).fetchone()
         return self._senders[key]
+
+
+def _place_of_clone(digest: bytes) -> int:
+    """Returns the number with which the places of a clone's losses and gaps begin. The numbers of
+    different clones are so far apart that two clones never get the same place."""
+    return (1 + int.from_bytes(digest[:5])) << 20
 
 
 def _is_repetition(message: Delta | Seal, digest: bytes, known: bytes) -> bool:

@@ -1,9 +1,9 @@
 """Reads from the ledger the seals that a judgement can use.
 
 For each agent, epoch and topic, these are the first and the newest seal; the last seal before a
-clone (a message that has the number of another message); the last seal before each loss; and for
-each rereading (a time in which the agent may have read what another agent had read already) the
-last seal before it and the first seal after it.
+clone (a message that has the number of another message); the last seal before each loss; and the
+last seal before and the first seal after each rereading. (A rereading is a time in which the agent
+may have read what another agent had read already.)
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class _Bounds(NamedTuple):
 class Asked(NamedTuple):
     """A topic whose seals are read. source: the topic's id in the ledger. losses: the losses that
     agents declared in this topic, in the topic of its rejects, and in earlier topics with these
-    names. For a topic of rejects, also the losses in the topic whose lines were rejected."""
+    names. If the topic is itself a topic of rejects, `losses` also has the losses in the topic
+    whose lines were rejected."""
 
     source: int
     topic: TopicEvidence
@@ -154,9 +155,10 @@ class LedgerSeals:
                     yield key, seal
 
     def _around(self, whose: _Whose, clone: int, each: Rereading) -> Iterator[SealNote]:
-        """In the time of a rereading, an agent may have delivered lines that another agent had
-        delivered already. Yields the agent's last seal before the rereading and its first seal
-        after the rereading, because the module rules.doublings needs both seals."""
+        """In the time of a rereading, an agent read files again that another agent may have
+        delivered already. Yields two seals of the agent that read the files again: its last seal
+        before the rereading, and its first seal after the rereading. The module rules.doublings
+        needs both seals."""
         behind = 0
         if each.since_ms is not None:
             for seal in self._last(whose, _Bounds(before=clone, until=each.since_ms)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FORMAT = 9
+FORMAT = 11
 SCHEMA = """
 CREATE TABLE senders (
     id INTEGER PRIMARY KEY, tier TEXT, producer TEXT, epoch INTEGER, cluster TEXT, host TEXT,
@@ -28,6 +28,7 @@ CREATE TABLE tallies (
 CREATE TABLE tally_additions (
     source INTEGER, bucket INTEGER, bucket_ms INTEGER, columns BLOB
 );
+CREATE TABLE bucket_sizes (size INTEGER PRIMARY KEY);
 CREATE INDEX tally_additions_by_bucket ON tally_additions (source, bucket, bucket_ms);
 CREATE TABLE agent_numbers (number INTEGER PRIMARY KEY, agent INTEGER UNIQUE);
 CREATE TABLE number_bases (
@@ -81,7 +82,9 @@ CREATE TABLE filtered (
     records INTEGER, bytes INTEGER,
     PRIMARY KEY (source, bucket, bucket_ms, agent, sender, rule)
 ) WITHOUT ROWID;
-CREATE TABLE beginnings (agent INTEGER PRIMARY KEY, time INTEGER);
+CREATE TABLE beginnings (
+    agent INTEGER, host TEXT, time INTEGER, PRIMARY KEY (agent, host)
+) WITHOUT ROWID;
 CREATE TABLE bounds (agent INTEGER PRIMARY KEY, lateness INTEGER, ahead INTEGER);
 CREATE TABLE inodes (
     source INTEGER, host TEXT, inode INTEGER, agent INTEGER, file INTEGER, time INTEGER, path TEXT,
@@ -114,8 +117,8 @@ CREATE TABLE seals_ahead (
     agent INTEGER, epoch INTEGER, number INTEGER, taken INTEGER, PRIMARY KEY (agent, epoch, number)
 ) WITHOUT ROWID;
 CREATE TABLE offsets (
-    agent INTEGER, topic TEXT, topic_id TEXT, partition INTEGER, first INTEGER, last INTEGER,
-    PRIMARY KEY (agent, topic, topic_id, partition)
+    host TEXT, agent INTEGER, topic TEXT, topic_id TEXT, partition INTEGER,
+    first INTEGER, last INTEGER, PRIMARY KEY (host, agent, topic, topic_id, partition)
 ) WITHOUT ROWID;
 CREATE TABLE host_names (
     agent INTEGER PRIMARY KEY, epoch INTEGER, number INTEGER, time INTEGER, host TEXT
@@ -145,15 +148,17 @@ INSERT INTO meta VALUES (1, 0, 0)
     numbers: the digests of messages (see module number_rows).
     settled: up to which number the digests of old messages were deleted.
     tallies, tally_additions: the counts of each bucket, packed (see module tally_rows).
+    bucket_sizes: the sizes of all buckets that ever had counts.
     agent_numbers: small numbers for agents.
-    number_bases: for each hour of buckets, the numbers from which the numbers of agents' deltas are
-        stored as differences (see module number_bases). An id is never used again.
+    number_bases: for each hour of buckets, the base numbers: a bucket stores the number of an
+        agent's delta as its difference from a base number (see module number_bases). The id of a
+        base is never used again.
     seals: the contents of seals for a set of topics; a row has the seals with 64 successive numbers
         (see module seal_blocks). An agent seals all of its topics together, and mostly with the
         same values.
     seal_ends: the first and the newest seal of each agent, epoch and set of topics.
     seal_topics: the sets of topics, each as a JSON array of ids of sources.
-    beginnings: when agents were first heard.
+    beginnings: when agents were first heard, under each name of their hosts.
     bounds: the bounds for event times that agents announced.
     inodes: when the inode of each announced file was made, and the id of the file whose content the
         inode had before (see module rereading).
@@ -166,8 +171,9 @@ INSERT INTO meta VALUES (1, 0, 0)
     seals_ahead: seals whose `sealed_until` is later than their arrival, because the agent's clock
         was ahead.
     resumed: when agents continued in a new epoch.
-    offsets: the least and the greatest offset of each agent's messages in each log.
-    overlaps: agents with one host name that were alive at the same time.
+    offsets: the least and the greatest offset of each agent's messages in each log, for each name
+        of the agent's host.
+    overlaps: agents that had one host name and were alive at the same time.
     host_names: the names of agents' hosts, from the agents' newest messages.
     decisions, recounts: decisions of people and results of recounts, as the bytes of their
         messages. The table `recounts` also has the results of comparisons of samples that found

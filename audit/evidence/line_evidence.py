@@ -29,7 +29,7 @@ class AnnouncedFile(NamedTuple):
 class DeclaredRange(NamedTuple):
     """Bytes [first, end) of a file that an agent declared lost or uncertain. end: None if the agent
     does not know where these bytes end. certainty: LOST or UNCERTAIN. time_ms: when the agent
-    declared it."""
+    declared the range."""
 
     first: int
     end: int | None

@@ -1,15 +1,16 @@
-"""The numbers from which the ledger stores the numbers of agents' deltas as small differences.
+"""Base numbers: the ledger stores the number of an agent's delta as a small difference from a base
+number.
 
 An agent numbers its messages in one sequence, and after some months the numbers have 20 bits or
 more. Each bucket stores the number of the first delta in which the agent counted it. All topics of
 an agent have about the same number in a bucket, and an hour later the number is only some hundreds
-greater. So for each hour of event time there is one *base*: for each agent, a number near those in
-the buckets of this hour. The buckets store their differences from the base, which are small and
-mostly equal.
+greater. So for each hour of event time there is one *base*: for each agent, a number near the
+agent's numbers in the buckets of this hour. The buckets store the differences of the agents'
+numbers from the base. These differences are small and mostly equal.
 
-In each hour, the first bucket whose checksums become narrow makes the base of the hour from its own
-numbers. A base never changes, and a packed bucket names its base, so the bucket can always be read.
-A base is deleted with the last bucket of its hour.
+The base of an hour is made from the numbers of the first bucket of the hour whose checksums become
+narrow (see counts.checksum). A base never changes, and a packed bucket names its base, so the
+bucket can always be read. A base is deleted with the last bucket of its hour.
 
 Stored format: a CRC-32 of all that follows (see module guarded); then, compressed with zstd, the
 ledger's id of each agent as a sender, and after these ids the numbers. Each value is stored as the
@@ -52,8 +53,8 @@ DELETE FROM number_bases WHERE hour = ?1 AND NOT EXISTS (
 class NumberBase:
     """The base of one hour. Both arrays have an element for each agent, at the index that is the
     agent's small number (see agent_numbers). senders: the agent's own sender, which counts only for
-    this agent. numbers: a number near the numbers of this sender's deltas, which are stored as
-    differences from it. id: 0 if there is no base.
+    this agent. numbers: a number near the numbers of this sender's deltas; the ledger stores their
+    differences from this number. id: 0 if there is no base.
     """
 
     id: int
@@ -61,8 +62,8 @@ class NumberBase:
     numbers: Int64s
 
     def own(self, agents: Int64s, senders: Int64s) -> Int64s:
-        """The indexes of the tallies whose sender is the agent's own. agents: for each tally, the
-        small number of its agent."""
+        """The indexes of the tallies that an agent sent about its own records. agents, senders: for
+        each tally, the small number of its agent, and its sender."""
         known = np.flatnonzero(agents < len(self.senders))
         found: Int64s = known[self.senders[agents[known]] == senders[known]]
         return found

@@ -23,6 +23,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import google_crc32c
@@ -41,7 +42,6 @@ _LAST_BLOCK: Final = ((1 << 63) - 1) // BLOCK
 _BITS_BYTES: Final = 8
 _DIGEST_BYTES: Final = 4
 _FACTOR: Final = 0x9E3779B97F4A7C15
-_EMPTY: Final = bytes(_BITS_BYTES)
 _FULL: Final = (1 << BLOCK) - 1
 
 _Key = tuple[int, int]
@@ -54,13 +54,19 @@ def digest_of(value: bytes) -> bytes:
     return (both * _FACTOR >> 32 & 0xFFFFFFFF).to_bytes(_DIGEST_BYTES, "little")
 
 
-class _Block(NamedTuple):
-    digests: bytes
-    newest: int
+@dataclass(slots=True)
+class _Block:
+    """The digests of a block. bits: a bit for each number of the block that has arrived. digests:
+    their digests, in ascending order of the numbers. newest: the latest time of these messages."""
+
+    bits: int = 0
+    digests: bytes = b""
+    newest: int = 0
 
     @property
-    def bits(self) -> int:
-        return int.from_bytes(self.digests[:_BITS_BYTES], "little")
+    def packed(self) -> bytes:
+        """The value of the column `digests`."""
+        return self.bits.to_bytes(_BITS_BYTES, "little") + self.digests
 
 
 class _Settled(NamedTuple):
@@ -76,8 +82,8 @@ class NumberRows:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._blocks: dict[_Key, _Block] = {}
-        """A cache of blocks. If it is full, the blocks at its beginning are dropped; those that
-        were used last are at its end."""
+        """A cache of blocks. If it is full, the blocks at its beginning are dropped; the blocks
+        that were written last are at its end."""
         self._changed: set[_Key] = set()
         rows = connection.execute("SELECT sender, below, newest FROM settled")
         self._settled = {sender: _Settled(*row) for sender, *row in rows}
@@ -88,7 +94,7 @@ class NumberRows:
         that the caller can compare the two digests. But the digest of the earlier message may be
         deleted, because that message is old (see *settled* in the module's docstring). Then the
         time of the new message decides: if the new message may be a repetition, returns `digest`,
-        as if both digests were equal; if it cannot be one, returns b"".
+        as if both digests were equal; otherwise returns b"".
         """
         settled = self._settled.get(sender)
         if settled is not None and number < settled.below:
@@ -96,19 +102,14 @@ class NumberRows:
         block, index = divmod(number, BLOCK)
         key = block, sender
         known = self._blocks.get(key) or _read(self._connection, key)
-        value, bits = known.digests, known.bits
-        place = _BITS_BYTES + _DIGEST_BYTES * (bits & (1 << index) - 1).bit_count()
-        if bits >> index & 1:
-            self._blocks[key] = known
-            return value[place : place + _DIGEST_BYTES]
-        bits |= 1 << index
-        self._blocks[key] = _Block(
-            bits.to_bytes(_BITS_BYTES, "little")
-            + value[_BITS_BYTES:place]
-            + digest
-            + value[place:],
-            max(known.newest, time_ms) if len(value) > _BITS_BYTES else time_ms,
-        )
+        self._blocks[key] = known
+        bit, digests = 1 << index, known.digests
+        place = _DIGEST_BYTES * (known.bits & bit - 1).bit_count()
+        if known.bits & bit:
+            return digests[place : place + _DIGEST_BYTES]
+        known.newest = max(known.newest, time_ms) if known.bits else time_ms
+        known.digests = digests[:place] + digest + digests[place:]
+        known.bits |= bit
         self._changed.add(key)
         return None
 
@@ -117,7 +118,7 @@ class NumberRows:
         changed, self._changed = sorted(self._changed), set()
         self._connection.executemany(
             "INSERT OR REPLACE INTO numbers VALUES (?, ?, ?, ?)",
-            [(*key, self._blocks[key].newest, self._blocks[key].digests) for key in changed],
+            [(*key, self._blocks[key].newest, self._blocks[key].packed) for key in changed],
         )
         for key in changed:
             self._blocks[key] = self._blocks.pop(key)
@@ -127,9 +128,10 @@ class NumberRows:
     def settle(self, senders: Iterable[tuple[int, int]], before_ms: int) -> list[_Key]:
         """Deletes the digests of blocks whose messages are all older than `before_ms` (settles
         these blocks). senders: for each sender, its id and the number of the first of its messages
-        that have arrived. Returns the settled blocks. Settles no block from a sender's first
-        missing number on, because all numbers of settled blocks count as arrived. Does not settle
-        the block with the greatest possible numbers, because no 64-bit number comes after it."""
+        that have arrived. Returns the settled blocks. Leaves a sender's blocks from the first
+        missing number on as they are, because all numbers of settled blocks count as arrived. Does
+        not settle the block with the greatest possible numbers, because no 64-bit number comes
+        after it."""
         settled = []
         for sender, first in senders:
             found = self._settled.get(sender, _Settled(first - first % BLOCK, -(1 << 63)))
@@ -172,4 +174,7 @@ def _read(connection: sqlite3.Connection, key: _Key) -> _Block:
     row = connection.execute(
         "SELECT digests, newest FROM numbers WHERE (block, sender) = (?, ?)", key
     ).fetchone()
-    return _Block(_EMPTY, 0) if row is None else _Block(bytes(row[0]), row[1])
+    if row is None:
+        return _Block()
+    packed, newest = row
+    return _Block(int.from_bytes(packed[:_BITS_BYTES], "little"), packed[_BITS_BYTES:], newest)

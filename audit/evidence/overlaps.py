@@ -5,6 +5,9 @@ If the state of agent A is lost, a new agent B starts on its host, so the messag
 A, B. If A's old state is then restored, the order is A, B, A. But if the order is A, B, A, B, both
 agents are alive at the same time. This test needs no clock.
 
+A machine may have had another name before. So only messages with the same host name count: they
+show since when a machine has had this name.
+
 If messages are read in the order of the log, this test finds every overlap. In any other order it
 may miss an overlap, but never finds a false overlap.
 """
@@ -20,21 +23,21 @@ Pair = tuple[int, int]
 
 
 def overlaps(
-    known: Mapping[tuple[int, Log], Offsets],
+    known: Mapping[tuple[int, str, Log], Offsets],
     spoken: Iterable[Spoken],
-    namesakes: Mapping[int, Collection[int]],
+    named: Mapping[str, Collection[int]],
 ) -> set[Pair]:
     """Returns the pairs of agents that were alive at the same time, according to these messages.
-    known: the offsets of earlier messages. namesakes: for each agent, the other agents with its
-    host name."""
+    known: the offsets of earlier messages, by agent, host name and log. named: for each host name
+    that several agents ever had, these agents."""
     offsets, found = dict(known), set[Pair]()
-    for agent, log, offset in spoken:
-        if agent not in namesakes:
+    for agent, host, log, offset in spoken:
+        if host not in named:
             continue
-        here = Offsets(offset, offset)
-        mine = offsets[agent, log] = offsets.get((agent, log), here).or_wider(here)
-        for other in namesakes[agent]:
-            theirs = offsets.get((other, log))
+        here, key = Offsets(offset, offset), (agent, host, log)
+        mine = offsets[key] = offsets.get(key, here).or_wider(here)
+        for other in named[host]:
+            theirs = offsets.get((other, host, log)) if other != agent else None
             if theirs is not None and theirs.first < mine.first < theirs.last < offset:
                 found.add((min(agent, other), max(agent, other)))
     return found

@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from skidway.audit.topic.messages import Bounds, Delta, Seal
+from skidway.audit.topic.messages import Delta, Heartbeat, Seal
 
 _SENDERS = """
 UPDATE senders SET known = known + ?2, last = max(coalesce(last, ?3), ?3),
@@ -26,35 +26,11 @@ UPDATE senders SET known = known + ?2, last = max(coalesce(last, ?3), ?3),
 """
 
 _CLAIMS = """
-UPDATE senders SET claimed = ?2, claimed_time = ?3 WHERE id = ?1 AND (claimed, claimed_time)
+UPDATE senders SET claimed = ?2, claimed_time = ?3,
+    cluster = CASE WHEN first IS NULL THEN ?4 ELSE cluster END,
+    host = CASE WHEN first IS NULL THEN ?5 ELSE host END
+    WHERE id = ?1 AND (claimed, claimed_time)
     < (?2, ?3)
-"""
-
-_HOST_NAMES = """
-INSERT INTO host_names VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-    epoch = excluded.epoch, number = excluded.number, time = excluded.time, host = excluded.host
-    WHERE (excluded.epoch, excluded.number, excluded.time, excluded.host)
-    > (epoch, number, time, host)
-"""
-
-_HOSTS = """
-INSERT INTO hosts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET
-    time = excluded.time, host = excluded.host WHERE (excluded.time, excluded.host) > (time, host)
-"""
-
-_BEGINNINGS = """
-INSERT INTO beginnings VALUES (?, ?) ON CONFLICT DO UPDATE SET
-    time = excluded.time WHERE excluded.time < time
-"""
-
-_BOUNDS = """
-INSERT INTO bounds VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET
-    lateness = max(lateness, excluded.lateness), ahead = max(ahead, excluded.ahead)
-    WHERE excluded.lateness > lateness OR excluded.ahead > ahead
-"""
-
-_LAST_SEEN = """
-INSERT INTO last_seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET time = max(time, excluded.time)
 """
 
 _COVERAGE = """
@@ -74,48 +50,28 @@ class _Arrived:
 
 
 class PendingRows:
-    """The rows that the messages of one transaction add to or change."""
+    """The rows that the messages of one transaction add or change."""
 
     def __init__(self) -> None:
         self._senders: dict[int, _Arrived] = {}
-        self._claims: dict[int, tuple[int, int]] = {}
-        self._names: dict[int, tuple[int, int, int, str]] = {}
-        self._hosts: dict[int, tuple[int, str]] = {}
-        self._beginnings: dict[int, int] = {}
-        self._bounds: dict[int, Bounds] = {}
-        self._last_seen: dict[tuple[str, str], int] = {}
+        self._claims: dict[int, Heartbeat] = {}
         self._coverage: dict[tuple[int, int, int], tuple[int, int]] = {}
 
     def number(self, sender: int, message: Delta | Seal) -> None:
         """Adds a message whose number has not arrived before."""
-        arrived = self._senders.setdefault(sender, _Arrived(0, message, message.number))
+        arrived = self._senders.get(sender)
+        if arrived is None:
+            self._senders[sender] = _Arrived(1, message, message.number)
+            return
         arrived.count += 1
         arrived.last = max(arrived.last, message.number)
         if message.number < arrived.first.number:
             arrived.first = message
 
-    def claim(self, sender: int, number: int, time_ms: int) -> None:
+    def claim(self, sender: int, message: Heartbeat) -> None:
         """Adds the number of a sender's last numbered message, as a heartbeat names it."""
-        said = number, time_ms
-        self._claims[sender] = max(self._claims.get(sender, said), said)
-
-    def host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
-        """Adds the name of an agent's host. said: epoch, number and sender's time of the message
-        with the name. Epoch and number are zero if the message has neither."""
-        time_ms = said[2]
-        self._names[agent] = max(self._names.get(agent, (*said, host)), (*said, host))
-        self._hosts[agent] = max(self._hosts.get(agent, (time_ms, host)), (time_ms, host))
-        self._beginnings[agent] = min(self._beginnings.get(agent, time_ms), time_ms)
-
-    def bounds(self, agent: int, bounds: Bounds) -> None:
-        """Adds the bounds for event times that an agent announced."""
-        least = Bounds(max(bounds.lateness_ms, 0), max(bounds.ahead_ms, 0))
-        self._bounds[agent] = self._bounds.get(agent, least).or_wider(least)
-
-    def seen(self, tier: str, producer: str, time_ms: int) -> None:
-        """Adds the time of a message, by the sender's clock."""
-        key = tier, producer
-        self._last_seen[key] = max(self._last_seen.get(key, time_ms), time_ms)
+        known = self._claims.get(sender, message)
+        self._claims[sender] = max(known, message, key=lambda x: (x.number, x.time_ms))
 
     def cover(self, key: tuple[int, int, int], first: int, end: int) -> None:
         """Adds offsets that a sender counted. key: source, sender and partition."""
@@ -129,15 +85,13 @@ class PendingRows:
 
     def _statements(self) -> Iterator[tuple[str, Iterator[tuple[object, ...]]]]:
         yield _SENDERS, self._sender_rows()
-        yield _CLAIMS, ((sender, *said) for sender, said in self._claims.items())
-        yield _HOST_NAMES, ((agent, *said) for agent, said in self._names.items())
-        yield _HOSTS, ((agent, *said) for agent, said in self._hosts.items())
-        yield _BEGINNINGS, iter(self._beginnings.items())
         yield (
-            _BOUNDS,
-            ((agent, x.lateness_ms, x.ahead_ms) for agent, x in self._bounds.items()),
+            _CLAIMS,
+            (
+                (sender, x.number, x.time_ms, x.sender.cluster, x.sender.host)
+                for sender, x in self._claims.items()
+            ),
         )
-        yield _LAST_SEEN, ((*key, time_ms) for key, time_ms in self._last_seen.items())
         yield _COVERAGE, ((*key, *span) for key, span in self._coverage.items())
 
     def _sender_rows(self) -> Iterator[tuple[object, ...]]:

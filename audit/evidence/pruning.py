@@ -5,16 +5,16 @@ If counts of a deleted bucket arrive later, the ledger stores them, although the
 counts are gone. So the judgement does not compare the later counts of the tiers with each other.
 
 When a block of messages of an agent is settled (see number_rows), the ledger also deletes all seals
-of the block but the last. A rule that needs a deleted seal uses the last seal of a block instead,
+of the block but the last. A rule that needs a deleted seal uses the last seal of the block instead,
 which is at most 64 messages away from the deleted seal.
 
 The verdicts on some agents may need many seals: an agent may have declared a loss, sent two
 different messages with one number, begun a second epoch, or have the same host name as another
 agent. The ledger keeps all seals of such an agent. For all other agents, the ledger deletes old
 blocks of seals, but never the newest block of an epoch. So if one of these other agents declares a
-loss later, the ledger still has the agent's last seal before the loss. If another agent reads the
-same bytes later, a seal that the verdict needs may be missing. In this case more buckets are in
-doubt, never fewer.
+loss later, the ledger still has the agent's last seal before the loss. If a different agent later
+reads bytes that one of these agents has read already, a seal that the verdict needs may be missing.
+In this case more buckets are in doubt, never fewer.
 """
 
 from __future__ import annotations

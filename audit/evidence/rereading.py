@@ -21,8 +21,8 @@ ever be complete. But because of this comparison the audit does not recognise ev
 misses a rereading if the host's name is lost together with the state, or if the disk moves to
 another host.
 
-Call two such agents R and O. If R delivered a line that O had delivered already, all three of these
-statements are true:
+Let O and R be two agents of a host that announced the same file. If R delivered a line that O had
+delivered already, all three of these statements are true:
 
     R had announced the file: the announcement comes before the file's first record
     O had begun: if O began later than R, R delivered the line after O's first message
@@ -35,10 +35,10 @@ the file had at the time of O's last message (`until_ms`). R's seals say when R 
 An agent may have several ids for one file, for instance one after each truncation. Until R has
 announced all of its ids for the file, there may be bytes that O has read and R has not. So
 `until_ms` is not earlier than these announcements. The audit ignores ids of R whose content came
-after O's last message. This is safe. Suppose that R announced an inode after O's last message. Then
-R has seen all content that O can have read in this inode. If R later gives the inode a new id, for
-content that does not continue the earlier content, this content consists of newer lines, or of
-lines that R itself has delivered.
+into the file after O's last message. This is safe. Suppose that R announced an inode after O's last
+message. Then R has seen all content that O can have read in this inode. If R later gives the inode
+a new id, for content that does not continue the earlier content, this content consists of newer
+lines, or of lines that R itself has delivered.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ class Rereading:
 class Rereadings:
     """The rereadings of one agent. of_earlier: when the agent may have read lines that older agents
     had delivered (agents that began before it). of_later: when the agent may have read lines that
-    younger agents had delivered; this happens if its state was restored, or if both agents ran at
-    once. group: the name of the agent's group. Agents that share files, directly or through other
-    agents, are one group, and the least of their ids is its name.
+    younger agents had delivered; this happens if the state of the agent was restored, or if both
+    agents ran at once. group: the name of the agent's group. Agents that share files, directly or
+    through other agents, are one group, and the least of their ids is its name.
     """
 
     of_earlier: Rereading | None
@@ -144,7 +144,8 @@ def replaced_by(message: Announcement) -> int | None:
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
     """Returns whether one of the notes lacks the time of birth, so that times of birth do not show
-    which of these notes belong to the same file. notes: those of files with the same first bytes.
+    which of these notes belong to the same file. notes: the notes of files that have the same first
+    bytes.
     """
     return any(note.born_ns is None for note in notes)
 

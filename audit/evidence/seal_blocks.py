@@ -86,17 +86,20 @@ def unpack(block: int, packed: bytes) -> Iterator[Row]:
 
 def _bytes_of(row: Row, before: int) -> bytes:
     head = row.number % BLOCK | (_FINAL if row.final else 0)
-    return bytes((head, *_written(row.sealed_until - before), *_written(row.number - row.at)))
+    packed = bytearray((head,))
+    _write(packed, row.sealed_until - before)
+    _write(packed, row.number - row.at)
+    return bytes(packed)
 
 
-def _written(number: int) -> Iterator[int]:
-    """Encodes a number, seven bits in each byte, the lowest bits first. The lowest bit is the
+def _write(packed: bytearray, number: int) -> None:
+    """Appends a number, seven bits in each byte, the lowest bits first. The lowest bit is the
     sign."""
     left = number << 1 if number >= 0 else ~number << 1 | 1
     while left >= _MORE:
-        yield left & 0x7F | _MORE
+        packed.append(left & 0x7F | _MORE)
         left >>= 7
-    yield left
+    packed.append(left)
 
 
 def _read(packed: bytes, at: int) -> tuple[int, int]:

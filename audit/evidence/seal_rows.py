@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from skidway.audit.evidence.seal_blocks import BLOCK, Block, Row
-from skidway.audit.topic.seal_columns import SealColumns
+from skidway.audit.topic.seal_columns import NEVER_SEALED, SealColumns
 
 _ENDS: Final = """
 INSERT INTO seal_ends VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
@@ -70,12 +70,17 @@ class SealRows:
 
     def add(
         self, agent: int, epoch: int, number: int, seals: SealColumns, sources: Sequence[int]
-    ) -> None:
-        """Adds a seal. sources: the ledger's ids of the topics."""
+    ) -> int:
+        """Adds a seal. sources: the ledger's ids of the topics. Returns the greatest `sealed_until`
+        of the topics; NEVER_SEALED if there are no topics.
+        """
+        newest = NEVER_SEALED
         for values, sealed in _by_values(seals, sources).items():
+            newest = max(newest, values[0])
             for topics in self._sets(tuple(sorted(sealed))):
                 key = _Key(agent, epoch, self._topics_id(topics))
                 self._rows.append((key, Row(number, *values)))
+        return newest
 
     def write(self) -> None:
         """Writes the seals that were added."""
@@ -133,9 +138,10 @@ class SealRows:
 
 def _by_values(seals: SealColumns, sources: Sequence[int]) -> dict[tuple[int, ...], Sequence[int]]:
     """Groups the topics of a message by the values of their seals."""
-    columns = seals.table.tolist()
-    if sources and all(column.count(column[0]) == len(column) for column in columns):
-        return {tuple(column[0] for column in columns): sources}
+    columns = until, at, final = seals.table.tolist()
+    count = len(sources)
+    if count and until.count(until[0]) == at.count(at[0]) == final.count(final[0]) == count:
+        return {(until[0], at[0], final[0]): sources}
     found: dict[tuple[int, ...], list[int]] = {}
     for source, values in zip(sources, zip(*columns, strict=True), strict=True):
         found.setdefault(values, []).append(source)

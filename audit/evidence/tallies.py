@@ -1,14 +1,14 @@
 """The tallies: for each bucket of a source topic, the counts of each sender for each agent.
 
 The deltas of a bucket form a chain: each count names the number of the sender's previous delta that
-touched the bucket. A tally contains the counts of one sender in a bucket. The tally also contains
-the sum of link(number) - link(previous) over these deltas, where `link` is a hash. If no delta is
-missing, this sum is link(last) - link(0). Any other sum means that a delta of the bucket is
-missing, for example because its record expired.
+touched the bucket (has counts of the bucket). A tally contains the counts of one sender in a
+bucket. The tally also contains the sum of link(number) - link(previous) over these deltas, where
+`link` is a hash. If no delta is missing, this sum is link(last) - link(0). Any other sum means that
+a delta of the bucket is missing, for example because its record expired.
 
 A bucket of a large fleet has a tally for each agent and tier, tens of thousands in all. So the
 ledger adds and stores tallies as columns (`TallyColumns`). `BucketTallies` turns columns into
-values only when they are needed.
+values only when the values are needed.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class TallyColumns:
     """The tallies of one bucket, sorted by agent and sender; no two have the same agent and sender.
 
     table: an array of shape (10, n); each of its columns is a tally. is_narrow: whether all
-    checksums are narrow (have only their low 24 bits, see module checksum). If some of the
-    `TallyColumns` that are added are narrow, their sum is narrow too.
+    checksums are narrow (have only their low 24 bits, see module checksum). The sum of several
+    `TallyColumns` is narrow if any of them is narrow.
     """
 
     table: Int64s

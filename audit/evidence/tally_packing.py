@@ -22,9 +22,9 @@ An array is stored as a byte with the width of its numbers, a byte with their fo
 the length of the compressed numbers, and the compressed numbers. In form 1, the lowest bytes of all
 numbers come first, then the next bytes, and so on, because the highest bytes are mostly equal. In
 form 0, one number comes after the other. Form 0 is smaller if many numbers are repeated. The length
-is 0 if all numbers are 0. Numbers are compressed with brotli if the checksums are narrow, because
-such a bucket hardly changes any more, and brotli needs 5 % less space; otherwise with zstd, which
-is faster.
+is 0 if all numbers are 0. If the checksums are narrow, the numbers are compressed with brotli,
+because such a bucket hardly changes any more, and brotli needs 5 % less space. Otherwise they are
+compressed with zstd, which is faster.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ of the previous agent's first tally.
 
 OWN: Final = 0
 """In packed tallies, this number stands for the agent itself as a sender. The base (see
-number_bases) has the id that the number replaces. It cannot be confused with another sender,
-because the ledger gives no sender the id 0.
+number_bases) has the id that the number replaces. The number cannot be confused with another
+sender, because the ledger gives no sender the id 0.
 """
 
 _ZSTD_LEVEL: Final = 1
@@ -164,9 +164,9 @@ def _places(lengths: Int64s) -> tuple[Int64s, Bools]:
 
 def _stored(row: int, tallies: TallyColumns) -> Int64s:
     """Returns one field of all tallies, in the form from which `_differences` computes what is
-    stored. Two fields get a form in which they are mostly 0: `last` as its difference from `first`,
-    and `links` as its difference from the value that it has if no delta of the chain is missing.
-    row: the field's row in the table."""
+    stored. Two fields get a form in which they are mostly 0: `last` becomes its difference from
+    `first`, and `links` becomes its difference from the value that `links` has if no delta of the
+    chain is missing. row: the field's row in the table."""
     found: Int64s = tallies.table[row]
     if row == LAST:
         found = found - tallies.table[FIRST]
@@ -186,9 +186,9 @@ def _ranks(places: Int64s, lengths: Int64s) -> Int64s:
 
 
 def _differences(column: Int64s, is_first: Bools, keys: Int64s | None) -> Int64s:
-    """Returns, as they are stored, the values of the second and further tallies of all agents. Each
-    value is stored as its difference from the previous tally with the same key, or from the
-    previous tally if `keys` is None.
+    """Returns the values of the second and further tallies of all agents, in the form in which they
+    are stored. Each value is stored as its difference from the previous tally with the same key, or
+    from the previous tally if `keys` is None.
     """
     if keys is None:
         found: Int64s = np.diff(column, prepend=0)[~is_first]

@@ -14,7 +14,9 @@ from __future__ import annotations
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from heapq import merge
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -42,6 +44,13 @@ KEPT_BUCKETS_MAX: Final = 20_000
 """Memory holds at most this many buckets, and at most KEPT_TALLIES_MAX tallies (of 80 bytes
 each)."""
 
+TOLD_MAX: Final = 1 << 16
+"""The counts of a transaction's deltas become tallies in parts of about this many counts, so that
+memory does not hold all counts twice."""
+
+PENDING_MAX: Final = 1 << 20
+"""If a transaction has about this many counts, they are written, and memory holds the next ones."""
+
 ADDITIONS_MAX: Final = 8
 """A bucket has at most this many rows in the table `tally_additions`. With more of them, writing
 would take less time, but judging a changed bucket would take more."""
@@ -51,6 +60,7 @@ AGENTS_KEPT_MAX: Final = 1 << 20
 topics together have at most this many ids."""
 
 _SOURCE, _BUCKET, _BUCKET_MS = 0, COLUMNS.index("bucket"), COLUMNS.index("bucket_ms")
+_KEY_OF: Final = itemgetter(0)
 _PREVIOUS = COLUMNS.index("previous")
 _OF_DELTAS: Final = 3
 _SUMS = slice(COLUMNS.index("count"), COLUMNS.index("repeats") + 1)
@@ -83,6 +93,19 @@ class _Told(NamedTuple):
     is_clone: bool
 
 
+class _Part(NamedTuple):
+    """The counts of some deltas, as tallies.
+
+    tallies: an array with a tally for each count, sorted by bucket. keys: an array with the key of
+    each bucket, in ascending order. begins: for each bucket, the column of its first tally; then
+    the number of tallies. (These are arrays, because there may be as many buckets as counts.)
+    """
+
+    tallies: Int64s
+    keys: Int64s
+    begins: Int64s
+
+
 class TallyRows:
     """Changes the tallies in one transaction. The same object serves one transaction after the
     other; after a failed transaction, the object must not be used any more."""
@@ -91,10 +114,14 @@ class TallyRows:
         self._connection = connection
         self._numbers = AgentNumbers(connection)
         self._told: list[_Told] = []
+        self._told_count = 0
+        self._parts: list[_Part] = []
+        """The counts that `write` will add."""
         self._kept: OrderedDict[_Key, TallyColumns] = OrderedDict()
         self._kept_count = 0
         self._agents: dict[int, Int64s] = {}
         """For each source, the agents in the table `agents`, in ascending order."""
+        self._sizes = {size for (size,) in connection.execute("SELECT size FROM bucket_sizes")}
 
     def add(
         self,
@@ -110,17 +137,19 @@ class TallyRows:
         not added, but the tallies show that the clone touched its buckets."""
         if len(counts):
             self._told.append(_Told(sender, number, counts, sources, is_clone))
+            self._told_count += len(counts)
+            if self._told_count >= TOLD_MAX:
+                self._put_together()
+                if sum(part.tallies.shape[1] for part in self._parts) >= PENDING_MAX:
+                    self.write()
 
     def write(self) -> None:
         """Writes the counts that were added since the last call."""
-        told, self._told = self._told, []
-        if not told:
-            return
-        self._connection.executemany(_FILTERED, _filtered_rows(told))
-        table = _table_of(told)
-        del told  # frees memory: `told` is as large as `table`
-        for key, counts in _by_bucket(table):
-            self._write_bucket(key, TallyColumns.summed(_tallies_of(counts)))
+        self._put_together()
+        parts, self._parts = self._parts, []
+        for key, tables in groupby(merge(*map(_by_bucket, parts), key=_KEY_OF), key=_KEY_OF):
+            table = np.concatenate([table for _, table in tables], axis=1)
+            self._write_bucket(key, TallyColumns.summed(table))
 
     def narrow(self, key: _Key) -> None:
         """Keeps only the low 24 bits of a bucket's checksums. (Such checksums are called narrow,
@@ -144,8 +173,16 @@ class TallyRows:
         (count,) = self._connection.execute(_ADDITIONS, key).fetchone()
         return int(count)
 
+    def _put_together(self) -> None:
+        """Combines the counts of the last deltas into one `_Part`."""
+        told, self._told, self._told_count = self._told, [], 0
+        if told:
+            self._connection.executemany(_FILTERED, _filtered_rows(told))
+            self._parts.append(_part_of(_table_of(told)))
+
     def _write_bucket(self, key: _Key, added: TallyColumns) -> None:
         self._write_agents(key[0], added.agents)
+        self._write_size(key[2])
         if not self._has_row(key) or self.additions(key) >= ADDITIONS_MAX:
             known = self.of(key)
             self._write_columns(key, added if known is None else known + added)
@@ -155,6 +192,11 @@ class TallyRows:
         )
         if key in self._kept:
             self._keep(key, self._kept[key] + added)
+
+    def _write_size(self, bucket_ms: int) -> None:
+        if bucket_ms not in self._sizes:
+            self._connection.execute("INSERT INTO bucket_sizes VALUES (?)", (bucket_ms,))
+            self._sizes.add(bucket_ms)
 
     def _has_row(self, key: _Key) -> bool:
         return self._connection.execute(_ROW, key).fetchone() is not None
@@ -244,6 +286,16 @@ def _table_of(told: Sequence[_Told]) -> Int64s:
     return table
 
 
+def _part_of(counts: Int64s) -> _Part:
+    """Makes tallies of these counts (see `_table_of`), and sorts them by bucket."""
+    keys = counts[[_SOURCE, _BUCKET, _BUCKET_MS]]
+    order = np.lexsort(keys[::-1])
+    keys = keys[:, order]
+    changed = (np.diff(keys) != 0).any(axis=0)
+    begins = np.concatenate(([0], np.flatnonzero(changed) + 1, [len(order)]))
+    return _Part(np.take(_tallies_of(counts), order, axis=1), keys[:, begins[:-1]], begins)
+
+
 def _tallies_of(counts: Int64s) -> Int64s:
     """An array with a tally for each of these counts."""
     numbers, senders, believed = counts[len(COLUMNS) :]
@@ -255,18 +307,11 @@ def _tallies_of(counts: Int64s) -> Int64s:
     return tallies
 
 
-def _by_bucket(table: Int64s) -> Iterator[tuple[_Key, Int64s]]:
-    """Yields the counts of each bucket. To save memory, copies the counts of only one bucket at a
-    time, because a transaction may have half a million counts."""
-    order = np.lexsort((table[_BUCKET_MS], table[_BUCKET], table[_SOURCE]))
-    changed = np.zeros(len(order) - 1, np.bool_)
-    for row in (_SOURCE, _BUCKET, _BUCKET_MS):
-        changed |= np.diff(table[row, order]) != 0
-    begins = [0, *(np.flatnonzero(changed) + 1).tolist(), len(order)]
-    for begin, end in pairwise(begins):
-        counts = np.take(table, order[begin:end], axis=1)
-        source, bucket, bucket_ms = counts[[_SOURCE, _BUCKET, _BUCKET_MS], 0].tolist()
-        yield (source, bucket, bucket_ms), counts
+def _by_bucket(part: _Part) -> Iterator[tuple[_Key, Int64s]]:
+    """Yields the tallies of each bucket, by ascending key."""
+    for index, (begin, end) in enumerate(pairwise(map(int, part.begins))):
+        source, bucket, bucket_ms = part.keys[:, index].tolist()
+        yield (source, bucket, bucket_ms), part.tallies[:, begin:end]
 
 
 def _filtered_rows(told: Sequence[_Told]) -> Iterator[tuple[object, ...]]:

@@ -1,20 +1,31 @@
 """Chooses, without I/O, which bucket of a topic to explain first, and finds the buckets that have
-the same causes."""
+the same causes.
+
+An explanation prints the command that accepts the bucket. The command names a topic and one or two
+times, so it may also accept findings of other buckets: buckets of the topic for the rejects,
+buckets of earlier topics with the same name, and overlapping buckets of another length. A person
+must not accept findings without having seen them. So the findings that a printed command would
+accept are explained too (`with_covered`), or have causes that are explained (`alike`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 
+from skidway.audit.judgement.acceptances import unaccepted
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.verdict import BucketVerdict, Difference, Finding, Place, Status
+from skidway.audit.judgement.verdicts_of_agents import not_complete
+from skidway.audit.reports.topic_names import is_named, topic_name, with_rejects
 from skidway.audit.topic.messages import Tier
+from skidway.kafka.source import Source
 
 
 def is_bad(verdict: BucketVerdict) -> bool:
-    """Returns whether somebody should look at the bucket, because it should be complete by now but
-    is not, because it is lost, or because it has a warning. Findings and warnings that a person
-    accepted do not count.
+    """Returns whether somebody should look at the bucket. This is so if the bucket should be
+    complete by now but is not, if it is lost, or if it has a warning. Findings and warnings that a
+    person accepted do not count.
     """
     return verdict.is_overdue or verdict.is_warned
 
@@ -35,17 +46,74 @@ def lacks_only_rows(verdict: BucketVerdict) -> bool:
     return all(_is_of_rows(x) for x, _ in _open_findings(verdict))
 
 
-def alike(verdict: BucketVerdict, bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
-    """Takes from `bad` the verdicts on the same topic as `verdict` and on later buckets, the oldest
-    bucket first. Returns them up to, but not including, the first one whose causes or reasons
-    differ from those of `verdict`.
+def with_covered(
+    shown: Sequence[BucketVerdict], found: Iterable[BucketVerdict]
+) -> list[BucketVerdict]:
+    """Returns the verdicts in `shown`, followed by the verdicts in `found` on other buckets that
+    the printed commands would also accept. Each printed command names only one bucket."""
+    known = {_key(x): x for x in shown}
+    waiting, found = list(shown), list(found)
+    for verdict in waiting:  # `waiting` grows: the added verdicts have a command, too
+        if _can_be_accepted(verdict):
+            new = [x for x in covered(verdict, verdict.bucket, found) if _key(x) not in known]
+            known |= {_key(x): x for x in new}
+            waiting += new
+    return waiting
+
+
+def covered(
+    verdict: BucketVerdict, last: int, found: Iterable[BucketVerdict]
+) -> list[BucketVerdict]:
+    """Suppose that a command accepts the bucket of `verdict` and all buckets up to `last`. Returns
+    the verdicts in `found` that have a finding or a warning that this command would accept."""
+    return [x for x in _named_by(verdict, found) if x.bucket <= last and _can_be_accepted(x)]
+
+
+def alike(verdict: BucketVerdict, found: Sequence[BucketVerdict]) -> list[BucketVerdict]:
+    """Looks through the bad buckets (see `is_bad`) of the topic of `verdict` that come later, the
+    oldest first. Returns the verdicts in `found` on these buckets. The result ends before the first
+    bucket that cannot be accepted, or whose causes or reasons differ from those of `verdict`. A
+    command that accepts all of these buckets may also accept later buckets of related topics. So
+    the result also ends before the command would accept a finding whose cause is not explained.
     """
-    later = [x for x in bad if x.source == verdict.source and x.bucket > verdict.bucket]
+    later = [x for x in found if x.source == verdict.source and x.bucket > verdict.bucket]
+    later = sorted(filter(is_bad, later), key=lambda x: x.bucket)
     if not later:
-        return []  # saves time: `_signature` makes a verdict on each agent
+        return []  # saves time: `_signature` makes a verdict on each agent that is not complete
     own = set(_signature(verdict))
-    ordered = sorted(later, key=lambda x: x.bucket)
-    return list(takewhile(lambda x: set(_signature(x)) == own, ordered))
+    explained = own.union(*map(_signature, covered(verdict, verdict.bucket, found)))
+    related = sorted(_named_by(verdict, found), key=lambda x: x.bucket)
+    ends = [bisect_right(related, x.bucket, key=lambda x: x.bucket) for x in (verdict, *later)]
+    run: list[BucketVerdict] = []
+    for each, first, end in zip(later, ends, ends[1:], strict=False):
+        if not _can_be_accepted(each) or set(_signature(each)) != own:
+            break
+        new = (x for x in related[first:end] if x is not each and _can_be_accepted(x))
+        if not all(explained.issuperset(_signature(x)) for x in new):
+            break
+        run.append(each)
+    return run
+
+
+def _named_by(verdict: BucketVerdict, found: Iterable[BucketVerdict]) -> list[BucketVerdict]:
+    """Returns the verdicts in `found` on the topics that a command names when it accepts the bucket
+    of `verdict`. Leaves out buckets that end before this bucket begins."""
+    names = with_rejects([topic_name(verdict.source)])
+    later = [x for x in found if x.bucket + x.bucket_ms > verdict.bucket]
+    meant = {source for source in {x.source for x in later} if is_named(source, names)}
+    return [x for x in later if x.source in meant]
+
+
+def _key(verdict: BucketVerdict) -> tuple[Source, int, int]:
+    return verdict.source, verdict.bucket, verdict.bucket_ms
+
+
+def _can_be_accepted(verdict: BucketVerdict) -> bool:
+    """Whether `skidway audit accept` would accept a finding or a warning of the bucket."""
+    is_open = verdict.residue is not Status.COMPLETE or not all(
+        x.acceptance for x in verdict.warnings
+    )  # saves time: `unaccepted` makes a verdict on each agent that is not complete
+    return verdict.due and is_open and bool(unaccepted(verdict))
 
 
 def _signature(verdict: BucketVerdict) -> Iterator[tuple[Cause, str, int | None]]:
@@ -55,7 +123,8 @@ def _signature(verdict: BucketVerdict) -> Iterator[tuple[Cause, str, int | None]
 def _open_findings(verdict: BucketVerdict) -> Iterator[tuple[Finding, int | None]]:
     """Yields the findings and warnings that nobody accepted, each with the id of its agent, or with
     None if it does not belong to a single agent."""
-    of_agents = ((x, agent.agent) for agent in verdict.agents for x in agent.findings)
+    agents = not_complete(verdict.agents)
+    of_agents = ((x, agent.agent) for agent in agents for x in agent.findings)
     for finding, agent in (*((x, None) for x in verdict.findings), *of_agents):
         if finding.status > Status.COMPLETE and finding.acceptance is None:
             yield finding, agent

@@ -45,6 +45,7 @@ def document(found: Explanation) -> dict[str, Any]:
         "ranges": [{"first": x.first, "end": x.end} for x in found.ranges],
         "offsets": [x._asdict() for x in found.offsets],
         "command": _command(found.command),
+        "from": found.command.since or None,
         "accept": None if found.accept is None else _command(found.accept),
     }
 
@@ -52,8 +53,8 @@ def document(found: Explanation) -> dict[str, Any]:
 def text(found: Sequence[Explanation]) -> Iterator[str]:
     """Yields the explanations as indented lines. Explanations with the same cause, location and
     command form a group. The text has one line for each explanation of a group. After these lines
-    it says, once for the whole group, what the cause means, where it is, and which command helps.
-    The last line of the text is the command that accepts the bucket.
+    the text says, once for the whole group, what the cause means, where it is, and which command
+    helps. The last line of the text is the command that accepts the bucket.
     """
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for each in found:
@@ -70,8 +71,8 @@ def text(found: Sequence[Explanation]) -> Iterator[str]:
 
 
 def acceptance(found: Sequence[Explanation]) -> Acceptance | None:
-    """The command that accepts the bucket; None if it cannot be accepted yet. The command covers
-    all causes of the bucket. As the reason, the command states the first cause that can be
+    """The command that accepts the bucket; None if the bucket cannot be accepted yet. The command
+    covers all causes of the bucket. As the reason, the command states the first cause that can be
     accepted.
     """
     accepts = [x.accept for x in found if x.accept is not None]
@@ -109,10 +110,12 @@ def _where(found: Explanation) -> str:
     if found.file is not None:
         parts.append(f"file {found.file}")
     parts += map(_bytes, found.ranges[:SHOWN])
-    parts += map(_offsets, found.offsets[:SHOWN])
+    offsets = ", ".join(map(_offsets, found.offsets[:SHOWN]))
     if len(found.offsets) > SHOWN:
-        parts.append(f"and {len(found.offsets) - SHOWN} more partitions")
-    return ", ".join(parts)
+        offsets += f", and {len(found.offsets) - SHOWN} more partitions"
+    if offsets and found.spans_buckets:
+        offsets = f"not reached in the topic, not only of this bucket: {offsets}"
+    return ", ".join([*parts, *filter(None, [offsets])])
 
 
 def _bytes(range_: ByteRange) -> str:

@@ -19,6 +19,7 @@ from skidway.audit.explanation.next_command import (
     NextCommand,
     Where,
     accept,
+    explain_bucket,
     next_command,
     sample,
 )
@@ -40,10 +41,12 @@ from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_name
 from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.kafka.source import Source
 
 NO_ACCESS = Access()
 _EXPIRED = "expired"
 _MOST = 0.5
+_OF_TOPIC = (Cause.COUNTER_STOPPED, Cause.MIRROR_BEHIND, Cause.LOAD_NOT_RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Location:
     place: the cluster or output that counted, or that lacks records. agent, host: the agent
     concerned and its host, or the host of a counter or loader. file, path: the file's id, and the
     path at which it was found first. ranges: bytes of the file. offsets: offsets of partitions of
-    the source topic.
+    the source topic (see `spans_buckets`).
     """
 
     cause: Cause
@@ -74,6 +77,12 @@ class Location:
     ranges: tuple[ByteRange, ...] = ()
     offsets: tuple[OffsetRange, ...] = ()
 
+    @property
+    def spans_buckets(self) -> bool:
+        """Whether `offsets` are all offsets of the topic that the place has not reached, so that
+        they may have records of other buckets, too."""
+        return self.cause in _OF_TOPIC
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation(Location):
@@ -81,8 +90,8 @@ class Explanation(Location):
 
     status: how grave the cause is; COMPLETE for a warning, for a difference that a recount found,
     and for records that rules left out. words: the reason as reports print it. command: the command
-    to run next. accept: the command that accepts the bucket, in case it cannot become complete;
-    None if nobody can accept this finding now.
+    to run next. accept: the command that accepts the bucket, in case the bucket cannot become
+    complete; None if nobody can accept this finding now.
     """
 
     status: Status
@@ -117,11 +126,24 @@ def explain(
 
     now_ms: the time that our clock shows. access: the addresses and options that the commands need.
     healths: by host, the document of its agent's /health, as far as it is known. last: the last
-    bucket that the command `accept` is to cover, if it is to cover several.
+    bucket that the command `accept` is to cover, if the command is to cover several buckets.
     """
     explainer = _Explainer(verdict, evidence, policy, now_ms, access, healths, last)
     found = list(explainer.explanations())
     return sorted(dict.fromkeys(found), key=lambda x: (-x.status, _order(x.tier)))
+
+
+def explain_recounts(
+    source: Source, evidence: Evidence, policy: Policy, now_ms: int, access: Access = NO_ACCESS
+) -> list[Explanation]:
+    """Returns an explanation for each output of the topic in which the newest recount found other
+    files or rows than were counted. A recount checks a whole topic, so these explanations belong to
+    no bucket."""
+    if all(x.is_good for x in evidence.topic(source).recounts):
+        return []
+    no_bucket = BucketVerdict(source, 0, 0, Status.COMPLETE, (), due=True)
+    found = explain(no_bucket, evidence, policy, now_ms, access)
+    return [x for x in found if x.cause is Cause.OUTPUT_CHANGED]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,15 +205,21 @@ class _Explainer:
         is_mirrored = Tier.MIRROR in self._policy.tiers_of(source)
         at = Where(
             where.tier, where.host, where.place, self._access, is_mirrored, self._mirror_host,
-            self._last,
+            self._last, self._due, self._mirrors,
         )  # fmt: skip
         command = where.command or next_command(where.cause, self._verdict, finding.reason, at)
         accepting = accept(self._verdict, finding.reason, self._access, self._last)
         words = f"{finding.reason}; {where.words}" if where.words else finding.reason
-        can_accept = self._verdict.due and (
-            finding.status > Status.OPEN or finding.cause is Cause.REJECTED
+        can_accept = (
+            self._verdict.due
+            and (finding.status > Status.OPEN or finding.cause is Cause.REJECTED)
+            and self._is_acceptable
+            and not (self._evidence.rebuilding or self._evidence.unread)  # `accept` refuses all
         )
-        if command == accepting and not can_accept:  # for now, one can only run `why` again later
+        if command == accepting and not self._is_acceptable:
+            command = self._elsewhere(finding.about)
+            words = f"{words}; nothing was counted in this bucket, so nothing of it can be accepted"
+        elif command == accepting and not can_accept:  # one can only run `why` again later
             command = next_command(Cause.TOO_YOUNG, self._verdict, finding.reason, at)
         return Explanation(
             where.cause,
@@ -208,6 +236,32 @@ class _Explainer:
             command=command,
             accept=accepting if can_accept else None,
         )
+
+    @property
+    def _due(self) -> int | None:
+        """The time from which on the bucket can be judged; None if this time has passed. Times are
+        shown in seconds, so a part of a second counts as a whole second."""
+        if self._verdict.due:
+            return None
+        due = self._verdict.bucket + self._verdict.bucket_ms + self._policy.lateness_ms
+        return -(-due // 1000) * 1000
+
+    @cached_property
+    def _is_acceptable(self) -> bool:
+        """Whether `skidway audit accept` knows the bucket: the ledger has counts of the bucket, or
+        a declared loss names the bucket."""
+        bucket = self._verdict.bucket, self._verdict.bucket_ms
+        return bucket in self._topic.tallies or bucket in self._topic.lossy
+
+    def _elsewhere(self, about: object) -> NextCommand:
+        """Takes the subject (`about`) of a finding that nobody can accept in this bucket. Returns
+        the command that explains another bucket, in which the finding can be accepted. For a
+        declared loss, this is the bucket that the loss names; for any other finding, the topic's
+        oldest bucket that somebody should look at."""
+        first, end = self._verdict.bucket, self._verdict.bucket + self._verdict.bucket_ms
+        named = about.loss.to_bucket if isinstance(about, LossNote) else None
+        bucket = None if named is None or first <= named < end else time_text(named)
+        return explain_bucket(topic_name(self._verdict.source), bucket, self._access)
 
     def _placed(self, finding: Finding, where: _Location) -> _Location:
         """Returns `where`, and adds what the subject of the finding (`finding.about`, for example a
@@ -293,9 +347,16 @@ class _Explainer:
         return self._mirror_host
 
     @cached_property
+    def _mirrors(self) -> tuple[str, ...]:
+        """The clusters that may have the mirror of the topic if no counter of a mirror is known:
+        the clusters from which loaders read, without the topic's own cluster."""
+        found = {x.cluster for key, x in self._evidence.senders.items() if key.tier is Tier.HDFS}
+        return tuple(sorted(found - {self._verdict.source.cluster}))
+
+    @cached_property
     def _mirror_host(self) -> str:
         """Returns the host of the counter of tier mirror that was heard last; "" if all such
-        counters are silent.
+        counters are silent, or if there are none.
         """
         found = {
             self._evidence.heard_ms(key[:2]): x.host
@@ -422,10 +483,11 @@ def _of_agent(finding: Finding, verdict: AgentVerdict) -> _Location:
 
 
 def _closer(finding: Finding, verdict: AgentVerdict) -> Finding:
-    """Returns the finding, perhaps with a more precise cause. Suppose that the counts of an agent
-    and of a tier differ, and that the agent has not sealed the bucket. Then the only reason for the
-    difference may be that the agent's newest messages (some counts and the seal) have not arrived
-    yet. So the finding gets the cause of the missing seal. Returns any other finding unchanged.
+    """Returns the finding, perhaps with a more precise cause. Suppose that a tier has counted more
+    records than an agent, or other records, and that the agent has not sealed the bucket. Then the
+    only reason for the difference may be that the agent's newest messages (some counts and the
+    seal) have not arrived yet. So the finding gets the cause of the missing seal. Returns any other
+    finding unchanged.
     """
     if finding.cause in (Cause.RECORDS_DOUBLED, Cause.RECORDS_DIFFER):
         for other in verdict.findings:

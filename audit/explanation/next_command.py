@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.judgement.cause import Cause
@@ -19,12 +19,16 @@ from skidway.kafka.source import Source
 
 @dataclass(frozen=True, slots=True)
 class NextCommand:
-    """A command for a shell. host: where to run the command; "" for the audit's host."""
+    """A command for a shell. host: where to run the command; "" for the audit's host. since: the
+    time from which on the command says something new; "" if it says something new at once."""
 
     host: str
     line: str
+    since: str = ""
 
     def __str__(self) -> str:
+        if self.since:
+            return f"from {self.since} on: {self.line}"
         return f"on {self.host}: {self.line}" if self.host else self.line
 
 
@@ -77,7 +81,9 @@ class Where:
     """The facts from which a command is made. host: the host of the cause. place: the cluster or
     output. access: the addresses and options that the command needs. is_mirrored: whether the
     brokers in `access` have the topic as a mirror topic. mirror_host: the host of the mirror's
-    counter. last: the last bucket that an acceptance covers, if it covers several."""
+    counter. last: the last bucket that an acceptance covers, if it covers several. due: the time
+    from which on the bucket can be judged and accepted; None if this time has passed. clusters: the
+    clusters that the place may be if `place` is empty."""
 
     tier: Tier | None = None
     host: str = ""
@@ -86,6 +92,8 @@ class Where:
     is_mirrored: bool = False
     mirror_host: str = ""
     last: int | None = None
+    due: int | None = None
+    clusters: tuple[str, ...] = ()
 
 
 START_AGENT = "systemctl start skidway-agent"
@@ -93,6 +101,7 @@ START_AGENT = "systemctl start skidway-agent"
 SET_CLOCK = "timedatectl set-ntp true"
 """The command for a host whose clock is wrong, or whose messages are late, because a wrong clock
 may be the reason."""
+_COUNTER = "skidway-audit-count@"
 _LOOPBACK = re.compile(r"^(https?://)?(?:127\.[0-9.]+|localhost|\[::1\]):")
 _ON_HOST = {
     Cause.IN_FLIGHT: "skidway agent state show",
@@ -110,9 +119,9 @@ _OF_ROWS = (
     Cause.RECORDS_MISSING, Cause.RECORDS_DOUBLED, Cause.RECORDS_DIFFER, Cause.OUTPUT_CHANGED,
 )  # fmt: skip
 _ON_AUDIT = {
-    Cause.TOO_YOUNG: "skidway audit why {topic} {bucket}{options}",
     Cause.NEWER_VERSION: "skidway --version",
     Cause.REBUILDING: "skidway audit report --topic {topic}{options}",
+    Cause.PRUNED: "skidway audit report --history --topic {topic} --bucket {bucket}{options}",
     Cause.SAME_HOST_NAME: "skidway audit hosts{options}",
     Cause.FILTERED: "skidway audit report --topic {topic}{options}",
     Cause.NO_ORIGIN: "skidway audit report --topic {topic}{options}",
@@ -125,6 +134,8 @@ def next_command(cause: Cause, verdict: BucketVerdict, words: str, where: Where)
     """
     if cause in _ON_HOST:
         return NextCommand(where.host, _ON_HOST[cause])
+    if cause is Cause.TOO_YOUNG:
+        return _explain_later(verdict, where)
     if cause in _ON_AUDIT:
         topic, bucket = shlex.quote(topic_name(verdict.source)), time_text(verdict.bucket)
         options = _joined("", where.access.options)
@@ -133,7 +144,7 @@ def next_command(cause: Cause, verdict: BucketVerdict, words: str, where: Where)
     if cause is Cause.REJECTED and where.tier is not Tier.HDFS:
         return NextCommand("", rejected_show(verdict.source, where.access, where.is_mirrored))
     if cause in (Cause.COUNTER_STOPPED, Cause.TIER_ABSENT):
-        return NextCommand(where.host, f"systemctl start {_counter_unit(where)}")
+        return NextCommand(where.host, _counter("start", where))
     if where.tier is Tier.HDFS and cause in _OF_ROWS:
         return _recount(verdict, where)
     if cause is Cause.RECORDS_MISSING:
@@ -149,6 +160,18 @@ def accept(
     named = (topic_name(verdict.source), time_text(verdict.bucket), *until)
     line = _joined("skidway audit accept", (*named, "--reason", words, *access.options))
     return NextCommand("", line)
+
+
+def show_hosts(access: Access) -> NextCommand:
+    """Returns the command that shows the state of each host."""
+    return NextCommand("", _joined("skidway audit hosts", access.options))
+
+
+def explain_bucket(topic: str, bucket: str | None, access: Access) -> NextCommand:
+    """Returns the command that explains a bucket, with all its causes. topic, bucket: the names as
+    reports print them. If `bucket` is None, the command chooses a bucket of the topic."""
+    named = (topic,) if bucket is None else (topic, bucket)
+    return NextCommand("", _joined("skidway audit why", (*named, *access.options)))
 
 
 def rejected_show(source: Source, access: Access, is_mirrored: bool, *options: str) -> str:
@@ -175,6 +198,14 @@ def sample(source: Source, result: SampleResult, access: Access) -> NextCommand:
     return NextCommand(result.host, _joined("skidway audit sample", options))
 
 
+def _explain_later(verdict: BucketVerdict, where: Where) -> NextCommand:
+    """Returns the command that explains the bucket, and the time from which on the bucket can be
+    judged and accepted."""
+    named = topic_name(verdict.source), time_text(verdict.bucket)
+    command = explain_bucket(*named, where.access)
+    return replace(command, since="" if where.due is None else time_text(where.due))
+
+
 def _recount(verdict: BucketVerdict, where: Where) -> NextCommand:
     output, topic = where.place.rpartition("/")[0], topic_name(verdict.source)
     servers = where.access.brokers_from(where.host)
@@ -190,11 +221,17 @@ def _mirror_or_counter(where: Where) -> NextCommand:
     host = where.host if where.tier is Tier.MIRROR else where.mirror_host
     if host:
         return NextCommand(host, "skidway mirror status")
-    return NextCommand(where.host, f"systemctl status {_counter_unit(where)}")
+    return NextCommand(where.host, _counter("status", where))
 
 
-def _counter_unit(where: Where) -> str:
-    return f"skidway-audit-count@{where.place}" if where.place else "skidway-audit-count@CLUSTER"
+def _counter(verb: str, where: Where) -> str:
+    """Returns the command of systemd for the counter of the place. If `where` does not say which
+    cluster the place is, the command names the counters of all clusters that the place may be. If
+    no such cluster is known, the command lists all counters of the host."""
+    clusters = (where.place,) if where.place else where.clusters
+    if not clusters:
+        return f"systemctl list-units --all '{_COUNTER}*'"
+    return _joined(f"systemctl {verb}", (f"{_COUNTER}{x}" for x in clusters))
 
 
 def _option(name: str, value: str) -> tuple[str, ...]:

@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
+from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.retired_places import check, is_same
 from skidway.audit.judgement.verdict import BucketVerdict, Place, Status
-from skidway.audit.topic.decisions import Acceptance, Retirement, Revocation
+from skidway.audit.judgement.verdicts_of_agents import not_complete
+from skidway.audit.topic.decisions import Acceptance, FindingName, Retirement, Revocation
 from skidway.errors import ConfigurationRefused, UsageError
 
 ID_BITS = 63
@@ -42,11 +44,23 @@ def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Accep
             verdict.source, verdict.bucket, verdict.bucket_ms, names,
         )
         for verdict in found
-        if verdict.due and (names := verdict.unaccepted())
+        if verdict.due and (names := unaccepted(verdict))
     ]  # fmt: skip
     if not accepted:
         raise UsageError(_nothing_to_accept(found))
     return accepted
+
+
+def unaccepted(verdict: BucketVerdict) -> tuple[FindingName, ...]:
+    """The names of the findings and warnings that would be accepted if a person accepted the bucket
+    now."""
+    found = [(NO_AGENT, x) for x in verdict.findings]
+    found += [(agent.agent, x) for agent in not_complete(verdict.agents) for x in agent.findings]
+    found = [(agent, x) for agent, x in found if x.status > Status.OPEN]
+    if found or verdict.status is Status.COMPLETE:  # warnings of an open bucket may change
+        found += [(NO_AGENT, x) for x in verdict.warnings]
+    names = (FindingName(agent, x.name) for agent, x in found if x.acceptance is None)
+    return tuple(dict.fromkeys(names))
 
 
 def revocations(
@@ -119,7 +133,7 @@ def other_retirements(
 ) -> dict[str, Sequence[Place]]:
     """Finds the settings and decisions that retire a place or a part of it. Leaves out the
     decisions that name exactly the text `place`. Returns a dictionary: each key describes a setting
-    or a decision, and the value lists the places that it retires.
+    or a decision, and the value is what `held` returns for its text.
 
     texts: `retired.places` of the settings. held: a function that takes a text. It returns the
     places that the text retires, but only those that are within `place` and have counted anything.

@@ -45,9 +45,9 @@ _SealsByAgent = Mapping[int, list[SealNote]]
 
 
 class NewestSeals:
-    """The newest usable seal of each agent: the newest that vouches for lines and has no doubtful
-    number (see `usable_seals`). Each array has an element for each agent, in ascending order of the
-    agents' ids. The elements come from the fields of `SealNote`.
+    """The newest usable seal of each agent: the newest seal that vouches for lines and has no
+    doubtful number (see `usable_seals`). Each array has an element for each agent, in ascending
+    order of the agents' ids. The elements come from the fields of `SealNote`.
     """
 
     def __init__(self, seals: Mapping[int, SealNote]) -> None:
@@ -67,9 +67,9 @@ class FleetColumns:
     seen: the time at which the agent was last heard. is_silent: whether the agent has not been
     heard for silence_ms. counted_from: buckets that start before this time may lack counts of the
     agent, because its first messages have expired. The value is NEVER if no message of the agent
-    has expired. It is EVER (later than all other times) if another message is missing, or if two
-    messages with the same number have different contents. is_plain: whether the columns contain
-    enough to judge the agent, as far as this does not depend on the topic.
+    has expired. It is EVER (later than all other times) if a message after these first messages is
+    missing, or if two messages with the same number have different contents. is_plain: whether the
+    columns contain enough to judge the agent, as far as this does not depend on the topic.
     """
 
     def __init__(self, common: CommonFacts) -> None:

@@ -4,7 +4,8 @@ The agents of a bucket fall into three groups:
 
     quiet     plain agents (see agent_columns) for which no rule has a finding: they are complete
     told      plain agents with one of these findings: the bucket is too young, the agent's seal is
-              missing, or the counts of places differ. This module finds them for all agents at once
+              missing, or the counts of places differ. This module makes these findings for all
+              agents at once
     others    all other agents. The rules judge them one by one
 
 In a large fleet, nearly all agents of a bucket belong to the group `told` while the bucket is young
@@ -52,7 +53,7 @@ _SUMS: Final = slice(COUNT, REPEATS + 1)
 _CONTENT: Final = (COUNT, BYTES, CHECKSUM)
 UNBALANCED_ONE_IN: Final = 10
 """The value 10 means: a bucket can be balanced (see `is_balanced`) only if at most a tenth of its
-agents lack a seal, and the counts of at most a tenth differ from place to place.
+agents lack a seal, and the places have different counts for at most a tenth of its agents.
 """
 
 _GREAT: Final = 1 << 40

@@ -1,12 +1,13 @@
 """Decides, without I/O, which clock is wrong: our clock, which is the clock of this program, or a
 sender's clock. The module evidence.hearing describes the measurements.
 
-Most clocks agree. A reading is a measured difference between a sender's clock and our clock. If
-more than half of all recent senders have clocks that differ from ours in the same direction, our
-clock is wrong by the median of these differences. The senders' clocks are then compared with the
-time that our clock should show. A recent sender without a reading counts as a sender whose clock
-agrees with ours. If there is only one sender and its clock differs from ours, nobody can tell which
-of the two clocks is wrong. In this case our clock counts as wrong.
+The module assumes that most clocks agree. A reading is a measured difference between a sender's
+clock and our clock. Only senders that were heard recently count. If the clocks of more than half of
+these senders differ from ours in the same direction, our clock is wrong by the median of these
+differences. The senders' clocks are then compared with the time that our clock should show. A
+sender without a reading counts as a sender whose clock agrees with ours. If there is only one
+sender and its clock differs from ours, nobody can tell which of the two clocks is wrong. In this
+case our clock counts as wrong.
 
 The lag of a sender is the time by our clock at which a message is read, minus the time by the
 sender's clock at which it was sent. A sender's clock counts as slow if its lag is large and
@@ -37,7 +38,7 @@ from skidway.audit.topic.messages import Tier
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A sender whose clock is wrong. ahead_ms: how far its clock is ahead of the time that our
-    clock should show; negative if it is behind."""
+    clock should show; negative if its clock is behind."""
 
     tier: Tier
     producer: str
@@ -51,7 +52,7 @@ class Clocks:
 
     ours_ms: how far our clock is ahead, or negative if it is behind; 0 if nothing shows that it is
         wrong.
-    senders: the number of senders with a recent reading.
+    senders: the number of senders whose clocks were recently compared with ours.
     others: the senders whose clocks are wrong, the greatest difference first.
     unheard_ms: the time, by our clock, since the newest message of all senders; 0 if this time is
         at most policy.silence_ms.

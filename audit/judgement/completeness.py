@@ -13,22 +13,26 @@ These are the conditions:
                     not complete. So a span that ends in the future is not complete either. A bucket
                     that is only partly in the span is judged as a whole
     known topic     the audit has messages about the topic, in each cluster for which the roster
-                    (the list of the hosts that must report) names it. If a host of the roster never
-                    sent a message, and the roster does not name its topics, no topic of its cluster
-                    is complete, because the host may have any of these topics
+                    (the list of the hosts that must report) names the topic. If a host of the
+                    roster never sent a message, and the roster does not name the host's topics, no
+                    topic of the host's cluster is complete, because the host may have any of these
+                    topics
     heard lately    an agent or a counter of the topic's cluster sent a message within the policy's
                     silence_ms. Otherwise the collector, which reads the audit's messages, may have
-                    stopped, or may still be reading old messages. Messages that it has not read may
-                    have counts for a bucket, so that the bucket is not complete any more
+                    stopped, or may still be reading old messages. Messages that the collector
+                    has not read may have counts for a bucket, so that the bucket is not complete
+                    any more
     as the report   there are not too many rejects, no recount found a difference, and no clock is
                     wrong. If one of these three conditions is not met, `skidway audit report` ends
                     with status 1, too
 
 A bucket also counts as complete if a person accepted its findings. Nobody can accept a bucket in
 which nothing was counted, because reports do not list it. For an empty bucket, the acceptances of
-other buckets apply. If a declared loss was accepted in any bucket of the span, it counts as
-accepted in the empty bucket. Any other finding counts as accepted in the empty bucket if it was
-accepted both in an earlier bucket and in a later one.
+other buckets apply. If a declared loss was accepted in any bucket of the span, or in the bucket in
+which the loss ends, the loss counts as accepted in the empty bucket. The same loss also concerns
+the topic of rejects, so it counts as accepted in the empty buckets of this topic, too. Any other
+finding counts as accepted in the empty bucket if it was accepted both in an earlier bucket and in a
+later one.
 """
 
 from __future__ import annotations
@@ -48,7 +52,7 @@ from skidway.audit.judgement.clocks import clocks, present_ms
 from skidway.audit.judgement.hosts import HostState, HostStatus, survey
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.retired_places import retired_by
-from skidway.audit.judgement.rules.topic_facts import CommonFacts
+from skidway.audit.judgement.rules.topic_facts import CommonFacts, TopicFacts
 from skidway.audit.judgement.topic_judgement import TopicJudgement
 from skidway.audit.judgement.verdict import BucketVerdict, Finding, Place, Status
 from skidway.audit.topic.decisions import Acceptance, FindingName
@@ -216,7 +220,7 @@ class _Asking:
         judgement = TopicJudgement(
             self._evidence, source, self._policy, common.now_ms, common, fleet
         )
-        named = _by_name(self._evidence.topic(source).acceptances)
+        named = self._accepted_of(judgement.facts)
         since_ms, until_ms = self._question.since_ms, self._question.until_ms
         deleted = sorted(judgement.facts.topic.pruned)
         known = {*judgement.buckets(), *deleted[-BUCKETS_MAX:]}
@@ -265,6 +269,20 @@ class _Asking:
             here = list(evidence.senders)
         return max((evidence.heard_ms(key[:2]) for key in here), default=0)
 
+    def _accepted_of(self, facts: TopicFacts) -> Mapping[FindingName, Sequence[Acceptance]]:
+        """Returns the acceptances in the buckets of the topic, by finding. Of declared losses, also
+        returns the acceptances in later buckets. For a topic of rejects, also returns the
+        acceptances of declared losses in the topic whose lines were rejected, because people cannot
+        accept a loss in a topic of rejects that has no counts."""
+        topic, *parents = facts.related
+        found = _by_name(topic.acceptances)
+        others = [x for each in facts.related for x in each.loss_acceptances]
+        others += [x for parent in parents for x in parent.acceptances]
+        for name, given in _by_name(others).items():
+            if name.finding in self._losses:
+                found.setdefault(name, []).extend(given)
+        return found
+
     def _accepted_beside(
         self, verdict: BucketVerdict, named: Mapping[FindingName, Sequence[Acceptance]]
     ) -> BucketVerdict:
@@ -291,7 +309,7 @@ class _Asking:
         return replace(verdict, agents=tuple(agents), findings=findings)
 
 
-def _by_name(acceptances: Sequence[Acceptance]) -> Mapping[FindingName, list[Acceptance]]:
+def _by_name(acceptances: Sequence[Acceptance]) -> dict[FindingName, list[Acceptance]]:
     found: dict[FindingName, list[Acceptance]] = {}
     for each in acceptances:
         for name in each.findings:

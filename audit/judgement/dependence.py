@@ -8,9 +8,9 @@ senders were heard, and the present time. Only a few of these changes matter for
              does not reach the time at which the bucket is due, and those that counted records in
              the bucket after their newest seal (`late`). A newer seal of any other agent changes
              nothing
-    heard    for these two groups, only whether the agent is silent matters. For records without
-             origin, it matters when a counter was last heard, but only if this was before the
-             bucket was due
+    heard    for an agent of these two groups, the verdict depends only on whether the agent is
+             silent. For records without origin, the verdict depends on the time at which a counter
+             was last heard, but only if this was before the bucket was due
     time     whether the bucket is due, and whether it has been due for silence_ms
 
 All other evidence that concerns every bucket is the *shape* of the topic. If the shape changes,
@@ -102,8 +102,8 @@ class Dependence:
 
     def of_records_without_origin(self, bucket: BucketId) -> tuple[object, ...] | None:
         """The evidence on which the rules about records without origin depend. None if this
-        evidence cannot change any more, because all counters that count such records first were
-        heard since the bucket was due.
+        evidence cannot change any more, because all counters that are the first to count such
+        records were heard since the bucket was due.
         """
         found = tuple(without_origin.depends_on(self._facts, bucket))
         return found or None
@@ -133,7 +133,7 @@ class Dependence:
         return not is_sealed or NO_AGENT in self._facts.topic.tallies.get(bucket, {})
 
     def vouches_for_less(self, before: AgentColumns | None) -> bool:
-        """Whether there is an agent whose newest seal covers fewer deltas than its newest seal in
+        """Whether any agent's newest seal covers fewer deltas than the agent's newest seal in
         `before`. In this case any bucket may have lines that came after the newest seal."""
         if before is None:
             return False

@@ -115,8 +115,8 @@ class _Asking:
         self._since_ms = since_ms
         self._now_ms = now_ms = present_ms(evidence, policy, now_ms)
         self._judgements: dict[Source, tuple[TopicJudgement, TopicJudgement]] = {}
-        seen = (size for topic in evidence.topics.values() for _, size in topic.tallies)
-        size = max(seen, default=bucket_ms)
+        buckets = (x for topic in evidence.topics.values() for x in topic.tallies)
+        size = max((x[1] for x in buckets if sum(x) > since_ms), default=bucket_ms)
         self._first: BucketId = bucket.start_of(since_ms, size), size
         due_until = bucket.start_of(now_ms - policy.lateness_ms, size)
         self._needed = max(sum(self._first), due_until)
@@ -171,8 +171,8 @@ class _Asking:
         """Yields the reasons why the counts of the topic's buckets do not prove the host.
         is_sealed: whether `_unsealed` found nothing wrong with the seals of a topic of this name.
         An open bucket is a reason only if `is_sealed` is true and the agent has counts in the
-        bucket. In all other cases the bucket is open only because a seal is missing, and this needs
-        no further reason: either `_unsealed` has named the missing seal already, or the agent has
+        bucket. In all other cases the bucket is open only because a seal is missing. This needs no
+        further reason: either `_unsealed` has named the missing seal already, or the agent has
         sealed another topic of the same name and will still seal this one."""
         tallies = self._evidence.topic(source).tallies
         for each in self._buckets(agent, source):
@@ -187,7 +187,8 @@ class _Asking:
 
     def _buckets(self, agent: int, source: Source) -> list[BucketId]:
         """The bucket that contains the given time, and later buckets that are due. Buckets without
-        counts are included, because their counts may be in missing messages."""
+        counts are included, because their counts may be in missing messages. The newest deleted
+        bucket is included, whatever its size: one such bucket makes a proof impossible."""
         now_ms, lateness_ms = self._now_ms, self._policy.lateness_ms
         start, size = self._first
         found = {(each, size) for each in range(start, self._needed, size)}
@@ -196,7 +197,9 @@ class _Asking:
             asked = start <= self._since_ms or end + lateness_ms <= now_ms
             if agent in by_agent and end > self._since_ms and asked:
                 found.add((start, size))
-        return sorted(found)
+        pruned = self._evidence.topic(source).pruned
+        deleted = sorted(x for x in pruned if sum(x) > self._since_ms)
+        return sorted(found.union(deleted[-1:]))
 
     def _verdicts(self, agent: int, source: Source, each: BucketId) -> Iterator[AgentVerdict]:
         """Yields one or two verdicts on the agent's part of the bucket. One verdict is made as if

@@ -118,8 +118,8 @@ class _Survey:
         self._now_ms = now_ms - self._ours_ahead_ms
         self._groups: list[list[Source]] = []
         self._speaks_of: dict[int, tuple[int, ...]] = {}
-        """`_groups` has groups of topics. This dictionary says which groups have topics that an
-        agent's messages mention: its value for the agent has the indexes of these groups."""
+        """`_groups` has groups of topics. This dictionary has, for each agent, the indexes of those
+        groups with topics that the agent's messages mention."""
         self._named: dict[tuple[object, ...], _Named] = {}
         self._agents: dict[HostKey, set[int]] = {}
         self._unplaced: dict[str, set[int]] = {}
@@ -253,8 +253,8 @@ def _alike(evidence: Evidence) -> list[tuple[list[Source], set[int]]]:
 
 
 def _of_all(agents: tuple[AgentState, ...]) -> dict[str, int | None]:
-    """For each topic, the time until which it is sealed by every agent that has it; None if one of
-    these agents never sealed it."""
+    """For each topic, the time until which all agents that have the topic have sealed it; None if
+    one of these agents never sealed it."""
     if len(agents) == 1:
         return agents[0].topics
     found: dict[str, int | None] = {}

@@ -11,6 +11,11 @@ this case, all agents that were alive at the same time (`evidence.overlaps`) cou
 its own files. These agents count even while they are silent, until they are retired or report
 another host name.
 
+Only messages with the host's present name count: if an agent's host had another name before, the
+agent begins with its first message under the present name. So if a running machine gets the name of
+a machine that is gone, the running machine's agent replaces the other machine's agent, although it
+has not read the other machine's files.
+
 The order of messages in the log shows which agent was heard last and which began later. Clocks
 cannot show this order, because a host's clock may have been set by any amount between two messages.
 The audit messages of two agents of a host are normally in one log. The messages may be in different
@@ -116,8 +121,8 @@ def _is_silent(evidence: Evidence, agent: int, last: int, silence_ms: int, now_m
 
 def _capped(evidence: Evidence, agent: int) -> int:
     """Returns the time at which the agent began, by its host's clock. If this is later than the
-    time at which the audit last read a record, the host's clock is ahead, and the audit's time is
-    returned.
+    time at which the audit last read a record, the host's clock is ahead, and the time of that read
+    is returned.
     """
     began = _began(evidence, agent)
     return min(began, evidence.taken_ms) if evidence.taken_ms else began
@@ -129,4 +134,4 @@ def _in_one_log(evidence: Evidence, one: int, other: int) -> list[tuple[Offsets,
 
 
 def _began(evidence: Evidence, agent: int) -> int:
-    return evidence.began.get(agent, 0)
+    return evidence.began_here.get(agent, 0)

@@ -1,6 +1,6 @@
 """The roster says which hosts must report which topics of which cluster. Only `read_file` does I/O.
 
-Its entries come both from the settings of the audit (`roster`, `retired`) and from a file
+The roster's entries come both from the settings of the audit (`roster`, `retired`) and from a file
 (`roster.file`), which the operator's inventory writes. The collector reads this file again when it
 changes. For example:
 

@@ -39,8 +39,8 @@ class TopicStanding:
         here ignores its accepted findings.
     lost_early: how many of the buckets in `overdue` are lost already, although they are too young
         to be judged complete.
-    accepted: the number of buckets that are complete but for accepted findings, by the status that
-        they would have if nobody had accepted these findings.
+    accepted: the number of buckets that are complete except for accepted findings, by the status
+        that they would have if nobody had accepted these findings.
     warned: the number of complete buckets with a warning that nobody accepted.
     warned_accepted: the number of complete buckets whose warnings were all accepted.
     complete_until: all buckets up to this time in ms are complete or accepted; None if there is no
@@ -122,9 +122,9 @@ class TopicStanding:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The standing of all topics. starts: the starts of the newest buckets, newest first.
-    judged_ms: the audit's clock when the newest buckets were judged. unjudged: how many hours of
-    buckets are not judged yet (see collector.judge). rebuilding: how many messages the ledger must
-    still read before anything can be judged; 0 if it has all messages."""
+    judged_ms: the time by the audit's clock at which the newest buckets were judged. unjudged: how
+    many hours of buckets are not judged yet (see collector.judge). rebuilding: how many messages
+    the ledger must still read before anything can be judged; 0 if it has all messages."""
 
     topics: tuple[TopicStanding, ...]
     starts: tuple[int, ...]
@@ -146,7 +146,7 @@ class Standing:
     @property
     def lost_early(self) -> int:
         """How many buckets have the verdict "lost" although they are still too young to be
-        complete. `overdue` includes them."""
+        complete. `overdue` includes these buckets."""
         return sum(topic.lost_early for topic in self.topics)
 
     @property
@@ -163,7 +163,7 @@ class Standing:
 
     @property
     def warned_accepted(self) -> int:
-        """How many complete buckets have warnings that somebody accepted."""
+        """How many complete buckets have warnings, all of which were accepted."""
         return sum(topic.warned_accepted for topic in self.topics)
 
     @property

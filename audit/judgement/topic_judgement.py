@@ -24,8 +24,8 @@ One agent's part of a bucket of a source topic is complete only if all of these 
               records
 
 Records that came from no agent have no seal. Instead of a seal, such records need a message of the
-counters that count them first: these counters must have sent a message after the bucket was due
-(see rules.without_origin).
+counters that are the first to count them: these counters must have sent a message after the bucket
+was due (see rules.without_origin).
 
 The judgement relies only on what messages say. If a tier never reported, the judgement does not
 assume that the tier counted zero records. If a host never sent a seal, the judgement does not
@@ -34,11 +34,12 @@ assume that the host had nothing to send. A doubt can only make a verdict worse.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from hashlib import blake2b
 
-from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.counts import NO_AGENT, Sums
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.tallies import BucketId, BucketTallies
@@ -155,18 +156,14 @@ class TopicJudgement:
         return tuple(self._losses.of_agent(agent)), *(x.of_agent(agent) for x in self._doublings)
 
     def buckets(self) -> list[BucketId]:
-        """Returns the buckets in which anything was counted. For each declared loss, also returns
-        its `to_bucket` (the last bucket in which lines may be lost). If all lines of a bucket are
-        lost, the declared loss is the only message that mentions the bucket.
+        """Returns the buckets in which anything was counted, and the buckets that only declared
+        losses name (see evidence.loss_buckets).
         """
         begin, end = self._facts.evidence.window
-        size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS
-        notes = (note for notes in self._facts.topic.losses.values() for note in notes)
-        declared = {note.loss.to_bucket for note in notes}
-        lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
+        lossy = {x for x in self._facts.topic.lossy if begin <= x[0] < end}
         if Tier.AGENT not in self._facts.tiers:  # losses count only if the tier agent is expected
             lossy = set()
-        return sorted(self._facts.topic.tallies.keys() | lossy - self._facts.topic.pruned)
+        return sorted(self._facts.topic.tallies.keys() | lossy)
 
     def bucket(self, bucket: BucketId) -> BucketVerdict:
         """The verdict on one bucket, for all agents together."""
@@ -214,8 +211,8 @@ class TopicJudgement:
     def columns_of(self, bucket: BucketId) -> BucketColumns | None:
         """The bucket as columns. None if the bucket's agents have to be judged one by one, for one
         of these reasons: the tallies are not stored as columns; the tier agent is not expected; a
-        message of a counter is missing, or has arrived twice with different contents, which may
-        change the verdict on every agent.
+        message of a counter is missing, or has arrived twice with different contents. (Such a
+        message may change the verdict on every agent.)
         """
         if self._last is None or self._last[0] != bucket:
             self._last = bucket, self._made_columns(bucket)
@@ -300,12 +297,8 @@ class TopicJudgement:
         found = BucketVerdict(
             self._facts.source, *bucket, Status.UNKNOWN, (), due=True, agents=agents
         )
-        tallies = [x for by_sender in by_agent.values() for x in by_sender.values()]
         reason = reasons.of_pruned(found.records)
-        # An acceptance refers to the finding by this name. Each count that comes later changes the
-        # name, so an earlier acceptance does not cover the finding any more.
-        key = f"pruned {sum(x.sums.count for x in tallies)} {sum(x.last for x in tallies)}"
-        finding = Finding(Status.UNKNOWN, reason, Cause.PRUNED, key)
+        finding = Finding(Status.UNKNOWN, reason, Cause.PRUNED, _name_of_late(by_agent))
         findings = (
             *self._unread_findings(), *self._accepted(NO_AGENT, bucket, [finding])
         )  # fmt: skip
@@ -517,6 +510,21 @@ class TopicJudgement:
                 yield Finding(Status.UNKNOWN, reason, Cause.READ_TWICE, name)
         yield from epochs.findings(self._facts, agent, bucket, tallies)
         yield from self._losses.findings(agent, bucket, tallies)
+
+
+def _name_of_late(by_agent: Mapping[int, Tallies]) -> str:
+    """Returns the name by which an acceptance refers to the counts that came after the bucket's
+    other counts were deleted: a hash of the agents, the senders and their counts. Each later count
+    changes the name, and so does a change of the senders, even if all sums stay equal. So an
+    earlier acceptance does not cover later counts. The name depends neither on the ledger's ids nor
+    on whether the ledger's checksums are narrow.
+    """
+    counted = sorted(
+        (agent, *key, tally.sums.count, tally.last, tally.links)
+        for agent, by_sender in by_agent.items()
+        for key, tally in by_sender.items()
+    )
+    return f"pruned {blake2b(json.dumps(counted).encode(), digest_size=8).hexdigest()}"
 
 
 def _by_finding(

@@ -3,7 +3,7 @@
     complete    all expected tiers counted the same records, and all expected agents sealed the
                 bucket (vouched that all of its lines are counted)
     open        the bucket is too young to decide, or an agent has not sealed it yet
-    incomplete  the bucket is old enough and counted, but a tier lacks records or has other records
+    incomplete  the bucket is old enough to decide, but a tier lacks records or has other records
     unknown     evidence that is needed to decide is missing, perhaps for ever
     lost        an agent declared that lines are lost, and the lines may belong to the bucket
 
@@ -26,7 +26,7 @@ from skidway.audit.evidence.evidence import GapNote, LossNote
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.topic.count_columns import Filtered
-from skidway.audit.topic.decisions import Acceptance, FindingName
+from skidway.audit.topic.decisions import Acceptance
 from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.sample_result import ContentDifference, SampleResult
 from skidway.kafka.source import Source
@@ -259,8 +259,8 @@ class BucketVerdict:
         return Parts.of(self.agents) if self.known_parts is None else self.known_parts
 
     def short(self) -> BucketVerdict:
-        """The same verdict with only the gravest agents, so that it is small even in a large
-        fleet."""
+        """The same verdict with only the agents that have the gravest statuses, so that it is small
+        even in a large fleet."""
         return replace(self, agents=self.parts.gravest, known_parts=self.parts)
 
     @cached_property
@@ -313,17 +313,6 @@ class BucketVerdict:
         if left is self.status:
             return left.word
         return accepted if left is Status.COMPLETE else f"{left.word} ({accepted})"
-
-    def unaccepted(self) -> tuple[FindingName, ...]:
-        """The names of the findings and warnings that would be accepted if a person accepted the
-        bucket now."""
-        found = [(NO_AGENT, x) for x in self.findings]
-        found += [(verdict.agent, x) for verdict in self.agents for x in verdict.findings]
-        found = [(agent, x) for agent, x in found if x.status > Status.OPEN]
-        if found or self.status is Status.COMPLETE:  # warnings of an open bucket may change
-            found += [(NO_AGENT, x) for x in self.warnings]
-        names = (FindingName(agent, x.name) for agent, x in found if x.acceptance is None)
-        return tuple(dict.fromkeys(names))
 
     def places(self) -> dict[Place, Sums | None]:
         """For each place, the sums of all agents together; None for a tier that never reported the

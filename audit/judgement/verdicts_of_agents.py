@@ -9,7 +9,7 @@ from typing import overload
 import numpy as np
 
 from skidway.audit.evidence.tallies import Int64s
-from skidway.audit.judgement.verdict import AgentVerdict
+from skidway.audit.judgement.verdict import AgentVerdict, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Agents(Sequence[AgentVerdict]):
         """Returns the `count` gravest verdicts, the gravest first. Equally grave verdicts are
         sorted by host and then by agent. Only these verdicts are made.
         """
-        statuses = np.array([*self._ranks.statuses().tolist(), *(x.status for x in self._further)])
+        statuses = self._statuses()
         found: list[int] = []
         for status in np.unique(statuses)[::-1].tolist():
             places = np.flatnonzero(statuses == status).tolist()
@@ -79,6 +79,13 @@ class Agents(Sequence[AgentVerdict]):
             if len(found) == count:
                 break
         return tuple(map(self._at, found))
+
+    def not_complete(self) -> Iterator[AgentVerdict]:
+        """The verdicts on the agents that are not complete, in order. Only these are made."""
+        return map(self._at, np.flatnonzero(self._statuses() > Status.COMPLETE).tolist())
+
+    def _statuses(self) -> Int64s:
+        return np.array([*self._ranks.statuses().tolist(), *(x.status for x in self._further)])
 
     def _name(self, place: int) -> tuple[str, int]:
         if place < len(self._agents):
@@ -102,6 +109,14 @@ def gravest_first(agents: Sequence[AgentVerdict], count: int) -> tuple[AgentVerd
     if isinstance(agents, Agents):
         return agents.gravest(count)
     return tuple(sorted(agents, key=lambda x: (-x.status, x.host, x.agent))[:count])
+
+
+def not_complete(agents: Sequence[AgentVerdict]) -> Iterator[AgentVerdict]:
+    """Yields the verdicts on the agents that are not complete, in order. Only these agents have
+    findings that make the verdict on a bucket graver."""
+    if isinstance(agents, Agents):
+        return agents.not_complete()
+    return (x for x in agents if x.status > Status.COMPLETE)
 
 
 class GravestFirst(Sequence[AgentVerdict]):

@@ -62,9 +62,9 @@ def column_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def directory_schema(schema: pa.Schema) -> pa.Schema:
-    """Returns the schema with which all files of a directory can be read: the columns of `schema`
-    (the newest schema of the rows), but every field at every depth may be null, because rows of
-    older schemas may lack the field.
+    """Returns the schema with which all files of a directory can be read. The result has the
+    columns of `schema` (the newest schema of the rows), but every field at every depth may be null,
+    because rows of older schemas may lack the field.
     """
     return pa.schema([_stored(field, is_nullable=True) for field in schema])
 

@@ -67,7 +67,7 @@ def _read(output: Output, topic: str, oldest: int, named: NamedFiles) -> tuple[i
 
 
 def _take(manifest: Mapping[str, Any], load: int, named: NamedFiles) -> Iterator[Fault]:
-    """Records in `named` which files a load removes and adds, according to its manifest. Yields a
+    """Stores in `named` which files a load removes and adds, according to its manifest. Yields a
     fault for each removed file that did not belong to the output, and for each added file that an
     earlier load had already added."""
     for path, other in named.remove(manifests.removed_by(manifest), load):

@@ -103,8 +103,8 @@ class Faults:
         return bool(self.kept)
 
     def sentences(self) -> Iterator[str]:
-        """Yields the sentence of each kept fault. If there are more faults, the last sentence says
-        how many.
+        """Yields a sentence for each of the first faults. If there are more faults, the last
+        sentence says how many.
         """
         for fault in self.kept:
             yield fault.sentence

@@ -48,9 +48,9 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
     """Yields a fault for each file that `look` has found and that does not belong to the output.
-    There is one exception. While a load is still moving its own files to their final paths, a file
-    that the load removes is no fault: the loader deletes it before it moves the last of the load's
-    own files. Raises StoreFailed and StoreUnreachable."""
+    There is one exception. While a load is still moving its new files to their final paths, an old
+    file that the load replaces is no fault, because the loader deletes the old files before it
+    moves the last new file. Raises StoreFailed and StoreUnreachable."""
     is_moving = cache(lambda load: _is_staged(output, named, load))
     for entry in named.surplus():
         known = named.named(entry.path)

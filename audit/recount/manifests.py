@@ -91,7 +91,7 @@ def checkpoints(output: Output, topic: str) -> list[Checkpoint]:
 
 def oldest_kept(output: Output, topic: str) -> int:
     """The number of the oldest load whose manifest is certainly kept. Manifests of earlier loads
-    may be deleted."""
+    may have been deleted already."""
     return max((each.oldest for each in checkpoints(output, topic)), default=1)
 
 
@@ -118,7 +118,7 @@ def read(output: Output, topic: str, load: int) -> Mapping[str, Any]:
 def head(output: Output, topic: str) -> Committed:
     """Reads the newest manifest of a topic of the output. Returns the source topic from which this
     topic was loaded, and the loader's name in the audit (`producer`). If the topic has no manifest,
-    the result has neither of the two. Raises ManifestUnreadable.
+    the result has neither source topic nor name. Raises ManifestUnreadable.
     """
     known = loads(output, topic)
     if not known:

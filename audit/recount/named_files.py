@@ -68,9 +68,9 @@ class NamedFiles:
                 yield file, self.named(file.path)[0].load
 
     def remove(self, paths: Iterable[str], load: int) -> Iterator[tuple[str, int | None]]:
-        """Records that a load removes files of earlier loads. Yields each of these files that does
-        not belong to the output, as its path and the load that removed it before. If no manifest
-        has named the file, yields the path and None.
+        """Stores the fact that a load removes these files of earlier loads. If one of these files
+        does not belong to the output now, yields its path and the load that removed it before. The
+        load is None if no manifest has named the file.
         """
         for path in paths:
             noted = self._connection.execute(
@@ -80,8 +80,8 @@ class NamedFiles:
                 yield path, next((file.removed for file in self.named(path)), None)
 
     def remove_later(self, paths: Iterable[str]) -> None:
-        """Records that a later load, which the recount does not count, removes these files. For
-        `count` and `all`, these files still belong to the output.
+        """Stores the fact that a later load, which the recount does not count, removes these files.
+        For `count` and `all`, these files still belong to the output.
         """
         rows = ((path,) for path in paths)
         self._connection.executemany("INSERT OR IGNORE INTO removed_later VALUES (?)", rows)

@@ -1,7 +1,7 @@
 """The recount verifies an output by reading its files and rows. The recount checks that all of
 these statements are true:
 
-    files   the directories contain every file that a manifest names, and no other file that
+    files   the directories contain every file of the output (see below), and no other file that
             programs read as rows
     bytes   each file has the length and the CRC-32C that were committed
     rows    every column of every row can be read. The recount computes count, bytes and checksum
@@ -10,10 +10,10 @@ these statements are true:
             reported (tier agent)
 
 The output consists of the files that a manifest adds and that no later manifest removes. The
-recount does not count removed files. If a removed file is still in its directory, this is normally
-a fault. But a load may still be at work. A load moves its own files to their final paths, and
-deletes the files that it removes; the move of its last own file comes at the very end. Until then,
-a file that the load removes may be in its directory without being a fault.
+recount does not count files that a manifest removes. If such a file still exists in its directory,
+this is normally a fault. But a load may still be at work. A load moves its new files to their final
+paths, and deletes the files that its manifest removes. The load moves its last new file at the very
+end. Until then, a file that the manifest removes may still exist without being a fault.
 
 A loader may load the topic at the same time. The loader writes a manifest before it moves the first
 file of a load to its final path. So if the listing finds a file that no manifest named before, the
@@ -263,7 +263,7 @@ def _place(output: Output, topic: str, file: NamedFile) -> Whereabouts:
         return by_name(file.path)
     try:
         return by_manifest(file.path, manifests.read(output, topic, file.load))
-    except ManifestUnreadable:  # just deleted; or lost, which is a fault
+    except ManifestUnreadable:  # the manifest was just deleted, or is lost (a fault)
         return by_name(file.path)
 
 

@@ -35,7 +35,7 @@ def document(clocks: Clocks) -> dict[str, Any]:
 
 
 def who(difference: Difference) -> str:
-    """The name of a sender: its tier and its host. If the host is unknown, its tier and its
+    """The name of a sender: its tier and its host. If the host is unknown, the tier and the
     producer (an agent id or a counter's or loader's name)."""
     word = difference.tier.value.lower()
     if difference.host:

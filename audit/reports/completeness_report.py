@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,9 +43,11 @@ def document(
     policy: Policy,
     waited_s: float,
     bounded: report.Bounded | None = None,
+    notes: Iterable[str] = (),
 ) -> dict[str, Any]:
     """The whole answer as a JSON document. waited_s: how long the command has waited for the topics
     to become complete. bounded: limits the number of agents in the document; None for no limit.
+    notes: sentences about the question (see completeness_question.notes_on).
     """
     names = topic_names(x.source for x in found if x.source is not None)
     return {
@@ -57,6 +59,7 @@ def document(
         "until_ms": question.until_ms,
         "seconds_waited": round(waited_s, 1),
         "sentences": sentences(found, question, policy),
+        "notes": list(notes),
         "topics": [_topic(each, _name(each, names), policy, bounded) for each in found],
     }
 

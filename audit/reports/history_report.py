@@ -37,6 +37,8 @@ def text(document: Mapping[str, Any]) -> list[str]:
     for each in document["buckets"]:
         found.append(f"{each['topic']} {each['bucket']}")
         found += [f"  {line}" for line in lines(each["changes"], each["left_out"])]
+    if not document["buckets"]:
+        found.append("The history has no such bucket (a bucket that was always open has none).")
     found.append(f"The history remembers since {document['since']}.")
     if document["more"]:
         found.append("There are more buckets; ask with --topic and --bucket, or a later --since.")

@@ -82,8 +82,8 @@ def namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
 
 
 def _missed_names(missed: Sequence[HostState]) -> str:
-    """Names some of the missed hosts (expected hosts that do not report in time), divided into
-    those that are behind, those that are silent, and those that never sent a message."""
+    """Names some of the missed hosts (expected hosts that do not report in time) in three groups:
+    hosts that are behind, hosts that are silent, and hosts that never sent a message."""
     parts = []
     for status in MISSED:
         names = [_missed_name(state) for state in missed if state.status is status]
@@ -100,8 +100,8 @@ def _missed_name(state: HostState) -> str:
 
 
 def status_of(state: HostState) -> Status | None:
-    """Returns the bucket status that is as grave as the host's state. Returns None for a host that
-    does not report in time if the audit does not expect it to report.
+    """Returns the bucket status that is as grave as the host's state. Returns None if the host does
+    not report in time, but the audit does not expect it to report.
     """
     if state.status is HostStatus.REPORTING:
         return Status.COMPLETE
@@ -117,8 +117,8 @@ def status(states: Sequence[HostState]) -> Status:
 
 
 def summary(states: Sequence[HostState]) -> dict[str, Any]:
-    """The totals over all hosts as JSON: a text about them, and how many hosts are in each
-    state."""
+    """The totals over all hosts as JSON: how many hosts are in each state, and a text that says
+    so."""
     by_state = Counter(state.status for state in states)
     return {
         "sentence": sentence(states),
@@ -161,7 +161,7 @@ def host_document(state: HostState) -> dict[str, Any]:
 
 def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> list[str]:
     """A sentence for each host whose buckets since `since_ms` are not proven complete. If there is
-    no such host, one sentence about all hosts.
+    no such host, returns one sentence about all hosts.
     """
     short = [proof for proof in found if proof.is_short]
     if short:

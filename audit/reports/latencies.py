@@ -4,7 +4,7 @@ all records of the bucket, without I/O.
 The collector notes each place's present count of a bucket, and since when the place has had this
 count (`Arrival`). Let N be the count of the place with the most records. The latency of a place is
 known only if the place has N records in the verdict, and its arrival also has the count N. (If the
-arrival has another count, it is older or newer than the verdict.)
+arrival has another count, the arrival is older or newer than the verdict.)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ByPlace = Mapping[tuple[Tier, str], Arrival]
 
 def latencies_ms(verdict: BucketVerdict, arrivals: ByPlace) -> dict[Place, int | None]:
     """Returns for each place of a bucket how many ms after the bucket's end the place first had all
-    records; negative if it had them before the end, None if this is not known.
+    records; negative if the place had them before the end, None if this is not known.
     """
     places = verdict.places()
     most = max((sums.count for sums in places.values() if sums is not None), default=0)

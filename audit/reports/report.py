@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
@@ -112,6 +112,16 @@ class Bounded:
         return few, None if len(few) == count else self.address(verdict)
 
 
+def sentences_of_deleted(buckets: int) -> list[str]:
+    """Says that this many buckets are missing in the report, because their counts were deleted."""
+    if not buckets:
+        return []
+    return [
+        f"The store no longer has the counts of {_counted(buckets, 'older bucket')}, each of which"
+        " was complete or accepted (keep.days)."
+    ]
+
+
 def document(
     found: Standing, shown: Sequence[BucketVerdict], bounded: Bounded | None = None
 ) -> dict[str, Any]:
@@ -198,7 +208,7 @@ def bucket_document(verdict: BucketVerdict, bounded: Bounded | None = None) -> d
         "verdict": verdict.status.word,
         "due": verdict.due,
         "accepted": verdict.is_accepted,
-        "acceptances": [_acceptance(each) for each in verdict.acceptances],
+        "acceptances": [acceptance_document(each) for each in verdict.acceptances],
         "reasons": list(verdict.reasons),
         "warnings": [each.words for each in verdict.warnings],
         **_filtered(verdict.filtered),
@@ -206,6 +216,17 @@ def bucket_document(verdict: BucketVerdict, bounded: Bounded | None = None) -> d
         "agents_count": verdict.parts.count,
         "agents": [agent_document(agent) for agent in agents],
         **more,
+    }
+
+
+def acceptance_document(acceptance: Acceptance) -> dict[str, Any]:
+    """Returns an acceptance as JSON: who made it, when and why, and which findings it names."""
+    return {
+        "id": acceptance.id,
+        "person": acceptance.person,
+        "time": time_text(acceptance.time_ms),
+        "reason": acceptance.reason,
+        "findings": [each._asdict() for each in acceptance.findings],
     }
 
 
@@ -220,10 +241,10 @@ def time_text(time_ms: int) -> str:
     """The time as RFC 3339, in UTC, to the second. If the time is outside the years 1 to 9999, the
     text has the number of ms instead."""
     try:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
+        moment = datetime(1970, 1, 1) + timedelta(milliseconds=time_ms)  # noqa: DTZ001 - UTC
     except OverflowError:
         return f"{time_ms} ms"
-    return f"{moment.isoformat(timespec='seconds')[:19]}Z"
+    return f"{moment.isoformat(timespec='seconds')}Z"
 
 
 def _completeness(found: Standing) -> str:
@@ -306,16 +327,6 @@ def _are(count: int, before: str, behind: str) -> str:
 def _by_status(found: Mapping[Status, int]) -> str:
     counts = sorted(found.items(), reverse=True)
     return ", ".join(f"{count} {status.word}" for status, count in counts)
-
-
-def _acceptance(acceptance: Acceptance) -> dict[str, Any]:
-    return {
-        "id": acceptance.id,
-        "person": acceptance.person,
-        "time": time_text(acceptance.time_ms),
-        "reason": acceptance.reason,
-        "findings": [each._asdict() for each in acceptance.findings],
-    }
 
 
 def agent_document(verdict: AgentVerdict) -> dict[str, Any]:

@@ -42,6 +42,12 @@ def with_id(source: Source, digits: int = 32) -> str:
     return f"{topic_name(source)} (id {source.topic_id[:digits] or 'none'})"
 
 
+def without_id(name: str) -> str:
+    """The given topic name without the topic's id, so that it names every topic that ever had this
+    name."""
+    return _named(name)[0]
+
+
 def with_rejects(names: Iterable[str]) -> list[str]:
     """The given topic names, each followed by the name of its topic of rejects. The name of a topic
     of rejects gets no topic id, so it matches topics with any id."""

@@ -12,9 +12,9 @@ For each record that a sample names:
     neither     if neither row nor record was found, for example because the record expired
                 before it was loaded, nothing can be compared
 
-It can happen that a line begins in the sampled bytes, but the sample does not name it, because the
-agent made no record for this line when it made the records of these bytes again. If there is a row
-or a record of such a line, this row or record also counts as a difference.
+When the agent made the records of the sampled bytes again, it may have made no record for some line
+in these bytes. The sample does not name such a line. If there is a row or a record of the line,
+this row or record also counts as a difference.
 """
 
 from __future__ import annotations
@@ -161,11 +161,11 @@ def _compare_rows(wanted: Wanted, rows: Sequence[Found], content: bytes, result:
 def _row_difference(
     wanted: Wanted, rows: Sequence[Found], content: bytes
 ) -> tuple[Found, str] | None:
-    """Compares the rows of a line with the sample. Returns the first row that differs from it, and
-    a sentence that says in what. If no row differs, but the line has several rows, returns the
-    first row and a sentence that says so. Otherwise returns None. Rows whose content sum cannot be
-    computed do not count as differing, but are counted as rows. rows: the rows of the line, without
-    rejects.
+    """Compares the rows of a line with the sample. Returns the first row that differs from the
+    sample, and a sentence that says what differs. If no row differs, but the line has several rows,
+    returns the first row and a sentence that says so. Otherwise returns None. Rows whose content
+    sum cannot be computed do not count as differing, but are counted as rows. rows: the rows of the
+    line, without rejects.
     """
     for row in rows:
         if row.content is not None and (words := _row_words(wanted, row, content)):
@@ -177,9 +177,9 @@ def _row_difference(
 
 
 def _row_words(wanted: Wanted, row: Found, content: bytes) -> str:
-    """Returns words that say in what a row differs from the sample; an empty text if it does not
-    differ. Sample and row both have the host and the path that the agent announced when the file id
-    began, so a rotation of the file causes no difference.
+    """Returns words that say what differs between a row and the sample; an empty text if nothing
+    differs. Sample and row both have the host and the path that the agent announced when the file
+    id began, so a rotation of the file causes no difference.
     """
     if row.content != content:
         return OTHER_CONTENT

@@ -3,7 +3,7 @@ of log files), and computes their content sums.
 
 The module skips a row group if the statistics of `_agent`, `_file_id` and `_offset` show that it
 has no such row. In the other row groups, the module first reads only the columns with the row's
-origin and offset. It reads the other columns only if these columns show such a row.
+origin and offset. It reads the other columns only if the origins and offsets show such a row.
 """
 
 from __future__ import annotations

@@ -127,8 +127,8 @@ def results(
     differs in an earlier result and was not compared in this run, it still counts as differing. An
     earlier result may name a row for which the agent makes no record. Such a row no longer counts
     if this run has read the same sampled bytes and all files of the output, and has not found the
-    row. If this run could not read all files, or if the output does not have the topic, it may have
-    missed rows of any line, so all earlier differences still count.
+    row. If this run could not read all files, or if the output does not have the topic, this run
+    may have missed rows of any line. In this case, all earlier differences still count.
 
     An earlier result may also count differences that it does not list (see DIFFERENCES_MAX). A
     result does not say which lines were compared, only how many. So nothing proves that this run

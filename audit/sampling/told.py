@@ -39,7 +39,7 @@ class Told:
     kept: set[tuple[str, int]] = field(default_factory=set)
 
     def found_copy(self, partition: tuple[str, int], first: int, begin: int) -> None:
-        """Notes whether a copy of a partition still has all messages of the time span. first: the
+        """Stores whether a copy of a partition still has all messages of the time span. first: the
         first offset that the copy has. begin: the offset of the copy's first message in the time
         span; the copy's end if there is none. If the copy still has a message from before the time
         span, no message of the time span has expired.

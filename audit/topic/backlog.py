@@ -1,6 +1,6 @@
-"""The report of an agent about its unsafe bytes: the bytes of log files that it has not read yet,
-and those that it has read but that no broker has acknowledged. The report is the body of a note
-(see module notes).
+"""The report of an agent about its unsafe bytes: the bytes of log files that the agent has not read
+yet, and the bytes that it has read, but that no broker has acknowledged. The report is the body of
+a note (see module notes).
 
     {"topics": [{"topic": NAME, "unread": BYTES, "unacknowledged": BYTES, "oldest": MS,
                  "loss": MS, "files": [{"path": PATH, "bytes": BYTES, "oldest": MS, "loss": MS}]}],
@@ -73,10 +73,10 @@ class Backlog:
 
 
 def urgency(found: FileBacklog | TopicBacklog) -> tuple[bool, int, bool, int, int]:
-    """Returns a sort key that puts the most urgent files or topics first. Those with a known
-    `loss_ms` come before all others, the earliest first. If `loss_ms` is equal or unknown, the one
-    with older unsafe bytes comes first. If these are equally old, the one with more unsafe bytes
-    comes first.
+    """Returns a sort key that puts the most urgent files or topics first. Files or topics with a
+    known `loss_ms` come before all others, the earliest first. Of two with equal or unknown
+    `loss_ms`, the one with older unsafe bytes comes first. Of two with equally old bytes, the one
+    with more unsafe bytes comes first.
     """
     return (
         found.loss_ms is None,

@@ -34,7 +34,11 @@ LONGEST_MS: Final = 86_400_000
 after its end. Some answers of the collector need work for each hour of a bucket; the limit also
 limits this work."""
 
+CHECKED_BYTES_MAX: Final = 4_096
+"""The results of a check are remembered only for columns with at most this many bytes."""
+
 _LONG: Final = np.dtype("<i8")
+_BUCKETS: Final = slice(COLUMNS.index("bucket"), COLUMNS.index("bucket_ms") + 1)
 _EMPTY: Final = np.zeros((len(COLUMNS), 0), _LONG)
 
 
@@ -110,7 +114,9 @@ class CountColumns(Sequence[Count]):
             for x in found
         ]  # fmt: skip
         filtered = {index: x.filtered for index, x in enumerate(found) if x.filtered}
-        return cls(names_of(indexes), _checked(np.array(rows, _LONG).T), filtered)
+        table = np.array(rows, _LONG).T
+        _check(table[_BUCKETS].tobytes())
+        return cls(names_of(indexes), table, filtered)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
@@ -137,7 +143,9 @@ class CountColumns(Sequence[Count]):
         indexes = table[: len(found) * _LONG.itemsize]
         if indexes != _ascending(count) and not _are_named(found.table[0], count):
             raise ValueError(f"the counts do not name the {count} sources")
-        _checked(found.table)
+        buckets = table[_BUCKETS.start * len(indexes) : _BUCKETS.stop * len(indexes)]
+        check = _check_again if len(buckets) <= CHECKED_BYTES_MAX else _check
+        check(buckets)
         return found
 
     def to_record(self) -> dict[str, Any]:
@@ -181,24 +189,28 @@ class CountColumns(Sequence[Count]):
         return repr(tuple(self))
 
 
-def _checked(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Returns the table. Raises ValueError if a bucket has no length, is longer than LONGEST_MS, or
-    begins more than FARTHEST_MS before or after 1970. No program of Skidway counts in such a
-    bucket, and computing with its numbers could overflow."""
-    starts, sizes = table[COLUMNS.index("bucket")], table[COLUMNS.index("bucket_ms")]
+def _check(buckets: bytes) -> None:
+    """Raises ValueError if a bucket has no length, is longer than LONGEST_MS, or begins more than
+    FARTHEST_MS before or after 1970. No program of Skidway counts in such a bucket, and computing
+    with its numbers could overflow. buckets: the bytes of the columns `bucket` and `bucket_ms`."""
+    starts, sizes = np.frombuffer(buckets, _LONG).reshape(2, -1)
     if not len(starts):
-        return table
+        return
     if sizes.min() < 1 or sizes.max() > LONGEST_MS:
         raise ValueError("a bucket has no length, or is longer than a day")
     if starts.min() < -FARTHEST_MS or starts.max() > FARTHEST_MS:
         raise ValueError("a bucket begins too far from 1970")
-    return table
+
+
+_check_again = lru_cache(maxsize=1024)(_check)
+"""Does the same as `_check`, but remembers bytes that were valid. In a minute, most agents count in
+the same bucket, so their messages have the same bytes."""
 
 
 @lru_cache(maxsize=1024)
 def _ascending(count: int) -> bytes:
     """Returns the bytes of a column `source` with the values 0, 1, 2, ..., `count` - 1. Most
-    messages have such a column, because each of their counts belongs to another source topic.
+    messages have such a column, because no two of their counts belong to the same source topic.
     """
     return np.arange(count, dtype=_LONG).tobytes()
 

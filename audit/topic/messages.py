@@ -108,6 +108,8 @@ class Bounds:
 
     def or_wider(self, other: Bounds) -> Bounds:
         """Returns bounds with the greater `lateness_ms` of the two, and the greater `ahead_ms`."""
+        if self.lateness_ms >= other.lateness_ms and self.ahead_ms >= other.ahead_ms:
+            return self
         return Bounds(max(self.lateness_ms, other.lateness_ms), max(self.ahead_ms, other.ahead_ms))
 
 
@@ -201,8 +203,9 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Proves only that the sender is running. number: the number of the sender's last numbered
-    message."""
+    """Says that the sender is running, and nothing about its lines. number: the number of the
+    sender's last numbered message. If the audit lacks this message, it knows that messages are
+    missing."""
 
     sender: Sender
     number: int

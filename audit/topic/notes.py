@@ -3,16 +3,17 @@
 A note contains information that helps people, for example which bytes no broker has acknowledged
 yet. Notes are JSON, and not Avro in single-object encoding. An older version of the collector,
 which does not know notes, skips JSON as a record that is no message. If notes had an Avro schema,
-this collector would not know the schema. Such a note might report a loss, so the collector would
-call every bucket unknown. Fields of the body may be missing, because another version of Skidway may
-have written the note. A reader treats a missing field as unknown.
+this collector would not know the schema. The collector could not exclude that a message with an
+unknown schema reports a loss, so it would call every bucket unknown. Fields of the body may be
+missing, because another version of Skidway may have written the note. A reader treats a missing
+field as unknown.
 
     {"note": KIND, "producer": NAME, "host": HOST, "cluster": NAME, "epoch": N, "number": N,
      "time": MS, "body": {...}}
 
 The audit keeps only the newest note of each kind and producer, that is, the note with the greatest
-(epoch, number, time). Of the notes about loads, it keeps several (see module load_note). `number`
-is normally the number of the producer's last numbered message.
+(epoch, number, time). Of the notes about loads, the audit keeps several (see module load_note).
+`number` is normally the number of the producer's last numbered message.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ NOTE_BYTES_MAX: Final = 128 * 1024
 
 _TEXTS, _NUMBERS = ("note", "producer", "host", "cluster"), ("epoch", "number", "time")
 _LONG_END = 1 << 63
-_NAME_MAX = 255
-"""The greatest length, in characters, of a note's kind and of the names of its sender."""
+_NAME_MAX = 16_384
+"""The greatest length, in characters, of a note's kind and of the names of its sender. The loader's
+name consists of an output's path (which HDFS limits to 8,000 characters) and the name of a
+topic."""
 
 
 class NoteInvalid(SkidwayError):
@@ -88,16 +91,18 @@ def decode(value: bytes) -> Note:
         raise NoteInvalid("A note has half of a surrogate pair, or too many levels.")
     kind, producer, host, cluster = texts = [record.get(x) for x in _TEXTS]
     epoch, number, time_ms = numbers = [record.get(x) for x in _NUMBERS]
-    if not all(isinstance(x, str) and len(x) <= _NAME_MAX for x in texts):
+    if not all(isinstance(x, str) for x in texts):
         raise NoteInvalid("A note does not say what it is about, or who sent it.")
+    if max(map(len, texts)) > _NAME_MAX:
+        raise NoteInvalid(f"A note has a kind or a name of more than {_NAME_MAX:,} characters.")
     if not all(is_count(x) for x in numbers) or not isinstance(record.get("body"), dict):
         raise NoteInvalid("A note has no numbers, or no body.")
     return Note(kind, producer, host, cluster, epoch, number, time_ms, record["body"])
 
 
 def _is_unicode(record: dict[str, Any]) -> bool:
-    """Whether UTF-8 can encode all texts of the record; otherwise SQLite, pages and metrics could
-    not write them. JSON may contain half of a surrogate pair, which UTF-8 cannot encode.
+    """Whether UTF-8 can encode all texts of the record. If not, SQLite, pages and metrics could not
+    write the texts. JSON may contain half of a surrogate pair, which UTF-8 cannot encode.
     """
     try:
         json.dumps(record, ensure_ascii=False).encode()

@@ -200,8 +200,8 @@ def newest_own(
 
 
 def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -> None:
-    """Raises StateRefused if the audit topic has a message of the program that the program's state
-    does not know. newest: the program's newest message on the topic.
+    """Raises StateRefused if the program has published a message that is newer than its state.
+    newest: the program's newest message on the topic.
 
     epoch, number: those of the newest message that the state knows. state: words for the error's
     text that name the state and its path.

@@ -40,7 +40,8 @@ class RecountResult:
 
     @property
     def is_good(self) -> bool:
-        """Whether the files agree with the manifests, and the rows with the counts of the tiers."""
+        """Whether the files agree with the manifests, and the rows agree with the counts of the
+        tiers."""
         return not (self.faults or self.differences)
 
     @property

@@ -1,10 +1,10 @@
 """A sample says what the records of a byte range of a file must contain. It is a message of the
 agent that has read the file.
 
-The agent chooses random ranges of the files whose lines it has delivered. It makes their records
-again, and publishes a checksum of each record's content, its content sum (audit/counts/content.py).
-`skidway audit sample` compares these sums with rows and records. A sample has no number in the
-agent's sequence of messages, because no verdict waits for it.
+The agent chooses random ranges of the files whose lines it has delivered. It makes the records of
+these ranges again, and publishes a checksum of each record's content, its content sum
+(audit/counts/content.py). `skidway audit sample` compares these sums with rows and records. A
+sample has no number in the agent's sequence of messages, because no verdict waits for it.
 """
 
 from __future__ import annotations

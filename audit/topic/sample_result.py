@@ -63,10 +63,10 @@ class SampleResult:
     equal: how many rows and records are equal to their samples. differing: at least this many rows
     and records differ from their samples. differences: the first DIFFERENCES_MAX of them.
 
-    unlisted_least, unlisted_greatest: the result does not say which event time a line has, if the
-    line's difference is not listed, or if its row or record may have another event time. These are
-    the least and the greatest event time (ms) that such lines can have; both are 0 if there are
-    no such lines."""
+    unlisted_least, unlisted_greatest: the result does not state the event times of lines whose
+    difference is not listed, and of lines whose row or record may have another event time than the
+    line. These fields are the least and the greatest event time (ms) that such lines can have. Both
+    are 0 if there are no such lines."""
 
     time_ms: int
     host: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, Self, overload
 
 import numpy as np
@@ -15,6 +16,9 @@ from skidway.kafka.source import Source
 NEVER_SEALED: Final = 0
 """The value of `sealed_until` for a topic whose files the agent has found, but cannot read
 completely yet."""
+
+CHECKED_BYTES_MAX: Final = 4_096
+"""The result of a check is remembered only if the checked indexes have at most this many bytes."""
 
 _LONG: Final = np.dtype("<i8")
 _ROWS: Final = 3
@@ -83,8 +87,9 @@ class SealColumns(Sequence[SealedTopic]):
         count = len(sources_of(names))
         if len(found) != count:
             raise ValueError(f"{count} sources have {len(found)} seals")
-        indexes = found.offsets[0].view(np.uint64)  # a negative index becomes a very large one
-        if len(indexes) and indexes.max() >= count:
+        indexes = offsets[: found.offsets.shape[1] * _LONG.itemsize]
+        are_below = _are_below_again if len(indexes) <= CHECKED_BYTES_MAX else _are_below
+        if not are_below(indexes, count):
             raise ValueError(f"an offset names none of the {count} sources")
         return found
 
@@ -124,6 +129,17 @@ class SealColumns(Sequence[SealedTopic]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+def _are_below(indexes: bytes, count: int) -> bool:
+    """Whether all of these indexes are at least 0 and below `count`."""
+    found = np.frombuffer(indexes, _LONG).view(np.uint64)  # a negative index becomes very large
+    return not len(found) or bool(found.max() < count)
+
+
+_are_below_again = lru_cache(maxsize=1024)(_are_below)
+"""Does the same as `_are_below`, but remembers the answers, because most seals of an agent have the
+same indexes."""
 
 
 def _table(rows: Sequence[tuple[int, ...]]) -> npt.NDArray[np.int64]:

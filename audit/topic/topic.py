@@ -6,22 +6,41 @@ determines the partition. Readers do not rely on the order, because messages hav
 
 from __future__ import annotations
 
+import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
 
 from skidway.audit.topic.messages import TOPIC
 from skidway.clock import Clock
-from skidway.dataclass import dataclass
 from skidway.errors import Unreachable
 from skidway.kafka import columns
-from skidway.kafka.batch import read_header
-from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher, NewTopic, ensure_topics
+from skidway.kafka.batch import CONTROL, LOG_APPEND_TIME, CorruptBatch
+from skidway.kafka.client import (
+    EARLIEST,
+    LATEST,
+    Client,
+    Fetched,
+    Fetcher,
+    NewTopic,
+    ensure_topics,
+)
+from skidway.kafka.columns import TOGETHER_BYTES, DecodedRecords, Workspace
 from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
 PARTITIONS = 1
 STALLED_AFTER_S = 30.0
 POLL_MS = 500
+
+_OFFSETS = struct.Struct(">q15xi")
+"""The base offset and the last offset delta in the header of a record batch."""
+
+TOGETHER_MAX = 256
+"""At most this many batches are decoded together."""
 
 
 def is_audit_topic(name: str) -> bool:
@@ -47,28 +66,99 @@ def ensure(client: Client, pause: Callable[[float], object]) -> int:
     return len(found[TOPIC].partitions)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A record of an audit topic. The record's timestamp is either `sent_ms`, which the sender has
-    set, or `appended_ms`: the time of the append, with which the broker has replaced the sender's
-    timestamp. The other of the two fields is None.
-    """
+class TopicBatch(NamedTuple):
+    """A record batch of an audit topic as the broker sent it. begin: the end of the batch before
+    it, or the first offset that is wanted. Records with lower offsets are not wanted."""
 
     tp: TopicPartition
-    offset: int
-    value: bytes
-    sent_ms: int | None
-    appended_ms: int | None = None
+    begin: int
+    raw: bytes
 
 
-def values_of(batch: memoryview, begin: int) -> Iterator[tuple[int, bytes, int]]:
-    """Yields (offset, value, timestamp) for the batch's records from offset `begin` on. Records
-    without a value are left out."""
-    decoded = columns.decode(batch)
-    offsets, values = decoded.offsets.tolist(), decoded.values.to_pylist()
-    for offset, value, time_ms in zip(offsets, values, decoded.timestamps.tolist(), strict=True):
-        if offset >= begin and value is not None:
-            yield offset, value, time_ms
+class DamagedBatch(CorruptBatch):
+    """A record batch of an audit topic that cannot be decoded. offset: the offset from which on the
+    partition cannot be read. It does not come from the batch itself, which may be wrong
+    everywhere."""
+
+    def __init__(self, tp: TopicPartition, offset: int, error: CorruptBatch) -> None:
+        super().__init__(f"{tp} cannot be read at offset {offset}: {error}")
+        self.tp = tp
+        self.offset = offset
+
+
+class DecodedBatches(NamedTuple):
+    """Batches of one partition that were decoded together. indexes: the index of each batch.
+    counts: the number of its records. are_appended: whether the broker has written the timestamps
+    of its records (LogAppendTime). rows: offset, value and timestamp of each record of all batches;
+    the value is None if the record has none."""
+
+    indexes: Sequence[int]
+    counts: Sequence[int]
+    are_appended: Sequence[bool]
+    rows: Iterator[tuple[int, bytes | None, int]]
+
+
+def decoded(batches: Sequence[TopicBatch]) -> Iterator[DecodedBatches]:
+    """Decodes batches, one partition after the other, many of them at a time. Raises DamagedBatch,
+    after all batches before the damaged one. The caller must use the rows of one result before it
+    asks for the next one.
+
+    A program that counts sends most of its messages alone, so most batches have one record. To
+    decode such batches one by one takes twenty times as long as to decode them together.
+    """
+    space = Workspace(2 * TOGETHER_BYTES)
+    order = sorted(range(len(batches)), key=lambda index: batches[index].tp)
+    at = 0
+    while at < len(order):
+        found = _decoded(batches, order[at : at + TOGETHER_MAX], space)
+        yield found
+        at += len(found.indexes)
+
+
+def _decoded(
+    batches: Sequence[TopicBatch], indexes: Sequence[int], space: Workspace
+) -> DecodedBatches:
+    """Decodes some of the batches with these indexes together, from the first of them on; at least
+    one."""
+    raws = [memoryview(batches[index].raw) for index in indexes]
+    taken = columns.unpack_run(raws, TOGETHER_BYTES, space)
+    if not len(taken.headers):
+        return _decoded_alone(batches[indexes[0]], indexes[0])
+    try:
+        records = columns.decode_records(taken.run)
+    except CorruptBatch:  # the records of one of these batches are damaged
+        return _decoded_alone(batches[indexes[0]], indexes[0])
+    attributes = taken.headers["attributes"]
+    counts = np.where(attributes & CONTROL != 0, 0, taken.headers["count"]).tolist()
+    are_appended = (attributes & LOG_APPEND_TIME != 0).tolist()
+    return DecodedBatches(indexes[: len(counts)], counts, are_appended, _rows(records))
+
+
+def _decoded_alone(batch: TopicBatch, index: int) -> DecodedBatches:
+    """Decodes a batch that cannot be decoded together with others. Raises DamagedBatch."""
+    try:
+        alone = columns.unpack(batch.raw)
+        records = columns.decode_batches([alone])
+    except CorruptBatch as error:
+        raise DamagedBatch(batch.tp, batch.begin, error) from error
+    is_appended = alone.header.has_log_append_time
+    return DecodedBatches([index], [alone.count], [is_appended], _rows(records))
+
+
+def _rows(records: DecodedRecords) -> Iterator[tuple[int, bytes | None, int]]:
+    offsets, times = records.offsets.tolist(), records.timestamps.tolist()
+    return zip(offsets, records.values.to_pylist(), times, strict=True)
+
+
+def records_of(batches: Sequence[TopicBatch]) -> Iterator[tuple[TopicPartition, int, bytes]]:
+    """Yields (partition, offset, value) for the records of these batches. Leaves out records
+    without a value, and those that are not wanted. Raises DamagedBatch."""
+    for part in decoded(batches):
+        for index, count in zip(part.indexes, part.counts, strict=True):
+            tp, begin, _ = batches[index]
+            for offset, value, _ in islice(part.rows, count):
+                if offset >= begin and value is not None:
+                    yield tp, offset, value
 
 
 def bounds(client: Client, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, int]]:
@@ -102,9 +192,9 @@ def read(
         fetcher.seek(tp, begin)
     deadline = clock.monotonic() + stalled_after_s
     while todo:
-        for each in poll(client, fetcher, begins):
-            if each.tp in todo and each.offset < todo[each.tp]:
-                yield each.tp, each.offset, each.value
+        for tp, offset, value in records_of(poll(client, fetcher, begins)):
+            if tp in todo and offset < todo[tp]:
+                yield tp, offset, value
         positions = fetcher.positions
         if any(positions.get(tp, 0) > begins[tp] for tp in todo):
             deadline = clock.monotonic() + stalled_after_s
@@ -122,8 +212,8 @@ def poll(
     begins: Mapping[TopicPartition, int],
     timeout_ms: int = POLL_MS,
     *wake: int,
-) -> Iterator[Record]:
-    """Waits at most `timeout_ms`, and yields the records that have arrived. begins: for each
+) -> list[TopicBatch]:
+    """Waits at most `timeout_ms`, and returns the batches that have arrived. begins: for each
     partition, the first offset that is wanted. If a partition no longer has the offset at which
     `fetcher` reads (because it expired, or because the topic was deleted and created again), the
     next call reads from the partition's first offset. If messages are lost in this way, the audit
@@ -135,14 +225,15 @@ def poll(
         if error.tp not in found:
             raise  # the topic was deleted
         fetcher.seek(error.tp, found[error.tp][0])
-        return
-    for part in fetched:
-        for batch in part.batches:
-            header = read_header(batch)
-            appended_ms = header.max_timestamp if header.has_log_append_time else None
-            for offset, value, time_ms in values_of(batch, begins.get(part.tp, 0)):
-                sent_ms = time_ms if appended_ms is None else None
-                yield Record(part.tp, offset, value, sent_ms, appended_ms)
+        return []
+    return [each for part in fetched for each in _batches(part, begins.get(part.tp, 0))]
+
+
+def _batches(part: Fetched, begin: int) -> Iterator[TopicBatch]:
+    for raw in part.batches:
+        yield TopicBatch(part.tp, begin, bytes(raw))
+        base_offset, last_offset_delta = _OFFSETS.unpack_from(raw)
+        begin = max(begin, base_offset + last_offset_delta + 1)
 
 
 def _is_cluster_prefix(prefix: str) -> bool:

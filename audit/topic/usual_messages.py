@@ -36,9 +36,10 @@ _HEADER: Final = single_object.shipped().schema(AUDIT_SCHEMA).header
 _BODY: Final = len(_HEADER)
 _DELTA, _SEAL, _HEARTBEAT = 0, 2, 4
 _TIERS: Final = tuple(Tier)
-_NOTHING, _SOMETHING = 0, 2
-"""The byte that encodes a null or an empty array, and the byte that comes before an optional value
-that is not null."""
+_NOTHINGS: Final = bytes(8)
+_SOMETHING: Final = 2
+"""A null or an empty array is encoded as a zero byte. The byte _SOMETHING comes before an optional
+value that is not null."""
 
 _INT_END: Final = 1 << 31
 _LONG_END: Final = 1 << 64
@@ -64,8 +65,8 @@ def decode(value: bytes) -> Message:
 def _decode(value: bytes) -> Delta | Seal | Heartbeat:
     at = _BODY + 2  # after the bytes of kind and tier
     for _ in ("cluster", "producer", "host"):
-        length, at = _long(value, at)
-        at += length
+        length = value[at]
+        at = _past(value, at) if length & 0x81 else at + 1 + (length >> 1)
     _, at = _long(value, at)
     sender = value[_BODY + 1 : at]
     number, at = _long(value, at)
@@ -76,33 +77,30 @@ def _decode(value: bytes) -> Delta | Seal | Heartbeat:
         return _seal(value, at, sender, number, time_ms)
     if value[_BODY] != _HEARTBEAT:
         raise _Unusual
-    for _ in ("ranges", "counts", "columns", "losses", "gaps", "sealed", "seals"):
-        at = _skip(value, at)
+    at = _skip(value, at, "ranges", "counts", "columns", "losses", "gaps", "sealed", "seals")
     return Heartbeat(_sender(sender, value[at:]), number, time_ms)
 
 
 def _delta(value: bytes, at: int, sender: bytes, number: int, time_ms: int) -> Delta:
     ranges, at = _ranges(value, at)
-    at = _skip(value, at)  # the field `counts`
+    at = _skip(value, at, "counts")
     counts = NO_COUNTS
     if value[at] == _SOMETHING:
         names, at = _bytes(value, at + 1)
         table, at = _bytes(value, at)
         counts = CountColumns.from_bytes(_text(names), table)
-    for _ in ("columns or filtered", "losses", "gaps", "sealed", "seals"):
-        at = _skip(value, at)
+    at = _skip(value, at, "columns or filtered", "losses", "gaps", "sealed", "seals")
     return Delta(_sender(sender, value[at:]), number, time_ms, ranges, counts)
 
 
 def _seal(value: bytes, at: int, sender: bytes, number: int, time_ms: int) -> Seal:
-    for _ in ("ranges", "counts", "columns", "losses", "gaps"):
-        at = _skip(value, at)
+    at = _skip(value, at, "ranges", "counts", "columns", "losses", "gaps")
     if value[at] != _SOMETHING:
         raise _Unusual
     names, at = _bytes(value, at + 1)
     table, at = _bytes(value, at)
     offsets, at = _bytes(value, at)
-    at = _skip(value, at)  # the field `seals`
+    at = _skip(value, at, "seals")
     seals = SealColumns.from_bytes(_text(names), table, offsets)
     return Seal(_sender(sender, value[at:]), number, time_ms, seals)
 
@@ -115,8 +113,7 @@ def _ranges(value: bytes, at: int) -> tuple[tuple[Range, ...], int]:
     for _ in range(count):
         begin = at
         for _ in ("cluster", "cluster_id", "topic", "topic_id"):
-            length, at = _long(value, at)
-            at += length
+            at = _past(value, at)
         source = _source(value[begin:at])
         partition, at = _long(value, at)
         first, at = _long(value, at)
@@ -124,7 +121,7 @@ def _ranges(value: bytes, at: int) -> tuple[tuple[Range, ...], int]:
         if not -_INT_END <= partition < _INT_END:
             raise _Unusual
         found.append(Range(source, partition, first, end))
-    return tuple(found), _skip(value, at) if count else at
+    return tuple(found), _skip(value, at, "end of the array") if count else at
 
 
 @lru_cache(_SENDERS_MAX)
@@ -159,12 +156,24 @@ def _text(value: bytes) -> str:
     return value.decode()
 
 
-def _skip(value: bytes, at: int) -> int:
-    """Returns the position after the null or the empty array at `at`. Raises _Unusual if another
-    value is there."""
-    if value[at] != _NOTHING:
+def _skip(value: bytes, at: int, *fields: str) -> int:
+    """Returns the position after these fields, each of which is null or an empty array. Raises
+    _Unusual if one of them has another value."""
+    end = at + len(fields)
+    if value[at:end] != _NOTHINGS[: len(fields)]:
         raise _Unusual
-    return at + 1
+    return end
+
+
+def _past(value: bytes, at: int) -> int:
+    """Returns the position after the text at `at`."""
+    length = value[at]
+    if length & 0x81:  # the length is negative, or takes more than one byte
+        length, at = _long(value, at)
+        if length < 0:
+            raise _Unusual
+        return at + length
+    return at + 1 + (length >> 1)
 
 
 def _bytes(value: bytes, at: int) -> tuple[bytes, int]:

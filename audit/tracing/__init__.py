@@ -29,14 +29,15 @@ Three rules make a search fast:
 - The search looks for a text in the uncompressed bytes of a whole batch. It reads single records
   only if the batch has the text, and decodes only records that have the text.
 - The statistics of a row group in a Parquet file contain the least and the greatest agent, file and
-  offset of its rows. If they show that the row group cannot have a wanted row, the search skips it.
-  The search reads columns with text only in row groups that have rows of the wanted agents.
+  offset of its rows. If the statistics show that the row group cannot have a wanted row, the search
+  skips the row group. The search reads columns with text only in row groups that have rows of the
+  wanted agents.
 
 A search by text cannot find a text that a parser has divided into several fields or has changed
 (times, numbers, escapes of JSON, masks, other encodings than UTF-8). The log file has the text as
 it was written. So if the command runs on the host of the log file, it searches the file for the
-text. Then it looks for the lines that it has found in the other tiers, by the positions of the
-lines in the file.
+text. Then it looks in the other tiers for the lines that the file has, by their positions in the
+file.
 
 The package only reads: it commits no offsets and changes no files. It does not open the database
 with the agent's state, because the audit does not know the agent's tables. It runs `skidway agent

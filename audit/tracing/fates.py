@@ -159,8 +159,8 @@ def unseen(tier: str, how: str) -> Fate:
 
 
 def first_without(fates: Iterable[Fate]) -> Fate | None:
-    """Returns the fate in the first searched tier that lacks the line; None if all searched tiers
-    have the line."""
+    """Of the tiers that were searched, takes the first that lacks the line, and returns the line's
+    fate in this tier. Returns None if all these tiers have the line."""
     return next((x for x in fates if x.state not in HAS_IT | {State.UNKNOWN}), None)
 
 

@@ -103,7 +103,8 @@ def find(site: Site, question: FindQuestion) -> Found:
 
 class _SourceSearch:
     """The search for lines of one source topic: in the host's log files, in the topic's log in one
-    cluster, and in the rows. The lines that it finds are then looked for in the other clusters."""
+    cluster, and in the rows. The search then looks in the other clusters for the lines that it has
+    found."""
 
     def __init__(
         self, site: Site, question: FindQuestion, source: Source, files: Sequence[AnnouncedFile],
@@ -352,9 +353,9 @@ def _time(story: Story) -> float:
 
 
 def _as_record(line: _Line) -> LineRecord | None:
-    """Makes a record from the line's first row, for a line of which no record was found. It has the
-    row's partition, offset, event time and origin, but no value. Returns None if the line has no
-    row.
+    """Makes a record from the line's first row, for a line of which no record was found. The record
+    has the row's partition, offset, event time and origin, but no value. Returns None if the line
+    has no row.
     """
     for row in line.rows:
         topic = "" if line.writer is None else line.writer.source.topic

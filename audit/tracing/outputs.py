@@ -1,9 +1,9 @@
 """Finds the committed files of a topic in the loader's output, and searches these files.
 
-The list of files comes from the newest checkpoint of the manifests (a file with the content of all
-manifests up to a certain load) and the manifests after it, as for every reader (docs/loader.md). A
-recount also compares the checkpoint with older manifests. A search does not do this, so it takes
-less time.
+The list of files comes from the newest checkpoint (a file with the content of all manifests up to a
+certain load) and from the manifests after this checkpoint. Every reader of the output makes the
+list in this way (docs/loader.md). A recount also compares the checkpoint with older manifests. A
+search does not do this, so it takes less time.
 """
 
 from __future__ import annotations

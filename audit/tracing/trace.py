@@ -50,7 +50,7 @@ HOW: Final = {
 class Story:
     """One line and its fate in each tier. first, length: position and length of the line in its
     file. If neither a tier nor this host's file shows where the line begins, `first` is the
-    position that was asked for, and `length` is None. text: the line's text, if it can be read on
+    position that the caller gave, and `length` is None. text: the line's text, if it can be read on
     this host."""
 
     name: FileName

@@ -14,6 +14,6 @@ messages that were sent in this time. RabbitMQ and ActiveMQ have no batches.
     activemq      ActiveMQ's server from Debian's package, and its producer and consumer threads
 
 Each system is used with its usual client: Skidway and Kafka with librdkafka, called from Python;
-RabbitMQ and ActiveMQ with their own Java clients. Each system runs only once. How steady its
-throughput was can be seen in the figures, which have a point for every second.
+RabbitMQ and ActiveMQ with their own Java clients. Each system runs only once. The figures have a
+point for every second, so they show how steady each system's throughput was.
 """

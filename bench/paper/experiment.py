@@ -50,7 +50,7 @@ FIGURES = (
 
 
 def run() -> SidesTable:
-    """Measures every side, draws the two figures, and returns the table."""
+    """Measures every system, draws the two figures, and returns the table."""
     rabbitmq.provide()
     activemq.provide()
     found: dict[str, Found] = {}
@@ -67,8 +67,8 @@ def run() -> SidesTable:
 
 
 def draw(figure: Figure, found: dict[str, Found]) -> None:
-    """Draws the throughput of each side over the number of messages so far, as in the paper. Unlike
-    in the paper, the axis of the throughput is logarithmic."""
+    """Draws the throughput of each system over the number of messages so far, as in the paper.
+    Unlike in the paper, the axis of the throughput is logarithmic."""
     curves = [
         plots.Line(f"{side}, {phase}", list(series.rates()), style, COLORS[side])
         for phase, style in figure.phases.items()

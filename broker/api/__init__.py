@@ -14,8 +14,8 @@ Produce and Fetch are the hot paths. Their parsers are written by hand, make no 
 and copy nothing. Their handlers send no answer themselves: they only note which answers the broker
 has to send at the end of the current turn of the event loop.
 
-The code outside this package raises exceptions and does not use error codes: `errors` maps the
-exceptions to codes.
+Most code outside this package raises exceptions, which `errors` maps to Kafka's error codes. Only
+the code of consumer groups, and some methods of `Broker`, return error codes themselves.
 
 Besides the files of the APIs, the package has these modules:
 

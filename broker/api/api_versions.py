@@ -5,8 +5,8 @@ The answer has a range of versions for each API. The ranges are computed from th
 Features are not supported.
 
 Every connection begins with this request, and after a restart of the broker all clients connect at
-once. So the broker stores encoded answers: a request with the version and body of an earlier
-request gets the same bytes as answer.
+the same time. So the broker stores encoded answers: a request with the version and body of an
+earlier request is answered with the same bytes.
 """
 
 from __future__ import annotations

@@ -113,8 +113,8 @@ def _partitions_of(broker: Broker, topic: CreatableTopic) -> int:
 
 
 def check_room(count: int, room: int) -> None:
-    """Raises Refused if a request wants `count` more partitions, but only `room` more are
-    allowed."""
+    """Raises Refused if a request asks for `count` partitions, but may create only `room` more.
+    Ignores a count above PARTITIONS_MAX, because `check_partition_count` refuses it."""
     if room < count <= PARTITIONS_MAX:
         raise Refused(
             ErrorCode.POLICY_VIOLATION,

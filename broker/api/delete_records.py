@@ -2,9 +2,9 @@
 
 The new offset may be any offset up to the high watermark, or -1 for the high watermark itself. If
 the new offset is lower than the present log start offset, nothing changes. The broker answers when
-the new offset is on disk, so consumers can never again read the records before it, not even after a
-crash. The next check of retention deletes the segments before the new offset, even if the setting
-`retention.hold` names a group that has not read these segments.
+the new offset is on disk, so consumers can never again read the records before this offset, not
+even after a crash. The next check of retention deletes the segments before the new offset, even if
+the setting `retention.hold` names a group that has not read these segments.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceRes
 
 
 def inherited(settings: BrokerSettings) -> dict[str, str]:
-    """Returns, for each topic setting, the value that applies to a topic that does not set it
-    itself.
+    """Returns, for each topic setting, the value that a topic inherits if it has no value of its
+    own.
     """
     defaults = settings.log_defaults()
     return {each.name: _inherited(settings, defaults, each) for each in TOPIC_CONFIGS.values()}

@@ -1,5 +1,5 @@
-"""Maps the broker's exceptions to Kafka's error codes. No other module uses both exceptions and
-error codes.
+"""Maps the broker's exceptions to Kafka's error codes. The handlers of requests call `code_of` for
+an exception to find out which code the client gets.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The answer is made from the catalog (the broker's snapshot of ZooKeeper), so the broker can answer
 even while ZooKeeper cannot be reached. After a restart of the broker, all clients send this request
-at once, so the broker stores encoded answers. A request with the version and body of an earlier
-request gets the same bytes as answer, as long as that answer is still correct.
+at the same time, so the broker stores encoded answers. A request with the version and body of an
+earlier request is answered with the same bytes, as long as the stored answer is still correct.
 
 If a request names an unknown topic, the broker may create it: both the setting
 `auto.create.topics.enable` and the request must allow this. Until the topic exists, the answer says

@@ -6,10 +6,9 @@ else. A connection sends its answers in the order of its requests; the answers o
 one piece, at the end of the turn. With acks=all, the batches of a run are flushed together, and the
 answers are sent when the high watermark has passed all these batches.
 
-Some requests do not join a run, but are handled by the general path in
-`skidway.broker.api.produce`: requests whose batch must be refused or is a duplicate, or whose log
-cannot be written; and requests whose answer must contain the time of the append, or must state that
-there are too few replicas.
+The following requests do not join a run, but take the general path in `skidway.broker.api.produce`:
+requests whose batch is a duplicate or must be refused, requests whose log cannot be written, and
+requests to a topic with LogAppendTime or with a `min.insync.replicas` above 1.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 shape differ only in their correlation ids and records.
 
 For each connection and partition, the broker parses the bytes before the records only once, and
-compares later requests with these bytes. In the same way, it encodes the answer's bytes before and
-after the offsets only once. A request that differs in anything but correlation id and records takes
-the general path. Only requests with one batch have a shape, because only a producer of many small
-requests needs this fast path::
+compares later requests with these bytes. In the same way, the broker encodes the bytes of the
+answer before and after the offsets only once. A request that differs in anything but correlation id
+and records takes the general path. Only requests with one batch have a shape, because only a
+producer of many small requests needs this fast path::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
                                                       ^ compared              ^ compared
@@ -22,8 +22,8 @@ from skidway.kafka.protocol.produce import Produce, ProduceResult, write_respons
 
 SHAPES_MAX: Final = 64
 """A shape is what requests have in common (see the module's docstring). The broker remembers at
-most this many shapes for one connection. If the requests of a connection have more, the broker
-forgets all shapes of the connection, and learns them again from later requests.
+most this many shapes for one connection. If the requests of a connection have more shapes, the
+broker forgets all shapes of the connection, and learns them again from later requests.
 """
 PREFIX_BYTES_MAX: Final = 1024
 """The broker stores no shape for a request with a longer prefix, because the prefix would take too
@@ -145,8 +145,9 @@ class Shapes:
             self._heads = {}
         size = len(shape.prefix)
         self._shapes[shape.prefix] = shape
-        # Each key of `_heads` is a number of bytes: those of a frame up to and including the size
-        # of the records, which follows the prefix. A frame with fewer bytes cannot have this shape.
+        # Each key of `_heads` is a number of bytes: the length of the beginning of a frame, up to
+        # the end of the size of the records. (This size follows the prefix.) A shorter frame cannot
+        # have this shape.
         self._heads[_PREFIX_START + size + _INT32.size] = Struct(f">ii{size}s")
 
 

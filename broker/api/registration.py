@@ -1,5 +1,5 @@
-"""Defines what the file of an API registers: the API's key and a handler. The versions of the APIs
-are listed in the module `apis` of kafka/protocol.
+"""Defines what the file of an API registers: the API's key and a handler. The module
+`skidway.kafka.protocol.apis` lists the versions of the APIs.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@
     ledger        writes what is stored about groups: generations and committed offsets
     store         the other operations, such as creating a topic; each waits for ZooKeeper
     reassignment  reads and changes a partition's assignment and state together
-    reader        reads the whole catalog at first, and later only the nodes that have changed, as
-                  ZooKeeper's watches report
+    reader        reads the catalog (the cluster's brokers and topics): at first all of it, and
+                  later only the nodes that have changed, as ZooKeeper's watches report
     session       the thread that carries out all operations; registers the broker again after the
                   session was lost
     producer_ids  assigns producer ids from the block that this broker owns

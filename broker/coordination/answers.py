@@ -1,7 +1,8 @@
-"""Waits for kazoo's answers, and raises Unreachable after a time limit.
+"""Waits for kazoo's answers, up to a time limit. In a block of `with answered(...)`, a missing
+answer raises Unreachable; elsewhere it raises kazoo's error.
 
-If requests do not depend on each other, the module sends all of them before it waits for the first
-answer.
+If requests do not depend on each other, the module sends up to ASKED_AT_ONCE of them before it
+waits for the first answer.
 """
 
 from __future__ import annotations

@@ -140,7 +140,8 @@ class Ledger:
         return SkidwayError(f"ZooKeeper's node {path} changes too often to be written")
 
     def _learn_version(self, client: Any, group: str, path: str) -> None:
-        """Reads the version of a group's node again after ZooKeeper has refused a write to it.
+        """Reads the version of a group's node again after ZooKeeper has refused a write to the
+        node.
 
         The refusal has several possible reasons: another program has created, changed or removed
         the node or its parent; an earlier write of this broker was done, and its answer was lost;
@@ -160,7 +161,7 @@ class Ledger:
         self._versions[group] = version
 
     def _write_offsets(self, client: Any, commits: Mapping[Offset, Committed]) -> int:
-        """Writes all offsets, and returns in how many transactions it did so."""
+        """Writes all offsets, and returns how many transactions this took."""
         count = 0
         for chunk in _chunks(commits):
             count += self._write_chunk(client, chunk)

@@ -124,9 +124,9 @@ class ZooKeeperSession:
     def is_doubtful(self) -> bool:
         """Whether ZooKeeper may have ended the session, so that another broker may be the
         controller. kazoo notices a broken connection within two thirds of the session's timeout. So
-        when kazoo notices it, the session exists for at least another third of the timeout, and for
-        this time the result is False. Then the result is True until the catalog has been read
-        again."""
+        when kazoo notices the break, the session still exists for at least a third of the timeout.
+        During this time the result is False. Afterwards the result is True until the catalog has
+        been read again."""
         at = self._interrupted_at
         return at is not None and self._clock.monotonic() - at >= self._doubtful_after_s
 

@@ -42,7 +42,7 @@ _log = log.get(__name__)
 
 
 class TopicExists(SkidwayError):
-    """Raised if a topic of that name exists, or is being deleted."""
+    """Raised if a topic with the wanted name exists, or is being deleted."""
 
 
 class TopicGone(SkidwayError):

@@ -28,7 +28,8 @@ DELETED_BYTES_AT_ONCE = 256 * 1024
 connection if a request has more than 1 MB.
 """
 NOBODY_EVER = -1
-"""The value of `Looked.ids_version` if no consumer has ever registered for the group."""
+"""The value of `ids_version` and `ids_writes` in `Looked` if no consumer has ever registered for
+the group."""
 NO_RECORD = -2
 _ATTEMPTS_MAX = 5
 _log = log.get(__name__)
@@ -242,7 +243,8 @@ def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
             transaction = client.transaction()
             transaction.check(group_nodes.ids_path(group), ids_writes)
             transaction.delete(f"{above}/{topic}")
-            one_answer(transaction.commit_async())  # refused if committed offsets are below it
+            # ZooKeeper refuses the transaction if there are committed offsets below the node.
+            one_answer(transaction.commit_async())
 
 
 def _prune(client: Any, path: str) -> None:

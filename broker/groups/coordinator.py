@@ -1,8 +1,9 @@
 """Handles the requests of members: join, sync, heartbeat, leave.
 
 The cluster's controller coordinates all groups. A broker that is not the controller answers
-requests for groups with NOT_COORDINATOR. If the groups are to be spread over several brokers,
-`coordinator_of` must be changed, and the code of `HostedGroups` that calls it.
+requests for groups with NOT_COORDINATOR. To spread the groups over several brokers, one would have
+to change `coordinator_of`, and to ask about a single group where `HostedGroups` calls
+`is_coordinator`.
 """
 
 from __future__ import annotations
@@ -107,8 +108,9 @@ class Groups(HostedGroups):
         self.use(group_id, then)
 
     def sync(self, group_id: str, syncing: Syncing, reply: Callable[[Synced], None]) -> None:
-        """Answers a SyncGroup request when the member's assignment is stored, or at once with an
-        error."""
+        """Answers a SyncGroup request with the member's assignment, when the group is stored.
+        Answers with an error at once if the request is refused, or later, for example if another
+        rebalance begins while the request waits."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):

@@ -66,8 +66,8 @@ class Group:
     # These methods handle the requests of members.
 
     def join(self, now: float, joining: Joining, token: Token) -> None:
-        """A member asks to be in the next generation. The answer is added to `outputs` when it is
-        known. It contains `token`, which identifies the request for the caller."""
+        """A member asks to be in the next generation. When the answer is known, it is added to
+        `outputs`. The answer contains `token`, which identifies the request for the caller."""
         error = admission.refusal(joining, self.roster, self._limits)
         if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
             self.roster.given.pop(joining.member_id, None)
@@ -80,9 +80,9 @@ class Group:
         self._complete_if_joined(now)
 
     def sync(self, now: float, syncing: Syncing, token: Token) -> None:
-        """A member asks for its assignment. The answer is added to `outputs` when it is known. It
-        contains `token`, which identifies the request for the caller. The leader's request contains
-        the assignments of all members."""
+        """A member asks for its assignment. When the answer is known, it is added to `outputs`. The
+        answer contains `token`, which identifies the request for the caller. The leader's request
+        contains the assignments of all members."""
         member_id = syncing.member_id
         error = self._refusal(member_id, syncing.instance_id, syncing.generation)
         if error is None and syncing.protocol_type not in (None, self.roster.protocol_type):
@@ -269,7 +269,7 @@ class Group:
         same = member.protocols == joining.protocols
         leads = member_id == self.roster.leader
         if self.state is GroupState.COMPLETING and same:
-            self._renew(now, member)  # the member repeats its request: the first answer was lost
+            self._renew(now, member)  # the first answer was lost, so the member asks again
             self._answer(token, self._joined(member))
         elif self.state is GroupState.STABLE and same and not leads:
             self._renew(now, member)
@@ -328,7 +328,7 @@ class Group:
     # These methods carry out a rebalance.
 
     def _prepare(self, now: float, error: ErrorCode) -> None:
-        """Begins to prepare a rebalance, unless the group does so already. Answers waiting
+        """Begins to prepare a rebalance, if the group is not preparing one already. Answers waiting
         SyncGroup requests with `error`."""
         if self.state is GroupState.PREPARING:
             return

@@ -156,8 +156,9 @@ class HostedGroups:
 
     def follow_coordinator(self) -> None:
         """Called when the cluster's controller may have changed. If another broker coordinates the
-        groups now, answers the members' waiting requests with NOT_COORDINATOR, so that they ask
-        that broker, and removes the groups from memory. That broker reads the stored generations.
+        groups now, answers the members' waiting requests with NOT_COORDINATOR, so that the members
+        ask that broker. Also removes the groups from memory. The other broker reads the stored
+        generations from ZooKeeper.
         """
         if not self.is_coordinator():
             self.hand_over()
@@ -215,8 +216,8 @@ class HostedGroups:
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
             # A record that would have been too large was stored without the group's members, and
-            # says how many it lacks (`omitted`). When the group has no members any more, this
-            # number is wrong, so the broker must store the group again.
+            # says how many members it lacks (`omitted`). When the group has no members any more,
+            # this number is wrong, so the broker must store the group again.
             hosted.unstored = bool(record.omitted)
         self.hosted[group_id] = hosted
         self._set_timer(hosted)

@@ -2,10 +2,10 @@
 
 A job is a list of reads and writes, which the session's thread carries out. All reads and writes
 that are requested while a job is running become part of the next job. So if a thousand groups
-commit at once, this costs only a few transactions. If an offset is committed while an older offset
-of the same group and partition still waits for a job, only the newer one is written. There are at
-least `PACE_S` seconds between the beginnings of two jobs. When ZooKeeper has answered a job, the
-queue calls the job's callbacks.
+commit at the same time, this costs only a few transactions. If an offset is committed while an
+older offset of the same group and partition still waits for a job, only the newer offset is
+written. There are at least `PACE_S` seconds between the beginnings of two jobs. When ZooKeeper has
+answered a job, the queue calls the job's callbacks.
 """
 
 from __future__ import annotations

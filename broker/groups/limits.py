@@ -28,7 +28,7 @@ GROUP_ID_BYTES_MAX = 1000
 """A group id has at most this many bytes, because it is the name of a node in ZooKeeper."""
 
 NAME_BYTES_MAX = 1000
-"""An instance id, a protocol's name or a protocol type has at most this many bytes. They are
+"""An instance id, a protocol's name or a protocol type has at most this many bytes. These texts are
 limited because each of them is in the answers to all members.
 """
 

@@ -51,8 +51,8 @@ class Joining:
 
 @dataclass(frozen=True, slots=True)
 class Syncing:
-    """What a SyncGroup request contains. Protocol type and name are None if the request's version
-    does not have them.
+    """What a SyncGroup request contains. `protocol_type` and `protocol` are None if the request's
+    version does not have these fields.
     """
 
     member_id: str

@@ -66,9 +66,9 @@ class Roster:
         return bool(names)
 
     def refusal(self, member_id: str, instance_id: str | None) -> ErrorCode | None:
-        """Returns the error for a request with these ids if no member has them. Otherwise returns
-        None, and removes the member from `unheard` (members that have sent nothing since the broker
-        read them from ZooKeeper).
+        """Returns the error for a request with these ids if no member has these ids. Otherwise
+        returns None, and removes the member from `unheard` (members that have sent nothing since
+        the broker read them from ZooKeeper).
         """
         if instance_id is not None:
             current = self._static.get(instance_id)

@@ -21,9 +21,9 @@
         <topic>-<partition>.<32 hex digits>-delete/ a partition of a deleted topic
         <topic>-<partition>.<32 hex digits>-stray/  a directory that belongs to no known topic
 
-The layout is Kafka's, so that Kafka's tools can read it. Only the `.producers` file is not from
-Kafka: Kafka's file for the same purpose, `.snapshot`, has no field for the checksums of a
-producer's last five batches.
+The layout is Kafka's, so that Kafka's tools can read it. Only the files `.producers` and `.cut` are
+not from Kafka. (Kafka's file for the state of producers, `.snapshot`, has no field for the
+checksums of a producer's last five batches.)
 
 An *offset* counts records, and a *position* counts bytes in one segment's file. A `LogPosition` has
 both. Every read and write of a file names its position; no code relies on the current offset that
@@ -74,8 +74,8 @@ fsync takes the whole log directory offline. After such a failure, the kernel ma
 unwritten pages, so a second fsync could succeed although the data is not on disk.
 
 The broker decides by the time of the append when it rolls (closes) a segment, when a segment
-expires, and when it forgets a producer. It does not use the event times of records for this, so
-records with event times of ten years ago count as new when they are appended. The append time of a
-closed segment is the modification time of its file. The time of the first append to an active
-segment is in its `.producers` file.
+expires, and when it forgets a producer. The broker does not use the event times of records for
+these decisions, so records with event times of ten years ago count as new when they are appended.
+The append time of a closed segment is the modification time of its file. The time of the first
+append to an active segment is in its `.producers` file.
 """

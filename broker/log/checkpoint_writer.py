@@ -1,5 +1,5 @@
-"""Writes the checkpoint files (see `checkpoints`) of all log directories in the background. One
-round writes those of every directory; rounds run one after the other.
+"""Writes the checkpoint files (see `checkpoints`) of all log directories in the background. A round
+writes the checkpoint files of every directory. Rounds run one after the other.
 
 A round writes the offsets that are current when it begins. If a caller asks for checkpoints while a
 round is running, that round may write older offsets than the caller wants. So a second round

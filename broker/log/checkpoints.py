@@ -8,10 +8,11 @@ The formats are Kafka's. A checkpoint file looks like this::
     hdfs-logs 0 1200            topic, partition, offset
     hdfs-logs 1 1187
 
-All these files are written atomically. A checkpoint only saves the broker work at its start. So a
-damaged checkpoint is treated as empty. The broker then has no recovery point, and reads the whole
-log again. But meta.properties says to which broker the data belongs, and partition.metadata says to
-which topic. If one of these two files is damaged, the broker refuses to use the data.
+All these files are written atomically. A damaged checkpoint is treated as empty. Without recovery
+points, the broker reads the whole logs again at its start. Without log start offsets, consumers can
+again read deleted records whose segments still exist. But meta.properties says to which broker the
+data belongs, and partition.metadata says to which topic. If one of these two files is damaged, the
+broker refuses to use the data.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ IOV_MAX = 1024
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 PASSING = DISK_FULL | {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
-"""Errors after which the same disk may work again. After such an error, the broker refuses only the
-append that failed, and continues to use the log directory.
+"""Errors after which the same disk may work again. If an append fails with such an error, the
+broker refuses only this append, and continues to use the log directory.
 """
 DEVICE_ERRORS = frozenset(
     {errno.EIO, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.EUCLEAN}

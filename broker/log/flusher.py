@@ -1,4 +1,5 @@
-"""These threads do the work that waits for the disk, so that the loop need not wait.
+"""Threads that do the work for which the broker has to wait for the disk, so that the loop need not
+wait.
 
 The loop submits work as a function without arguments that uses only descriptors and paths. When the
 work is done, its thread calls `post` to pass the result to the loop. At any time each partition has
@@ -41,7 +42,7 @@ class NothingSynced(OSError):
 
 class DiskWorker(Protocol):
     """Does work that waits for the disk. A test can use another worker, which does the work at once
-    or when the test says so.
+    or at a time that the test chooses.
     """
 
     def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:

@@ -346,8 +346,8 @@ class LogManager:
         return None if home is None else home.full
 
     def moved(self, partition: TopicPartition) -> Path | None:
-        """Returns the directory of a partition that another broker has handed over, and that no
-        broker has taken over yet. None if there is no such directory.
+        """Returns the directory of a partition that was handed over and not yet taken over, if it
+        is in one of this broker's log directories; otherwise None.
         """
         name = names.moved_directory(partition)
         found = (each.path / name for each in self._online())
@@ -417,8 +417,8 @@ class LogManager:
         self.report(failure)
 
     def close(self, broker_epoch: int) -> None:
-        """The last step of a clean stop: closes the logs, and writes the files with which the next
-        start need not read the logs (indexes, producers, checkpoints). Before this call, the caller
+        """The last step of a clean stop: closes the logs, and writes the files that save the next
+        start from reading the logs (indexes, producers, checkpoints). Before this call, the caller
         must have flushed all logs, and `worker` must have done all submitted work. Never raises an
         exception.
         """

@@ -64,7 +64,7 @@ class Flush:
     """The file of leader epochs and its new content; None if the file need not be written."""
 
 
-# This class has 26 methods, because reading, appending, flushing and rolling all use the same two
+# This class has many methods, because reading, appending, flushing and rolling all use the same two
 # facts: which records are written, and which are flushed.
 class PartitionLog:
     """The log of one partition. `recovery.open_log` makes it. Only the loop's thread may use it."""
@@ -388,8 +388,8 @@ class PartitionLog:
         if file is None:
             return
         try:
-            # A part of the failed write may be in the file. Cuts it off, so that it is never read
-            # as a batch.
+            # A part of the failed write may be in the file. This part is cut off, so that it is
+            # never read as a batch.
             os.ftruncate(file.descriptor, undo.end.position)
         except OSError as error:
             raise StorageFailed("cut", segment.path, error, final=True) from error

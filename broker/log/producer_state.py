@@ -41,10 +41,9 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
-"""Brokers assign only producer ids below this limit. A new id is higher than all ids in the logs,
-except those at or above the limit, which are ignored. They come from clients, which may send any
-id. If they were not ignored, one batch with the largest possible id would leave no ids for new
-producers.
+"""Brokers assign only producer ids below this limit. A new id is higher than all ids below this
+limit in the logs. Ids at or above the limit are ignored, because they come from clients, which may
+send any id. Otherwise one batch with the largest possible id would leave no ids for new producers.
 """
 CRC_UNKNOWN = 0
 """The value for an unknown CRC. With LogAppendTime, the broker changes the timestamps in a

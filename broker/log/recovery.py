@@ -147,8 +147,9 @@ def _load_segments(opening: Opening) -> list[Segment]:
 
 def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
     """Returns whether the last segments of a log (`segments`) are empty files that do not belong
-    there. Then the first of them begins at a wrong offset: before the end of the preceding log
-    (`end_offset`), or after it without an allowed gap between the two.
+    there: all of them are empty, and the first of them begins at a wrong offset. An offset is wrong
+    if it is before the end of the preceding segments (`end_offset`), or after this end without an
+    allowed gap.
 
     Such segments have two possible causes. A crash after a roll may lose whole unflushed batches of
     the old segment, or a roll that failed before its end may leave an empty file behind.

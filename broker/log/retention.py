@@ -10,8 +10,8 @@ log end offset, so this offset is not lost.
 
 The consumer groups in the topic's setting `retention.hold` delay the expiration of segments.
 `held_from` is the lowest offset that one of these groups still needs. A segment with records at
-this offset or later is kept, even if `retention.ms` or `retention.bytes` would delete it. This has
-two limits: such a segment expires if it is older than `retention.hold.max.ms`, or if the newer
+this offset or later is kept, even if `retention.ms` or `retention.bytes` would delete it. The delay
+has two limits: such a segment expires if it is older than `retention.hold.max.ms`, or if the newer
 segments together still have `retention.hold.max.bytes` or more.
 """
 

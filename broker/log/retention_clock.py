@@ -8,8 +8,8 @@ up within a week. If the jump was a mistake, an operator can notice and undo it 
 If the wall clock is set back, this clock follows at once, because the only effect is that data is
 kept longer.
 
-The broker cannot know what happened while it was not running: at its start it trusts the wall
-clock.
+The broker cannot know what happened to the wall clock while the broker was not running. So at the
+broker's start, this clock shows the time of the wall clock.
 """
 
 from __future__ import annotations

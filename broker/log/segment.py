@@ -125,9 +125,9 @@ class Segment:
         return max(self.offset_index.size_bytes, self.time_index.size_bytes)
 
     def index_room(self, limit_bytes: int) -> int:
-        """Returns after how many further entries in each index the larger index has `limit_bytes`;
-        0 if it has that many bytes already. Assumes that every entry has the size of an entry of
-        the time index (those of the offset index are smaller).
+        """Returns how many more entries each index may get until the larger index has
+        `limit_bytes`; 0 if it has that many bytes already. Assumes that every entry has the size of
+        an entry of the time index (those of the offset index are smaller).
         """
         left = limit_bytes - self.index_bytes
         return max(-(-left // time_index.ENTRY_BYTES), 0)
@@ -151,9 +151,9 @@ class Segment:
         return False
 
     def find(self, offset: int) -> int | None:
-        """Returns the position of the batch that contains `offset`. If no batch contains it, the
-        position of the first batch after it; None if there is no such batch. If the index is
-        damaged, the search only takes longer. Raises scan.InvalidBatch and OSError.
+        """Returns the position of the batch that contains `offset`. If no batch contains this
+        offset, returns the position of the first batch after it, or None if there is no such batch.
+        If the index is damaged, the search only takes longer. Raises scan.InvalidBatch and OSError.
         """
         last_offset, start = self.offset_index.entry_before(offset)
         try:

@@ -2,8 +2,8 @@
 
 The rules are Kafka's (LogValidator). A request has one batch per partition. The batch has base
 offset 0, magic 2, a correct CRC, as many records as offsets, and at most `max.message.bytes` bytes.
-It is not a control batch. It uses zstd only if the version of the request supports zstd. The check
-does not look at the records in the batch.
+It is not a control batch. It uses zstd only if the version of the request supports zstd. The checks
+do not look at the records in the batch.
 """
 
 from __future__ import annotations

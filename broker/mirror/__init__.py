@@ -3,12 +3,12 @@
     selection     which topics of the source are mirrored, and under which names  (pure)
     rounds        compares both clusters: which mirror topics to create or extend (pure)
     follower      decides for one partition when to compare, copy or stop         (pure)
-    partition     one partition: its follower, its log, and why copying waits, if it does
+    partition     one partition: its follower, its log, and the reason if copying waits
     surroundings  the interfaces that a source needs: a client of its cluster, and this broker
     topics        one source cluster: creates and extends its topics here         (loop)
     bounds        asks the source where a partition begins and ends               (loop)
-    progress      commits how far the mirror has copied to the source, as the     (loop)
-                  offsets of a consumer group
+    progress      commits to the source, as offsets of a consumer group, how far  (loop)
+                  the mirror has copied
     source        one source cluster: its partitions, fetches and counts          (loop)
     resolver      looks up the host names of source brokers, outside the loop
     mirrors       all sources of this broker; the loop's turns and timers         (loop)
@@ -18,8 +18,8 @@
 Code marked (pure) does no I/O. Code marked (loop) runs on the broker's loop.
 
 A mirror topic `<cluster>.<topic>` is read-only for producers. The mirror stores no position of its
-own: it copies on from the log end offset of the mirror partition. Batches keep their base offset
-and leader epoch. The mirror fetches like a consumer, so it copies a batch only after the batch is
+own: it continues at the log end offset of the mirror partition. Batches keep their base offset and
+leader epoch. The mirror fetches like a consumer, so it copies a batch only after the batch is
 durable in the source. A consumer of the mirror gets the batch only after the batch is durable in
 the mirror too.
 

@@ -8,7 +8,9 @@ itself a mirror. If the mirror topic exists, its partitions follow those of the 
 the mirror topic has fewer partitions than the source's topic, the plan adds the missing partitions.
 If the source's topic or cluster was recreated under the same name, it has another id. The records
 of the recreated topic are not mirrored, so that they are not mixed with the old records. If a
-wanted topic is not mirrored, the plan lists the topic with the reason.
+wanted topic is not mirrored, the plan lists the topic with the reason. The plan also lists each
+topic whose configs show that it is no mirror, but which is left out because it has the name of a
+mirror.
 """
 
 from __future__ import annotations
@@ -56,9 +58,9 @@ class Plan:
     """What to do now with the mirror topics.
 
     extend, follow: mirror topics, each with the number of partitions of the source's topic.
-    describe: topics of the source whose configs must be read before their mirror topic is created.
-    stopped: by name, the mirror topics that an operator must look at, with reasons. left_out: by
-    name, topics of the source that are not mirrored, with reasons.
+    describe: topics of the source whose configs must be read to find out whether they are mirrors
+    themselves. stopped: by name, the mirror topics that an operator must look at, with reasons.
+    left_out: by name, topics of the source that are not mirrored, with reasons.
     """
 
     create: list[Creation] = field(default_factory=list)
@@ -80,7 +82,7 @@ def plan(
 
     local: all topics of this cluster, by name. are_mirrors: for each topic of the source whose
     configs are known, whether it is a mirror itself. busy: the names of topics of this cluster that
-    are being created or changed.
+    are being created, extended or deleted.
     """
     made = Plan()
     usable = {name: topic for name, topic in source.topics.items() if not topic.error}
@@ -93,6 +95,9 @@ def plan(
             made.stopped[here.name] = f"{here.name} exists here and is no mirror of {name}"
         else:
             _go_on(made, mirroring, source, usable[name], here, busy)
+    mistakable = selection.mistakable(usable, mirroring.patterns, mirroring.here)
+    for name, reason in sorted(mistakable.items()):
+        _leave_out(made, usable[name], reason, are_mirrors)
     _keep(made, mirroring.cluster, source, local.values(), set(wanted))
     return made
 
@@ -133,6 +138,18 @@ def _create(
             SOURCE_TOPIC_ID: _id(topic),
         }
         made.create.append(Creation(name, len(topic.partitions), configs))
+
+
+def _leave_out(
+    made: Plan, topic: TopicMetadata, reason: str, are_mirrors: Mapping[TopicKey, bool]
+) -> None:
+    """Adds to `left_out` a topic that has the name of a mirror, but is no mirror. If its configs
+    are not known yet, adds the topic to `describe` instead."""
+    is_mirror = are_mirrors.get(topic_key(topic))
+    if is_mirror is None:
+        made.describe.append(topic)
+    elif not is_mirror:
+        made.left_out[topic.name] = reason
 
 
 def _go_on(

@@ -3,7 +3,9 @@
 The audit topic is always mirrored. Other topics whose names begin with `_` are never mirrored, even
 if a pattern matches them. The selection leaves out topics that are themselves mirrors in the
 source. It also leaves out topics of the source that, by their names, are mirrors of this cluster's
-topics. Otherwise two clusters would mirror the same records back and forth.
+topics, or of internal topics. Otherwise two clusters would mirror the same records back and forth.
+An ordinary topic may have such a name, too. `mistakable` finds these topics, so that the mirror can
+report them.
 """
 
 from __future__ import annotations
@@ -25,19 +27,27 @@ def mirror_name(cluster: str, topic: str) -> str:
 
 def wanted(names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str) -> list[str]:
     """Selects from `names` the topics to mirror. (Later, the configs of a selected topic may still
-    exclude it.) here: the name of this cluster. Topics of the source that are mirrors of this
-    cluster's topics are left out.
+    exclude it.) here: the name of this cluster. Topics whose names are those of mirrors of this
+    cluster's topics, or of internal topics, are left out.
     """
     return sorted(
         name
         for name in names
         if name == AUDIT_TOPIC
-        or (
-            not _is_internal(name)
-            and not name.startswith(f"{here}.")
-            and any(pattern.fullmatch(name) for pattern in patterns)
-        )
+        or (_is_matched(name, patterns) and _mistaken_for(name, here) is None)
     )
+
+
+def mistakable(
+    names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str
+) -> dict[str, str]:
+    """Returns the topics in `names` that `wanted` leaves out only because their names are those of
+    mirrors, each with the reason. If such a topic is no mirror, its records are not mirrored,
+    although a pattern matches its name.
+    """
+    matched = [name for name in names if _is_matched(name, patterns)]
+    found = {name: _mistaken_for(name, here) for name in matched}
+    return {name: reason for name, reason in found.items() if reason is not None}
 
 
 def is_mirror(configs: Mapping[str, str]) -> bool:
@@ -55,8 +65,17 @@ def name_refusal(cluster: str, topic: str) -> str | None:
     return None
 
 
-def _is_internal(name: str) -> bool:
-    """Returns whether the name, without the prefix of a cluster if it has one, begins with an
-    underscore.
-    """
-    return name.startswith(INTERNAL) or name.partition(".")[2].startswith(INTERNAL)
+def _is_matched(name: str, patterns: Sequence[re.Pattern[str]]) -> bool:
+    """Returns whether a pattern matches the topic's name, and the topic is not internal."""
+    return not name.startswith(INTERNAL) and any(each.fullmatch(name) for each in patterns)
+
+
+def _mistaken_for(name: str, here: str) -> str | None:
+    """Returns the reason why the topic is not mirrored if its name is that of a mirror of this
+    cluster's topics, or of a mirror of an internal topic; None for any other name."""
+    cluster, _, topic = name.partition(".")
+    if name.startswith(f"{here}."):
+        return f"names that begin with {here}. are for mirrors of topics of {here}"
+    if topic.startswith(INTERNAL):
+        return f"names that begin with {cluster}.{INTERNAL} are for mirrors of internal topics"
+    return None

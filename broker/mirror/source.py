@@ -176,8 +176,8 @@ class MirrorSource:
 
     @property
     def last_failure(self) -> str:
-        """Why the source did not answer the last request for its topics. If it did answer: why the
-        newest failed connection has failed. A sentence for people.
+        """A sentence that says why the source did not answer the last request for its topics. If
+        the source did answer, the sentence says why the newest failed connection has failed.
         """
         return self.topics.failure or self._client.last_failure
 
@@ -364,7 +364,7 @@ class MirrorSource:
 
     def _name_gap(self, each: MirrorPartition, action: NameGap) -> None:
         """Stores durably that offsets are missing (a gap). Batches after the gap are copied only
-        when this is done."""
+        when the gap is stored."""
         self._remove(each)
         attempt, partition = each.attempt, each.replica.partition
         gap = Gap(partition.partition, action.first, action.end, action.reason)

@@ -45,7 +45,7 @@ class SourceTopics:
 
     is_reachable: whether the source answered the last request for its topics; None before the first
     request. failure: why the source did not answer. misnamed: if this broker's settings give the
-    source cluster a wrong name, a sentence about this; otherwise empty. With a wrong name, no
+    source cluster a wrong name, a sentence that says so; otherwise empty. With a wrong name, no
     partition is followed. not_done: topics that could not be created or examined, each with the
     reason.
     """

@@ -28,9 +28,10 @@ written from the arena to its file with one `pwritev`. When batches are sent to 
 kernel copies them from the page cache with `sendfile`. The broker makes no other copy of records.
 
 There are limits for the size of a frame (`socket.request.max.bytes`), for the requests of one
-connection that are handled but not answered (`queued.max.requests`), and for answers in memory. A
-frame that is too large closes its connection. The loop stops reading from a connection in two
-cases: if the connection has reached its limit of unanswered requests or of answers in memory, or if
-it has whole requests that are not handled yet. Idle connections are closed. A bad frame closes only
-the connection on which it came. The broker counts the connections that it closes, by reason.
+connection that are handled but not answered (`queued.max.requests`), and for answers in memory. If
+a frame is too large, the loop closes the frame's connection. The loop stops reading from a
+connection in two cases: if the connection has reached its limit of unanswered requests or of
+answers in memory, or if it has whole requests that are not handled yet. The loop also closes idle
+connections. After a bad frame, the loop closes only the connection on which the frame came. The
+broker counts the connections that it closes, by reason.
 """

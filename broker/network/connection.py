@@ -174,7 +174,7 @@ class Connection:
         try:
             sent = os.sendfile(self.descriptor, file.fileno(), piece.position, piece.length)
         except OSError as error:
-            # only reading the file can cause these errors, and never the socket
+            # these errors can come only from the file, and never from the socket
             if error.errno in DEVICE_ERRORS:
                 raise StorageFailed("read", file.path, error) from error
             raise

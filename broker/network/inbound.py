@@ -24,8 +24,8 @@ from typing import Final
 from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
-"""The loop receives at most this many bytes in one turn. If they consist of the smallest possible
-requests, the loop handles them in 30 ms.
+"""The loop receives at most this many bytes in one turn. If these bytes consist of the smallest
+possible requests, the loop handles all of them in 30 ms.
 """
 RECEIVE_BYTES_MAX: Final = 1 << 18
 """If no other connection is ready, one receive reads at most this many bytes from a connection. If
@@ -41,8 +41,8 @@ its bytes have arrived.
 GROWTH: Final = 4
 """Suppose that N bytes of a frame have arrived, and that the frame is not complete. Then it gets at
 most GROWTH times N bytes of memory. So if the first receive reads RECEIVE_BYTES_MAX (256 KiB), a
-frame of 1 MiB gets all of its memory at once, and its bytes need not be copied into a larger memory
-later.
+frame of 1 MiB gets all of its memory in one step, and its bytes need not be copied into a larger
+memory later.
 """
 
 _LENGTH = Struct(">i")

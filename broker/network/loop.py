@@ -115,8 +115,8 @@ class Loop:
         self._to_send: dict[Connection, None] = {}
         self._posted: deque[Callable[[], None]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # The loop's only lock. Without it, a thread that calls `post` during `close` could write to
-        # a descriptor number that is closed and already used for another file.
+        # The loop's only lock. Without this lock, a thread that calls `post` during `close` could
+        # write to a descriptor number that is closed and already used for another file.
         self._wake_lock = threading.Lock()
         self._stopped = False
         self.watch(self._wake, self._woken)
@@ -217,8 +217,8 @@ class Loop:
                 self._watched[descriptor]()
             elif descriptor in self._clients:
                 readable, writable = bool(mask & _READABLE), bool(mask & select.EPOLLOUT)
-                # After an error, the socket is treated as writable too. Code that waits for the
-                # completion of a connect looks at its socket only when the socket is writable.
+                # After an error, the socket is treated as writable too. Code that waits until a
+                # connect is complete looks at its socket only when the socket is writable.
                 failed = bool(mask & (select.EPOLLHUP | select.EPOLLERR))
                 self._clients[descriptor](readable, writable or failed)
         self._run_posted()

@@ -1,5 +1,5 @@
 """Decides which connection is served next in a turn of the loop, and for how long, so that each
-gets a fair share. Does no I/O.
+connection gets a fair share of the time. Does no I/O.
 
 The method is start-time fair queueing (Goyal, Vin, Cheng 1996). Each connection has a *tag*: a
 number to which the cost of all work for the connection is added. The connection with the lowest tag

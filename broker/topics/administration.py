@@ -1,16 +1,17 @@
 """Creates, extends, alters and deletes topics. `hosting` serves the partitions that are on this
 broker.
 
-The steps of these changes have an order in which a crash between any two steps does no harm:
+The steps of these changes are in an order in which a crash between any two steps does no harm:
 
     create   the topic's node and settings (in one transaction) -> directories -> states of
              partitions; a partition is served when its state says that this broker leads it
-    delete   a node in ZooKeeper says that the topic is to be deleted -> the topic is no longer
-             served, and its directories are renamed -> the topic's nodes and that node are removed
-    start    a deletion for which there is such a node is completed; a directory is made for a
-             partition that is assigned to this broker and has no state yet; if a partition *with*
-             state has no directory, it has lost data, so it is stopped and reported, and does not
-             begin again at offset 0
+    delete   a deletion node in ZooKeeper says that the topic is to be deleted -> the topic is no
+             longer served, and its directories are renamed -> the topic's nodes and the deletion
+             node are removed
+    start    the broker completes each deletion that still has its deletion node. It makes a
+             directory for each partition that is assigned to it and has no state yet. If a
+             partition *with* state has no directory, data is lost, so the broker stops and reports
+             the partition, and does not begin it again at offset 0
 
 A topic may be deleted and recreated under the same name while this broker still creates its
 partitions. Therefore, before the broker makes directories or states, it checks that the topic still

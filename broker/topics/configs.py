@@ -63,8 +63,9 @@ def refusal(configs: Mapping[str, str | None]) -> str | None:
 
 
 def log_config(defaults: LogConfig, configs: Mapping[str, str]) -> LogConfig:
-    """Returns the settings for a topic's logs: the topic's own `configs`, and `defaults` for what
-    they do not set. Values that this version of the broker does not understand are ignored.
+    """Returns the settings for a topic's logs: the topic's own `configs`, and `defaults` for the
+    settings that `configs` does not contain. Values that this version of the broker does not
+    understand are ignored.
     """
     found: dict[str, Any] = {}
     for name, attribute in _LOG_FIELDS.items():

@@ -3,8 +3,8 @@
 `apply` adopts a new catalog (the topics and brokers that ZooKeeper lists). It makes a log for each
 new partition, begins to lead the partition, and stops serving partitions that no longer exist. At
 the start, `load` opens the partitions that the log directories contain. If a partition belongs to
-no known topic or is assigned to another broker, its directory is set aside and not deleted (see
-`skidway.broker.handover`).
+no known topic or is assigned to another broker, its directory is set aside (renamed) and not
+deleted (see `skidway.broker.handover`).
 """
 
 from __future__ import annotations

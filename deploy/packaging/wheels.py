@@ -69,8 +69,8 @@ def collect(version: str, wheels: Path = WHEELS) -> Path:
 
 
 def requirement(wheel: str, sha256: str) -> str:
-    """Returns a line of a requirements file for pip. Its package and version come from the wheel's
-    file name (PEP 427)."""
+    """Returns a line of a requirements file for pip. The package and version in this line come from
+    the wheel's file name (PEP 427)."""
     name, version, *_ = wheel.split("-")
     return f"{name.replace('_', '-')}=={version} --hash=sha256:{sha256}"
 

@@ -64,8 +64,8 @@ def make(
     source: Source,
     partitions: Sequence[PartitionRange],
 ) -> tuple[Numbered, dict[str, Any]]:
-    """Makes the deltas of one load. Returns them, and the manifest's field `audit`, which contains
-    them."""
+    """Makes the deltas of one load. Returns the deltas, and the manifest's field `audit`, which
+    contains the deltas."""
     numbered = number_deltas(
         head.sender,
         head.time_ms,
@@ -96,7 +96,7 @@ def messages(manifest: Manifest) -> list[Delta]:
 
 
 def note(manifest: Manifest) -> Note:
-    """Returns the note that reports the load of this manifest to people."""
+    """Returns the note that tells people about the load that this manifest commits."""
     files = [each for each in manifest.files if each.kind == ROWS]
     load = Load(
         manifest.number,
@@ -117,9 +117,9 @@ def note(manifest: Manifest) -> Note:
 
 
 def _rejected(manifest: Manifest) -> RejectedRecord | None:
-    """Returns one of the records that the load rejected; None if it rejected nothing. This record
-    is found without opening a file, because the name of a file of rejects says which record is the
-    first one in the file.
+    """Returns one of the records that the load rejected, or None if the load rejected nothing. This
+    function opens no file: the name of a file of rejects says which record is the file's first
+    record.
     """
     paths = (each.path for each in manifest.files if each.kind == REJECTS)
     for hour, partition, offset in filter(None, map(layout.first_reject, paths)):

@@ -2,11 +2,11 @@
 message that it has closed a file. A seal is an agent's message that it has counted all lines up to
 a time.
 
-For each agent and topic, this module keeps only the newest seal, because it proves at least as much
-as the earlier seals. An agent may send a message again after a crash, so a copy of an older seal
-may follow a closure. Therefore the newest seal is the seal with the highest epoch and number,
-whatever the order of the messages. The place (partition and offset) of a seal is where its first
-copy was read.
+For each agent and topic, this module keeps only the newest seal, because the newest seal proves
+everything that the earlier seals prove. An agent may send a message again after a crash, so a copy
+of an older seal may follow a closure. Therefore the newest seal is the seal with the highest epoch
+and number, whatever the order of the messages. The place (partition and offset) of a seal is where
+its first copy was read.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from skidway.loader.state.closures import Heard
 
 
 class Place(NamedTuple):
-    """Where a message was read: the partition, and the offset in it. log: `topic/partition/topic
-    id`.
+    """Where a message was read: the partition, and the message's offset. log:
+    `topic/partition/topic id`.
     """
 
     log: str
@@ -89,10 +89,10 @@ class Endings:
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
         """Returns each agent's newest seal of the topic `source`, together with the files that this
-        agent reported as closed earlier in the same partition of the audit topic. Leaves out seals
-        before `positions`. topics: the pairs (cluster, topic) under which agents announce the files
-        whose lines may be in `source`. positions: the offsets up to which the caller has already
-        read the audit topics.
+        agent reported as closed, if the report precedes the seal in the same partition of the audit
+        topic. Leaves out seals before `positions`. topics: the pairs (cluster, topic) under which
+        agents announce the files whose lines may be in `source`. positions: the offsets up to which
+        the caller has already read the audit topics.
         """
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}

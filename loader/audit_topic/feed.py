@@ -10,10 +10,10 @@ Therefore the feed notes where it read each announcement, and a topic's tables g
 announcements after the topic's own position. Otherwise the names of closed files, which the loader
 has already dropped from the tables, would come back.
 
-Audit messages may say which records a counter could not read. The loader does not skip these
-records, because the mirrored topic that it loads may still have them. It skips a gap only if the
-loaded topic's config `mirror.gaps` lists the gap (`skidway.kafka.gaps`), or if an operator has
-accepted the gap.
+Some audit messages say which records a counter could not read. The loader does not skip these
+records, because the mirrored topic that it loads may still have them. The loader skips missing
+offsets (a gap) only if the loaded topic's config `mirror.gaps` lists the gap
+(`skidway.kafka.gaps`), or if an operator has accepted the gap.
 
 Each audit message of an output (a directory into which a loader writes) has an epoch, a number that
 the output chooses when it begins. The audit's collector refuses an epoch that is lower than an
@@ -76,7 +76,7 @@ class Feed:
     """The messages that the loader has read from the audit topics. A feed may serve many runs.
 
     positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
-    to read. since: the offsets at which the feed was told to begin (0 for a partition that is not
+    to read. since: the offsets from which `begin` made the feed read (0 for a partition that is not
     in `since`). begins: the offsets at which the feed began; it has fetched every message from
     these offsets up to the positions. unread: true if there is a message that the feed could not
     decode. Any output may have written this message, so the feed may not know the highest epoch of
@@ -96,7 +96,7 @@ class Feed:
     def begin(self, wanted: Mapping[str, int]) -> None:
         """Begins a run that needs every message from the positions `wanted` on. If `wanted` has no
         position for a partition, the run needs the partition's messages from offset 0 on. If the
-        feed began to read some partition at a higher offset than the run needs, it forgets
+        feed began to read some partition at a higher offset than the run needs, the feed forgets
         everything and begins again at the positions `wanted`. The feed also begins again to save
         memory (see `FILES_KEPT_MAX`). In all other cases, it keeps the messages that it has read.
         """
@@ -148,7 +148,8 @@ class Feed:
 
     def number(self, producer: str, epoch: int) -> int:
         """Returns the highest number of the messages that an output has sent in `epoch`, as far as
-        this feed has read them. Returns 0 if it has read none. producer: the name of the output.
+        this feed has read them. Returns 0 if the feed has read no such message. producer: the name
+        of the output.
         """
         return self.numbers.get(producer, {}).get(epoch, 0)
 
@@ -221,9 +222,9 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
 
 def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
     """Reads every message from the feed's positions up to the present high watermarks. If the feed
-    has no position for a partition, it reads from the log start. If an audit topic was deleted and
-    created again, reads it from its start. Such a topic has a new id, or a log that ends before the
-    feed's position."""
+    has no position for a partition, this function reads from the log start. If an audit topic was
+    deleted and created again, reads it from its start. Such a topic has a new id, or a log that
+    ends before the feed's position."""
     names = sorted(topics)
     # This request for the ids comes before the request for the bounds. If a topic is deleted and
     # created again between the two requests, the feed stores its position under the old id, so the

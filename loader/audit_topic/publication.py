@@ -1,4 +1,5 @@
-"""Publishes the loader's audit messages to `_skidway_audit` of the cluster that it loads from."""
+"""Publishes the loader's audit messages to the topic `_skidway_audit` of the cluster that the
+loader loads from."""
 
 from __future__ import annotations
 

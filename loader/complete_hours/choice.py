@@ -46,9 +46,9 @@ def asked(
     unmarked: Iterable[str], missing: Iterable[str], judged: Mapping[str, Answer], now_ms: int
 ) -> list[str]:
     """Returns the hours about which the run asks the collector: first the hours with rows, then the
-    others, each group in random order. unmarked: hours that have rows but no file `_SUCCESS`.
-    missing: hours that the run checked (`looked`) and that have no `_SUCCESS`. judged: the
-    collector's last judgement of each hour.
+    hours without rows, each group in random order. unmarked: hours that have rows but no file
+    `_SUCCESS`. missing: hours that the run checked (`looked`) and that have no `_SUCCESS`. judged:
+    the collector's last judgement of each hour.
 
     Each run asks about only a few of the older hours, chosen at random. The collector's last
     judgement may be out of date, so the run also asks about hours that this judgement found
@@ -73,7 +73,7 @@ def reopened(marked: Iterable[str], now_ms: int) -> list[str]:
 
     Each run chooses at random, because the first hours of the list may be hours whose losses people
     have accepted. Such hours keep their `_SUCCESS`, so runs that always chose the first hours would
-    never ask about the others.
+    never ask about the other hours.
     """
     return _drawn(sorted(marked), now_ms)
 

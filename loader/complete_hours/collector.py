@@ -144,7 +144,7 @@ def _number(value: Any) -> int:
 
 def _in_time(url: str, query: Mapping[str, str]) -> Any:
     """Fetches the URL in a thread, and waits at most ANSWER_S for the thread. The time limit of a
-    connection would not end a slow answer, because it starts again with each byte."""
+    connection would not end a slow answer, because this time limit starts again with each byte."""
     answers: SimpleQueue[Any] = SimpleQueue()
 
     def fetch() -> None:

@@ -3,7 +3,7 @@
 docs/spark.md explains every option and column to people who write queries. This docstring is for
 people who change the code.
 
-A query reads all records of the log, including repeats. It commits no offsets at the brokers,
+A query reads all records of the log, including repeats. A query commits no offsets at the brokers,
 because a stream's position is in Spark's checkpoint. No jar has to be added, because Spark runs
 this package in Python processes:
 

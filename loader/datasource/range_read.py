@@ -63,7 +63,7 @@ def batches_of(client: Client, part: OffsetRange, *, fails: bool) -> Iterator[me
             losses.report([f"{sentence}query began, and has expired"], fails=fails)
             begin = client.list_offsets({tp: EARLIEST})[tp].offset
             if begin <= at:
-                return  # the log ends before this offset
+                return  # the log ends before offset `at`
             at = begin
 
 

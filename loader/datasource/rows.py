@@ -34,7 +34,7 @@ class Rows:
         places: Places | None,
     ) -> None:
         """decoder: decodes the values; None if no value has to be decoded. places: a function that
-        returns the hosts and paths of records; None if the query does not want them."""
+        returns the hosts and paths of records; None if the query wants neither hosts nor paths."""
         self._part, self._wanted, self._decoder, self._places = part, wanted, decoder, places
         self._skips = options.skip_undecodable
         self._since, self._until = options.since_ms, options.until_ms
@@ -93,7 +93,7 @@ class Rows:
         return found
 
     def _column(self, column: pa.Array | None, field: pa.Field, count: int) -> pa.Array:
-        if column is None:  # this topic's schema lacks the column, another topic's has it
+        if column is None:  # only another topic's schema has the column
             return pa.nulls(count, field.type)
         if column.type == field.type:
             return column
@@ -110,8 +110,8 @@ class Rows:
 
 
 def needs_values(part: OffsetRange, wanted: pa.Schema, options: Options) -> bool:
-    """Returns whether values have to be decoded. They have to be decoded if the query wants one of
-    their columns, or must skip records whose values cannot be decoded.
+    """Returns whether values have to be decoded. Values have to be decoded if the query wants a
+    column of the values, or if it must skip records whose values cannot be decoded.
     """
     if not part.schema:
         return False

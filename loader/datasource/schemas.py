@@ -12,7 +12,7 @@ from skidway.schemas.client import SUBJECT_UNKNOWN, RegistryClient, RegistryRefu
 
 
 def registry_of(options: Options) -> RegistryClient:
-    """Returns a client of the registry in the query's options."""
+    """Returns a client of the registry that the query's options name."""
     return RegistryClient(options.registry_url, security=options.registry_security)
 
 

@@ -1,5 +1,5 @@
-"""Defines the object that Spark calls first. This object has the source's name and columns, and
-makes the readers."""
+"""Defines the object that Spark calls first. This object tells Spark the name and the columns of
+the data source, and makes the readers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ class SkidwaySource(DataSource):
         return "skidway"
 
     def schema(self) -> StructType:
-        """Returns the columns of a query that does not list its columns. Raises SkidwayError if no
-        topic of the query exists, or if the columns of its topics contradict each other."""
+        """Returns the columns of a query that does not list its columns. Raises SkidwayError if a
+        subscribed topic does not exist, if the pattern matches no topic, or if the columns of the
+        topics contradict each other. If the query has no registry, returns `key`, `value` and the
+        loader's columns, and asks no broker."""
         options = Options.of(self.options)
         schemas = _schemas(options) if options.registry_url else {"any topic": ""}
         found = all_columns(

@@ -1,6 +1,6 @@
-"""Defines the object that Spark calls to read a stream (`spark.readStream`). It needs Spark 4.2 or
-later. Earlier versions do not pass the stream's current positions when they ask a Python source for
-the next offsets."""
+"""Defines the object that Spark calls to read a stream (`spark.readStream`). This object needs
+Spark 4.2 or later. Earlier versions do not pass the stream's current positions when they ask a
+Python source for the next offsets."""
 
 from __future__ import annotations
 
@@ -77,8 +77,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(progress.next_positions(positions, topics, most))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Returns, for Spark's progress reports, the high watermarks that `latestOffset` last got
-        from the brokers; None if it has not asked them yet."""
+        """Returns the high watermarks that `latestOffset` last got from the brokers, or None before
+        the first call of `latestOffset`. Spark shows these high watermarks in its progress reports.
+        """
         return to_json(self._seen) if self._seen else None
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -105,7 +106,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 missing.append(f"the topic {name} was deleted before this batch was read")
                 continue
             if ends.begins is None:
-                continue  # the batch has nothing of this topic; the next one begins at `ends`
+                continue  # the batch has nothing of this topic; the next batch begins at `ends`
             planned, lost = ranges.within(topic, ends.begins, ends.offsets)
             missing += lost
             records = self._options.records_per_partition
@@ -142,8 +143,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return subscription.look(client, self._options)
 
     def _learn_schemas(self, topics: dict[str, SourceTopic]) -> None:
-        """Asks the registry for the schemas of topics that are new to the stream. Until the stream
-        is started again, it uses the schema that the registry returned for a topic.
+        """Asks the registry for the schemas of topics that are new to the stream. The stream uses
+        the schema that the registry returned first for a topic, until the stream is started again.
         """
         new = [topic for name, topic in topics.items() if name not in self._schemas]
         self._schemas |= schemas_of(self._options, new)

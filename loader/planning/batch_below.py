@@ -21,9 +21,10 @@ from skidway.loader.reading.batches import header_at
 
 def compared(client: Client, topic: str, bounds: Bounds, planned: Planned) -> Planned:
     """Compares the last loaded batch, which lies just below the planned offsets, with the broker's
-    batch. If they are the same, returns `planned` unchanged. If they differ, or if the broker's
-    batch cannot be read, returns an empty range with the reason. If the batch has expired at the
-    broker, returns `planned` with a note that the batch was not compared (`plan.unverified`)."""
+    batch. If the two batches are the same, returns `planned` unchanged. If they differ, or if the
+    broker's batch cannot be read, returns an empty range with the reason. If the batch has expired
+    at the broker, returns `planned` with a note that the batch was not compared
+    (`plan.unverified`)."""
     below = planned.below
     if planned.refused or below is None:
         return planned

@@ -96,7 +96,7 @@ def plan_partition(
     """Returns the range of one partition that the load reads: from the end of the last load to the
     high watermark. If the log lacks the first of these offsets, and the missing offsets are not
     listed as a gap, the range is empty and says why. previous: the newest manifest's entry for the
-    partition; None if it has none."""
+    partition; None if the manifest has no such entry."""
     position = previous.end if previous else 0
     below = previous.below if previous else None
     where = f"{topic} partition {bounds.partition}"
@@ -165,10 +165,10 @@ def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
 
 
 def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
-    """Returns whether another load should follow at once. It should if this load has read some
-    partition up to the limit of this load, and the partition has more offsets to load. whole: the
-    ranges that were passed to `limit`. taken: the shortened ranges that `limit` returned. done: the
-    load's manifest."""
+    """Returns whether another load should follow at once. Another load should follow if this load
+    has read some partition up to the limit of this load, and the partition has more offsets to
+    load. whole: the ranges that were passed to `limit`. taken: the shortened ranges that `limit`
+    returned. done: the load's manifest."""
     limits = {each.partition: each.end for each in taken}
     ends = {each.partition: each.end for each in done.partitions}
     return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)
@@ -259,7 +259,7 @@ def named_gaps(
 ) -> tuple[Gap, ...]:
     """Returns all listed gaps of a partition: those in the newest manifest, those that the mirror
     has listed, and those that the operator has accepted. previous: the newest manifest's entry for
-    the partition; None if it has none."""
+    the partition; None if the manifest has no such entry."""
     known = [
         *(previous.ahead if previous else ()),
         *mirror.get(partition, ()),

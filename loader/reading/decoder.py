@@ -88,7 +88,7 @@ class Decoder:
 
     def forget_unknown(self) -> None:
         """Makes `decode` ask the registry again for schemas that the registry did not have earlier.
-        They may be registered by now.
+        These schemas may be registered by now.
         """
         self._writers = {key: each for key, each in self._writers.items() if each.codec is not None}
 

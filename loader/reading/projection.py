@@ -3,8 +3,8 @@ latest schema; this module calls that schema the reader's schema.
 
 A writer's field matches the reader's field of the same name, or a reader's field that has this name
 as an alias. If several writer's fields match a reader's field, the values come from the writer's
-field with the same name. If none of them has the same name, the reader's aliases are tried in their
-order, and the values come from the first writer's field that is found (as in
+field with the same name. If no matching field has the same name, the reader's aliases are tried in
+their order, and the values come from the writer's field that is found first (as in
 schemas/codec/resolution.py). If no writer's field matches a reader's field, the rows get the
 default of the reader's field, or null if the field allows null. A value is cast to the reader's
 type if the cast does not change the value. Otherwise the value's row becomes a reject. All rows of
@@ -13,9 +13,9 @@ default and does not allow null, or if a type cannot be cast.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts alone
 would give wrong values, because they ignore aliases and defaults, and match the members of unions
-by position. Arrow casts a nested type only if Avro's resolution refuses to read it as the reader's
-type. If such a type contains a union, or contains itself, it is not cast, and all rows become
-rejects.
+by position. This module lets Arrow cast a nested type only if Avro's resolution refuses to read the
+type as the reader's type. If such a type contains a union, or contains itself, it is not cast, and
+all rows become rejects.
 """
 
 from __future__ import annotations

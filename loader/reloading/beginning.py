@@ -1,11 +1,11 @@
 """Finds where a reload begins to read. A reload replaces the records of some hours. Certain earlier
 loads have read these records from Kafka's log. The reload begins where the first of these loads
-began.
+began: in each partition, at the offset at which the previous load had ended.
 
-In each partition, this is the offset at which the load before these loads had ended. The reload
-begins with the marks that the loader had then. (Marks say how far each log file is loaded; a record
-below its file's mark is a repeat.) So the reload recognizes the same repeats as the loads that
-first read these offsets. The reload skips only the gaps that those loads skipped.
+The reload begins with the marks that the loader had when the first of these loads began. (Marks say
+how far each log file is loaded; a record below its file's mark is a repeat.) So the reload
+recognizes the same repeats as the loads that first read these offsets. The reload skips only the
+gaps that those loads skipped.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Beginning:
     gaps: Mapping[int, tuple[Gap, ...]]
 
     def position(self, partition: int) -> PartitionRange:
-        """Returns the entry of a partition in the manifest `before`. The reload begins to read the
-        partition at the end of this range. If the manifest has no entry for the partition, returns
-        an empty range at offset 0.
+        """Returns the range that the manifest `before` has for a partition. The reload begins to
+        read the partition at the end of this range. If the manifest has no range for the partition,
+        returns an empty range at offset 0.
         """
         return plan.positions(self.before).get(partition, PartitionRange(partition, 0, 0))
 
@@ -60,8 +60,8 @@ def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
 
 def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
     """Raises ReloadRefused if the manifest of the load `before` has been deleted. A reload of these
-    hours begins with the marks of that load; `before` is 0 if it begins where the first load
-    began."""
+    hours begins with the marks of that load; `before` is 0 if the reload begins where the first
+    load began."""
     oldest = yield from chain.oldest_kept(topic)
     if max(before, 1) < oldest:
         first = min(hours)

@@ -60,7 +60,7 @@ class HourContent:
 
 def contents(files: Iterable[DataFile]) -> dict[str, HourContent]:
     """Returns, for each hour of the given files, the number and the checksum of the hour's records.
-    Computes them from the entries that the manifests have for the files."""
+    Computes both from the entries that the manifests have for the files."""
     found: dict[str, HourContent] = {}
     for each in files:
         if each.kind not in COUNTED:
@@ -72,8 +72,8 @@ def contents(files: Iterable[DataFile]) -> dict[str, HourContent]:
 
 
 def first_group(files: Mapping[str, LiveFile], records_max: int) -> dict[str, LiveFile]:
-    """Returns all files of the first hours. Chooses as many whole hours as together have at most
-    `records_max` records, but at least one hour."""
+    """Returns all files of the first hours: of the first hour, and of each following hour as long
+    as all these hours together have at most `records_max` records."""
     by_hour: dict[str, dict[str, LiveFile]] = {}
     for path, each in files.items():
         by_hour.setdefault(layout.hour_of(path), {})[path] = each

@@ -7,7 +7,7 @@ names of all these log files, because loads drop the names of closed log files a
 Parquet file is kept as long as some manifest still lists it (state/folding.py).
 
 Names that the table had dropped before the given load are left out. After such a name was dropped,
-newly loaded records of its log file became rejects, and they stay rejects.
+newly loaded records of its log file became rejects, and a reload keeps these records as rejects.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from skidway.loader.store import Store
 
 def names_since(store: Store, topic: str, load: int) -> dict[FileKey, Location]:
     """Returns host and path of every log file that was added to the table `names` after the load
-    `load`, even if it was dropped from the table again. Raises StateRefused if a file of the table
-    is gone or damaged.
+    `load`, even if the file was dropped from the table again. Raises StateRefused if a file of the
+    table is gone or damaged.
     """
     folder = layout.tables(topic, NAMES)
     paths = [

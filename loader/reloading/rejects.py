@@ -1,7 +1,7 @@
 """Counts how many rejects each (agent, bucket) of the audit has before a reload. A bucket is an
 interval of event time.
 
-The audit counts rejects among the records. If a reload turns rejects into rows, or rows into
+The audit counts each reject as a record, too. If a reload turns rejects into rows, or rows into
 rejects, the number of records stays the same, and only the number of rejects changes.
 
 The numbers come from the files of rejects. Each file has rejects of one load and one hour. If a

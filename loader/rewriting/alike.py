@@ -29,9 +29,9 @@ _LOGICAL: Final = ("logicalType", "precision", "scale")
 
 
 def are_alike(old: str, new: str) -> bool:
-    """Returns whether Spark gets the same values as Avro's schema resolution when it reads rows of
-    the old schema in the columns of the new schema. One difference does not count: for a field that
-    the old schema lacks, Spark may read null where Avro reads the default."""
+    """Returns whether Spark gets the same values as Avro's schema resolution when Spark reads rows
+    of the old schema in the columns of the new schema. One difference does not count: for a field
+    that the old schema lacks, Spark may read null where Avro reads the default."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     return _same_fields(written, read)
 

@@ -40,9 +40,9 @@ class FileRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class RewriteJob:
-    """The values that all groups of one load have in common. reader: the schema whose columns the
-    new files get; None if the new files have the columns of the old files. texts: if `reader` is
-    not None, the schemas of the old files, by id.
+    """The values that all groups of files that one load rewrites have in common. reader: the schema
+    whose columns the new files get; None if the new files have the columns of the old files. texts:
+    if `reader` is not None, the schemas of the old files, by id.
     """
 
     load: LoadId
@@ -53,8 +53,8 @@ class RewriteJob:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The result of a task. made: the new file; None if the group stays as it is. kept: why the
-    group stays as it is; "" if there is a new file."""
+    """The result of a task, which rewrites one group of files. made: the new file; None if the old
+    files stay as they are. kept: why the old files stay as they are; "" if there is a new file."""
 
     group: Group
     made: DataFile | None
@@ -62,7 +62,7 @@ class Rewritten:
 
 
 class GroupRewrite:
-    """One attempt to rewrite one group. number: the group's number within the load."""
+    """One attempt to rewrite one group of files. number: the group's number within the load."""
 
     def __init__(
         self, job: RewriteJob, group: Group, number: int, store: Store, attempt: int

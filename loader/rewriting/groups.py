@@ -35,7 +35,7 @@ def to_compact(files: Iterable[LiveFile], target: int) -> list[Group]:
 
 def to_convert(files: Iterable[LiveFile], ids: Collection[int]) -> list[Group]:
     """Returns a group for each file that follows one of these schemas. Each group has only one
-    file. So if one file cannot be rewritten, the load still rewrites the others."""
+    file. So if one file cannot be rewritten, the load still rewrites the other files."""
     old = sorted((each for each in files if each.schema_id in ids), key=_order)
     return [Group(_folder(each), (each,)) for each in old]
 

@@ -43,7 +43,8 @@ class RowsRefused(SkidwayError):
 
 
 class Rewriter:
-    """Rewrites tables of one older schema. old_id: the older schema's id."""
+    """Turns rows of one older schema into rows of the newest schema. old_id: the older schema's
+    id."""
 
     def __init__(self, old: str, old_id: int, new: str) -> None:
         self._projection = Projection(old, new)

@@ -4,7 +4,7 @@ loader's own process, which is Spark's driver if the run needs Spark.
     run               loads every chosen topic up to its watermarks at the start of the run
     session           finds topics, the topics that they mirror, and watermarks, before any load
     topic_run         loads one topic in one run, load after load
-    attempt           the staging directory and the commit of one attempt at a load number
+    attempt           the staging directory and the commit of one attempt at a load
     newest_schema     the schema that the rows of a load follow
     topic_load        one attempt at one load: plan, run, join, commit
     topic_rewrite     one attempt at a load that rewrites files: rewrite each group, commit

@@ -1,8 +1,8 @@
-"""Makes one attempt at one load number of a topic: owns the attempt's staging directory, and
-commits the load.
+"""Makes one attempt to commit the load of a topic that gets the next number. Owns the attempt's
+staging directory.
 
-If another loader commits the same number first, the attempt deletes everything that it staged, and
-the caller begins a new attempt after the other loader's manifest.
+If another loader commits a load with the same number first, the attempt deletes everything that it
+staged, and the caller begins a new attempt after the other loader's manifest.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Attempt:
         self.load = LoadId(topic, newest.number + 1 if newest else 1, uuid4().hex)
 
     def run(self, work: Callable[[], tuple[M, T]]) -> tuple[M, T]:
-        """Notes in the staging directory that this process uses it, and calls `work`, which stages
-        files and returns a manifest and a result. If the manifest is None, deletes the staged
-        files; otherwise commits the manifest.
+        """Writes into the staging directory that this process uses the directory, and calls `work`,
+        which stages files and returns a manifest and a result. If the manifest is None, deletes the
+        staged files; otherwise commits the manifest.
 
         Raises LostRace if another loader committed the same load number first. If `work` or the
-        commit fails for another reason, raises their error. After a failed commit, the staged files
+        commit raises another error, raises the same error. After a failed commit, the staged files
         are not deleted, because the manifest may already exist.
         """
         manifest, result = self._staged(work)
@@ -72,7 +72,7 @@ class Attempt:
             raise
 
     def _discard(self) -> None:
-        """Deletes the staging directory of this attempt, which has failed and will never be
+        """Deletes this attempt's staging directory. The attempt has failed, and will never be
         committed."""
         # An error of the deletion is not raised, because the caller raises the error that ended the
         # load.

@@ -42,7 +42,7 @@ class Closing:
         state/closures.py) of every other closed file whose stage has changed.
 
         Also updates `tables.closures`. `tables` must already contain the load's marks and names.
-        ranges: for all partitions of the topic, how far the load has read them.
+        ranges: for each partition of the topic, how far the load has read the partition.
         """
         closures, before = tables.closures, dict(tables.closures.files)
         now_ms = self._parts.clock.time_ms()

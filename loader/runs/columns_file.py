@@ -14,9 +14,10 @@ from skidway.loader.store import Store
 
 
 def stage_columns(store: Store, load: LoadId, schema: str) -> Replacement | None:
-    """Writes, into the staging directory, the file that lists the columns. Returns its path there
-    and its final path. If the output already has a file with the same content, writes nothing and
-    returns None. schema: the text of the schema that the load's rows follow."""
+    """Writes, into the staging directory, the file that lists the columns. Returns the file's final
+    path, and its path in the staging directory. If the output already has a file with the same
+    content, writes nothing and returns None. schema: the text of the schema that the load's rows
+    follow."""
     path = layout.columns(load.topic)
     data = columns_file(directory_schema(file_schema(check_reader(schema, RESERVED))))
     if store.read(path) == data:

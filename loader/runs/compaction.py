@@ -166,8 +166,8 @@ def _not_there(topic: str) -> Compacted:
 
 
 def _limited(groups: Iterable[Group], rows_max: int) -> Iterator[Group]:
-    """Yields the first groups of `groups`, as long as they together have at most `rows_max` rows,
-    but at least one group."""
+    """Yields the first of `groups` that together have at most `rows_max` rows, but at least one
+    group."""
     rows = 0
     for group in groups:
         if rows and rows + _rows(group.files) > rows_max:

@@ -1,7 +1,7 @@
 """Marks the complete hours of one topic with `_SUCCESS`, after a run has loaded the topic.
 
 The load that marks an hour also puts the small files of the hour together. So a job that waits for
-`_SUCCESS` finds only a few files, and no later compaction replaces them.
+`_SUCCESS` finds only a few files, and no later compaction replaces these files.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ class HourMarking:
         looked = choice.looked(judged, self._now_ms)
         missing = set(looked) - self._marks(looked).keys()
         asked = choice.asked(newest.unmarked, missing, judged, self._now_ms)
-        # These questions come first, because a wrong `_SUCCESS` is worse than a missing one.
+        # The questions about hours that have `_SUCCESS` come first, because a wrong `_SUCCESS` is
+        # worse than a missing one.
         reopened = self._reopened(judged)
         complete = {x: y for x, y in self._answers(asked).items() if y.is_complete}
         try:
@@ -101,10 +102,10 @@ class HourMarking:
         return self._done
 
     def _reopened(self, judged: Mapping[str, Answer]) -> list[str]:
-        """Returns hours that have `_SUCCESS`, although records of them are now missing in some tier
-        or were declared lost. Asks the collector again about some of the hours that its last
-        judgement found incomplete. This judgement may be out of date, or the collector may not have
-        read all counts when it judged."""
+        """Returns hours that have `_SUCCESS`, although records of these hours are now missing in
+        some tier or were declared lost. Asks the collector again about some of the hours that its
+        last judgement found incomplete. This judgement may be out of date, or the collector may not
+        have read all counts when it judged."""
         marked = self._marks(choice.incomplete(judged))
         answers = self._answers(choice.reopened(marked, self._now_ms))
         return [x for x, y in answers.items() if not y.is_complete and y.lacks]
@@ -169,8 +170,8 @@ class HourMarking:
         self, complete: Mapping[str, Answer], files: Mapping[str, LiveFile]
     ) -> dict[str, Answer]:
         """Returns the hours of which every file exists, with the length and the number of rows that
-        were committed. Does not check the bytes; a load checks them later, but only those of files
-        that it puts together."""
+        were committed. Does not check the bytes of the files. A load later checks the bytes of
+        those files that it puts together."""
         unfit = dict[str, SkidwayError]()
         for path, each in files.items():
             if (hour := layout.hour_of(path)) in complete:
@@ -193,9 +194,8 @@ class HourMarking:
         return groups
 
     def _fitting(self, hours: list[str], groups: Mapping[str, list[Group]]) -> list[str]:
-        """Returns the first hours of `hours`. Chooses as many hours as one load may rewrite (the
-        groups of files of these hours together have at most `max.offsets.per.load` rows), but at
-        least one hour."""
+        """Returns the first hours of `hours` that one load may rewrite: the groups of files of
+        these hours together have at most `max.offsets.per.load` rows. Returns at least one hour."""
         rows, most = 0, self._parts.settings.max_offsets_per_load
         for count, hour in enumerate(hours):
             rows += sum(x.file.rows for group in groups.get(hour, ()) for x in group.files)

@@ -1,5 +1,5 @@
-"""Folds old manifests after a load: writes one file (a checkpoint) that replaces them, and deletes
-them (loader/state/folding.py)."""
+"""Folds old manifests after a load: writes one file (a checkpoint) that replaces the old manifests,
+and deletes the old manifests (loader/state/folding.py)."""
 
 from __future__ import annotations
 

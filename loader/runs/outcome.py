@@ -19,9 +19,9 @@ GRAVEST_FIRST: Final = (
     SkidwayError.exit_code,
 )
 """The exit statuses, the gravest first. First come problems that a person must repair (the loader
-refused the state or the configuration). Then come programs that cannot be reached, because they may
-come back without help. All other problems come last. A run with several problems ends with the
-gravest exit status.
+refused the state or the configuration). Then come problems with programs that cannot be reached,
+because such a program may come back without help. All other problems come last. A run with several
+problems ends with the gravest exit status.
 """
 
 
@@ -111,7 +111,7 @@ def note(
     outcome: TopicOutcome, manifest: Manifest | None, results: Iterable[PartitionResult]
 ) -> None:
     """Adds the result of one attempt to a topic's outcome. manifest: the manifest that the attempt
-    committed; None if it committed nothing."""
+    committed; None if the attempt committed nothing."""
     outcome.waiting = []
     for result in results:
         stop = result.stop

@@ -4,8 +4,8 @@ I/O.
 A run's progress rises in steps, because the run counts a slice's records only when the slice has
 ended. The rate is measured between two steps: the newest step, and the last step before it that is
 at least `WINDOW_S` seconds old (or the first step, if none is so old). So the rate follows the
-present speed. While no further step comes, the rate at first stays constant. It falls as soon as
-more time has passed since the newest step than between the two measured steps.
+present speed. While no further step comes, the rate at first stays constant. The rate falls when
+the time since the newest step becomes longer than the time between the two measured steps.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ _log = log.get(__name__)
 
 
 class LoggedProgress:
-    """Logs a run's figures when a step begins, and after that at most once in `LOG_EVERY_S`
-    seconds."""
+    """Logs a run's figures when a step (such as the load of one topic) begins, and after that at
+    most once in `LOG_EVERY_S` seconds."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -39,8 +39,9 @@ class LoggedProgress:
 
 
 class ProgressLine:
-    """A progress bar on the terminal: one line for each topic that has something to load. If a
-    topic has several steps, each step has its own line."""
+    """A progress bar on the terminal: one line for each topic that has something to load. If the
+    run does several steps for a topic, such as rewriting files and loading, each step has its own
+    line."""
 
     def __init__(self) -> None:
         self._of: tuple[object, ...] = ()

@@ -1,10 +1,10 @@
 """Does `load reload`, which reads the records of some hours of one topic again, and replaces the
 files of these hours.
 
-One load reloads whole hours: as many as together have up to `max.offsets.per.load` records, but at
-least one hour. If another loader commits a load meanwhile, the reload discards its attempt, and
-tries again. If an hour cannot be reloaded, its files stay as they are, and the other hours are
-still reloaded.
+One load reloads whole hours. Together these hours have at most `max.offsets.per.load` records,
+unless a single hour has more. If another loader commits a load meanwhile, the reload discards its
+attempt, and tries again. If an hour cannot be reloaded, its files stay as they are, and the other
+hours are still reloaded.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Reloaded:
         return gravest(each.exit_code for each in self.problems)
 
     def replaced(self, old: Mapping[str, LiveFile]) -> None:
-        """Counts the old files `old` in the result. This reload replaces them."""
+        """Adds the files `old`, which this reload replaces, to the result."""
         self.hours |= {layout.hour_of(path) for path in old}
         self.files_before += len(old)
         found = contents(each.file for each in old.values()).values()
@@ -93,7 +93,7 @@ class Reloaded:
         self.rejects_before += sum(each.rejects.records for each in found)
 
     def by(self, files: list[DataFile]) -> None:
-        """Counts the new files `files` in the result. They replace old files."""
+        """Adds the new files, which replace the old files, to the result."""
         self.files_after += len(files)
         self.rejects_after += sum(each.rejects.records for each in contents(files).values())
 
@@ -162,8 +162,8 @@ class Reload:
 
     def _begin(self) -> Manifest:
         """Moves into place the committed files that earlier loads have not moved yet, and returns
-        the newest manifest. It is no error if one of these files is gone, as long as it belongs to
-        an hour that this reload replaces."""
+        the newest manifest. It is no error if a file of an hour that this reload replaces is
+        gone."""
         steps = commit.begin(self._topic.name, self._wish.covers)
         self._run.newest = operations.run(steps, self._parts.store)
         # The reload asks for the watermarks after it has read the manifest. So the watermarks are
@@ -245,8 +245,8 @@ class Reload:
 
     def _converted_again(self) -> None:
         """If some files could not be rewritten with the columns of a newer schema, checks again
-        which files must be rewritten. The reload may have replaced the files that were in the
-        way."""
+        which files must be rewritten. The reload may have replaced the files that could not be
+        rewritten."""
         if self._run.outcome.problems:
             self._run.outcome.problems = []
             self._run.forget_conversion()

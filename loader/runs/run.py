@@ -124,7 +124,7 @@ def load_all(
 
 def _do(step: Callable[[], None], outcome: TopicOutcome) -> bool:
     """Does a step of one topic. If the step raises an error, adds the error to the outcome and
-    returns False. But does not catch Interrupted, because Interrupted must end the whole run."""
+    returns False. Does not catch Interrupted, because Interrupted must end the whole run."""
     try:
         step()
     except Interrupted:

@@ -1,10 +1,12 @@
-"""Computes figures that say how far a run has come. They are for the operator's terminal, for the
-log, and for the note of the run (state/run_notes.py), which `load status` shows.
+"""Computes figures that say how far a run has come. These figures are for the operator's terminal,
+for the log, and for the run's note (state/run_notes.py), a file in the output that `load status`
+shows.
 
 Spark reports only how many slices have ended, not which slices. If n slices have ended, the run
 counts the records of the n slices that began first. All slices have the same size
 (`slice.records`), except the last slice of a partition. The counted number is wrong by at most the
-number of records in all slices that are running. When all slices have ended, it is exact.
+number of records in all slices that are running. When all slices have ended, the counted number is
+exact.
 """
 
 from __future__ import annotations
@@ -70,8 +72,8 @@ show them."""
 
 
 class RunProgress:
-    """Computes the figures of one run, passes each change to the function that shows it, and keeps
-    the run's note (state/run_notes.py) up to date.
+    """Computes the figures of one run, passes each change to the function that shows the figures,
+    and keeps the run's note (state/run_notes.py) up to date.
     """
 
     def __init__(self, clock: Clock, shown: Shown, note: OwnNote | None = None) -> None:
@@ -83,8 +85,8 @@ class RunProgress:
     def load(
         self, topic: str, load: int, whole: Sequence[Planned], slices: Sequence[Slice]
     ) -> Progress:
-        """Begins to show the figures of a load. Returns the function to call with the number of
-        tasks that have ended, and the number of all tasks. whole: the ranges of the topic that the
+        """Begins to show the figures of a load. Returns a function; the caller must pass to it the
+        number of ended tasks and the number of all tasks. whole: the ranges of the topic that the
         run still has to load. slices: the part of `whole` that this load reads, in the order in
         which the tasks begin."""
         left = sum(each.end - each.first for each in whole)
@@ -113,8 +115,8 @@ class RunProgress:
 
     def groups(self, topic: str, step: str) -> Progress:
         """Begins to show the figures of a step that loads no new records. The tasks of the step
-        rewrite groups of files, or read slices again. Returns the function to call with the number
-        of tasks that have ended, and the number of all tasks."""
+        rewrite groups of files, or read slices again. Returns a function; the caller must pass to
+        it the number of ended tasks and the number of all tasks."""
 
         def show(done: int, of: int) -> None:
             _, left_s = self._measure((topic, step), done, of)

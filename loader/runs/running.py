@@ -1,12 +1,12 @@
 """Lists the runs that work on an output now, and the runs that were killed. Each run keeps a note
 in the output (state/run_notes.py), and this module reads the notes.
 
-A run that is killed cannot write into its note that it has ended. If it ran on this machine, the
-kernel reports whether its process still runs. If it ran on another machine, only the time of the
-note's last change is known, and the clocks of the two machines may differ. So a run on another
-machine is called "silent", and never "killed". With `look_s`, this module reads the notes twice,
-`look_s` seconds apart. A counter in each note then shows, without any clock, whether the run still
-writes its note.
+A run that is killed cannot write into its note that it has ended. If the note's run is on this
+machine, the kernel reports whether the run's process still runs. If the run is on another machine,
+only the time of the note's last change is known, and the clocks of the two machines may differ. So
+a run on another machine is called "silent", and never "killed". With `look_s`, this module reads
+the notes twice, `look_s` seconds apart. A counter in each note then shows, without any clock,
+whether the run still writes its note.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ RUNNING: Final = "running"
 KILLED: Final = "killed"
 SILENT: Final = "silent"
 SILENT_MS: Final = 120_000
-"""A run on another machine is called silent if its note has not changed for this time. While tasks
-run, a run writes its note every 10 s. At other times, for example while Spark starts or a load is
-committed, the note may stay unchanged for longer."""
+"""A run on another machine is called silent if its note (a file in the output) has not changed for
+this time. While tasks run, a run writes its note every 10 s. At other times, for example while
+Spark starts or a load is committed, the note may stay unchanged for longer."""
 
 LEAST_LOOK_S: Final = 20.0
-"""The least time between two readings of the notes. A run that does tasks writes its note at least
-once in this time."""
+"""The least time between two readings of the runs' notes (each run keeps a file, its note, in the
+output). A run that does tasks writes its note at least once in this time."""
 
 COLUMNS: Final = (
     "host", "pid", "state", "topic", "step", "load", "records", "records_total",
@@ -47,8 +47,8 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """An earlier reading of all runs' notes. seconds: how long ago the notes were read. counts: the
-    counter in each run's note."""
+    """An earlier reading of the notes of all runs (each run keeps a file, its note, in the output).
+    seconds: how long ago the notes were read. counts: the counter in each run's note."""
 
     seconds: float
     counts: Mapping[str, int]
@@ -58,7 +58,7 @@ def runs(
     store: Store, clock: Clock, pause: Callable[[float], object], look_s: float | None = None
 ) -> list[Row]:
     """Returns one row per run, the oldest run first. look_s: after how many seconds to read the
-    notes a second time; None to read them only once."""
+    runs' notes a second time; None to read the notes only once."""
     notes = read_notes(store)
     look: Look | None = None
     if look_s is not None and notes:

@@ -61,7 +61,7 @@ def _look_at_all(
     except Unreachable:
         raise
     except SkidwayError:
-        pass  # one topic has a fault: asks for each topic alone, so that the others are loaded
+        pass  # the loop below asks for each topic alone, so that only faulty topics are left out
     found: list[SourceTopic] = []
     troubles: dict[str, SkidwayError] = {}
     for name in names:

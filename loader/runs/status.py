@@ -21,9 +21,9 @@ from skidway.loader.state.moves import moves
 from skidway.loader.store import Store, open_store
 
 RATE_LOADS: Final = 5
-"""`load plan` estimates how long the next loads will take. For this, it looks at this many of the
-newest loads, and uses the rate of the largest of them. The rate of a small load says little about
-the rate of large loads.
+"""`load plan` estimates how long the next loads will take. The estimate uses the rate of the
+largest load among the newest RATE_LOADS loads. The rate of a small load says little about the rate
+of large loads.
 """
 
 Row = dict[str, Any]
@@ -93,8 +93,8 @@ def _newest(store: Store, topic: str) -> Manifest | None:
 
 
 def newest_rate(store: Store, topic: str) -> int | None:
-    """Returns how many rows per second the largest of the newest loads loaded. Returns None if no
-    manifest says how long its load took."""
+    """Returns the rate, in rows per second, of the largest load among the newest RATE_LOADS loads.
+    Returns None if no manifest says how long its load took."""
     loads = topic_history(store, topic, RATE_LOADS)
     timed = [(row["rows"], row["rows_per_second"]) for row in loads if row["rows_per_second"]]
     return max(timed)[1] if timed else None

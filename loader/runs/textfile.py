@@ -5,10 +5,10 @@ A run may end before Prometheus scrapes it, so the run writes its metrics into a
 (`metrics.textfile`). The run replaces the whole file when it begins, and again when it ends, even
 if it failed. If the time of the start is later than the time of the end, the run is still working
 or was killed. When a run fails, the file keeps the time of the last success. If an error stops the
-whole run, the file has no counts of loads and rows. If the configuration is refused, but the name
-of the metrics file in it can be read, the run writes the exit status 78 into this file. Alerts
-should use the age of the last success. Such an alert also fires if a timer never started, or if the
-configuration file cannot be read or is not YAML.
+whole run, the file has no counts of loads and rows. If the configuration is refused, but the run
+can read the name of the metrics file in the configuration, it writes the exit status 78 into the
+metrics file. Alerts should use the age of the last success. Such an alert also fires if the timer
+never starts a run, or if the configuration file cannot be read or is not YAML.
 
 If the file cannot be written, the run only logs a warning, because no load depends on the file.
 """
@@ -44,7 +44,7 @@ def _metric(name: str, help: str) -> float | None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastRun:
     """The metrics of the last run. Times are in seconds since 1970. If a value is not known, its
-    field is None, and the file does not contain the field's metric."""
+    field is None, and the metrics file does not contain the field's metric."""
 
     start: float | None = _metric("run_start_timestamp_seconds", "When the last run began.")
     end: float | None = _metric("run_end_timestamp_seconds", "When the last run ended.")
@@ -59,8 +59,8 @@ class LastRun:
 
     @classmethod
     def read(cls, path: Path) -> LastRun:
-        """Returns the metrics that the file contains. If the file is missing or unreadable, all
-        metrics are None."""
+        """Returns the metrics that the metrics file `path` contains. If this file is missing or
+        unreadable, all metrics are None."""
         try:
             families = list(text_string_to_metric_families(path.read_text()))
         except (OSError, ValueError):
@@ -98,7 +98,7 @@ class Recorded:
 
     def ended(self, report: Report) -> None:
         """Notes the result of a run that no error stopped. `__exit__` writes this result into the
-        file."""
+        metrics file."""
         self._report = report
 
     def __exit__(

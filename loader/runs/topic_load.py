@@ -52,9 +52,9 @@ class TopicLoad:
         return [*ranges, *self._plan.missing()]
 
     def schema(self) -> Registered:
-        """Returns the newest schema of the topic's subject, which the columns of this load's rows
-        follow. Raises SkidwayError if the subject has no schema, or if the schema cannot become
-        columns."""
+        """Returns the newest schema of the topic's subject. The columns of this load's rows follow
+        this schema. Raises SkidwayError if the subject has no schema, or if the schema cannot
+        become columns."""
         if self._schema is None:
             self._schema = newest_schema(self._parts.registry, self._topic)
         return self._schema

@@ -67,7 +67,7 @@ class Read:
 
 class TopicReload:
     """One attempt to reload some hours. files: all files of rows and rejects of these hours.
-    others: the ids of the schemas that the topic's other files of rows follow."""
+    others: the ids of the schemas of the topic's other files of rows."""
 
     def __init__(
         self,
@@ -163,8 +163,8 @@ class TopicReload:
     def _read(
         self, job: Job, ranges: Sequence[Planned], tables: Tables, progress: Progress
     ) -> Read:
-        """Runs the slices of all ranges, portion by portion, and returns what they wrote. Advances
-        the marks in `tables` to the end of the ranges.
+        """Runs the slices of all ranges, portion by portion, and returns what the slices wrote.
+        Advances the marks in `tables` to the end of the ranges.
         """
         settings, read = self._parts.settings, Read([], Counter())
         left = list(ranges)

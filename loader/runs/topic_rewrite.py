@@ -94,8 +94,8 @@ class TopicRewrite:
 
     def _success(self, rewrite: Rewrite, results: Sequence[Rewritten]) -> dict[str, bytes]:
         """Returns the content of each `_SUCCESS` that the load writes, with the hour as key. The
-        load writes this file for the hours in `rewrite.success`. It also writes the file again for
-        hours that already have it, if it rewrites files of these hours."""
+        load writes this file for the hours in `rewrite.success`. If the load rewrites files of an
+        hour that already has a `_SUCCESS`, it writes the hour's `_SUCCESS` again."""
         same = {_hour(each) for each in results if each.made is not None} - {*rewrite.reopened}
         kept = operations.run(success_files.marked(self._newest.topic, same), self._store)
         unfit = {_hour(each) for each in results if each.made is None}

@@ -251,7 +251,7 @@ class TopicRun:
 
     def _awaited(self) -> bool:
         """If tasks stopped early because announcements were missing, waits a short time for these
-        announcements. Returns whether one of them came."""
+        announcements. Returns whether any of these announcements came."""
         topic, waiting = self._topic, self.outcome.waiting
         notes = WaitingNotes(self._parts.store, topic.name)
         for key in {key for stop in waiting for key in stop.awaited}:

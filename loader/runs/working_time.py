@@ -11,7 +11,7 @@ class Starting(Protocol):
     """A program that may have to be started before the work begins, for example Spark."""
 
     started_s: float
-    """How many seconds the starts took in all."""
+    """How many seconds all starts of the program took together."""
 
 
 class WorkingTime:

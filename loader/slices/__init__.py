@@ -9,6 +9,6 @@ results of the slices.
     hour_writer    writes rows to Parquet files, one per hour of event time
     join           joins the slices of a partition in offset order, after some slices ran again
 
-The result of a task depends only on its slice and on what else the task receives, so a second
-attempt gives the same result.
+The result of a task depends only on what the task receives, so a second attempt gives the same
+result.
 """

@@ -20,14 +20,15 @@ from skidway.loader.reading.columns import Records, select
 CHUNK_ROWS: Final = 65_536
 CHUNK_BYTES: Final = 32 << 20
 CHUNK_BATCHES: Final = 16_384
-"""A chunk has at most this many batches. Limits on rows and bytes alone would not bound the memory,
-because a batch uses memory even if it has no records."""
+"""A chunk (the records that a task processes together) has at most this many batches. Limits on
+rows and bytes alone would not bound the memory, because a batch uses memory even if it has no
+records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Records of one slice (a task's offset range) from several batches. They may still contain
-    repeats of records that were loaded earlier.
+    """Records of one slice (a task's offset range) from several batches. The records may still
+    include repeats of records that were loaded earlier.
     """
 
     records: Records
@@ -40,7 +41,8 @@ class Chunk:
 
 
 class OpenChunk:
-    """A chunk to which batches are added until it is full.
+    """A chunk (the records that a task processes together) to which batches are added until it is
+    full.
 
     headers: the headers of the batches that were decoded. damage: the header of the first batch
     whose records are damaged, and what is wrong with these records. The chunk contains no batch

@@ -21,15 +21,14 @@ class Job:
     """The values that all slices (the tasks' offset ranges) of one load of one topic have in
     common.
 
-    reader: the newest schema of the topic's subject, which gives the rows their columns. locations:
-    host and path of every file that an agent has announced. unannounced: files whose announcement
-    is still missing after the waiting time. patient: what a task does with a record whose file is
-    not announced yet. If `patient` is true, the task stops before the record; otherwise the record
-    becomes a reject. gaps: for each partition, the missing offsets that an earlier manifest, the
-    mirror or the
-        operator has listed as gaps.
-    hours: the hours (their numbers since 1970) whose records are written and counted; None for all
-        hours. The records of other hours only advance the marks.
+    reader: the newest schema of the topic's subject; this schema gives the rows their columns.
+    locations: host and path of every file that an agent has announced. unannounced: files whose
+    announcement is still missing after the waiting time. patient: what a task does with a record
+    whose file is not announced yet. If `patient` is true, the task stops before the record;
+    otherwise the record becomes a reject. gaps: for each partition, the missing offsets that an
+    earlier manifest, the mirror or the operator has listed as gaps. hours: the hours (their numbers
+    since 1970) whose records are written and counted; None for all hours. The records of other
+    hours only advance the marks.
     """
 
     topic: str
@@ -55,7 +54,7 @@ class Stop:
     """Says why a task stopped before the end of its slice, at the offset `offset`.
 
     waiting_for: the file of the record at `offset`, if its announcement is missing. awaited: all
-    unannounced files of which the task has read records at `offset` or behind it.
+    unannounced files of which the task has read records at or after `offset`.
     """
 
     offset: int

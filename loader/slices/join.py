@@ -31,9 +31,9 @@ RunSlices = Callable[[Sequence[Work]], Iterable[SliceResult]]
 class PartitionResult:
     """Says what a load has read of one partition.
 
-    results: one result per slice, in offset order; each slice begins where the slice before ended.
-    end: one past the last offset that was read. moved: the marks that the load advances. below: the
-    last batch before `end`, or None if no batch was read.
+    results: one result per slice, in offset order; each slice begins where the previous slice
+    ended. end: one past the last offset that was read. moved: the marks that the load advances.
+    below: the last batch before `end`, or None if no batch was read.
     """
 
     partition: int

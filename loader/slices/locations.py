@@ -1,5 +1,5 @@
-"""Finds host and path of records, by (agent, file). Looks up consecutive records of one file only
-once."""
+"""Finds host and path of records, by (agent, file). If consecutive records belong to one file,
+looks up the file only once."""
 
 from __future__ import annotations
 

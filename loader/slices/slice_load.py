@@ -69,9 +69,9 @@ class SliceLoad:
         self._result = SliceResult(piece, piece.end)
 
     def run(self, batches: Iterable[memoryview]) -> SliceResult:
-        """Consumes whole batches in offset order, until it has processed the whole slice or has to
-        stop before its end. The first batch must contain the slice's first offset. If no batch in
-        the log contains this offset, the first batch must be the next batch after it."""
+        """Consumes whole batches in offset order, until it has processed the whole slice or must
+        stop earlier. The first batch must contain the slice's first offset. If no batch in the log
+        contains this offset, the first batch must be the next batch after it."""
         chunk = OpenChunk()
         for raw, header in self._read(batches):
             stop = self._hole(self._position, header.base_offset)
@@ -87,7 +87,7 @@ class SliceLoad:
                 self._process(chunk)
                 chunk = OpenChunk()
                 if self._result.stop is None:
-                    del self._headers[:-1]  # of the processed batches, `below` needs only the last
+                    del self._headers[:-1]  # `below` needs only the last processed batch
             if self._position >= self._piece.end or self._result.stop:
                 break
         if self._position < self._piece.end and self._result.stop is None:
@@ -129,9 +129,10 @@ class SliceLoad:
         return Stop(at, f"{self._where}: the batch at offset {header.base_offset} {why}")
 
     def _hole(self, position: int, base: int) -> Stop | None:
-        """Checks whether offsets are missing before a batch that begins at `base`. If the missing
-        offsets are listed as a gap, notes the gap. If they are not listed, returns a `Stop`. In all
-        other cases, returns None. position: the next offset that the task needs."""
+        """Checks whether offsets are missing before a batch that begins at `base`. If the job lists
+        the missing offsets as a gap, adds the gap to this task's result; if the job does not list
+        them, returns a `Stop`. In all other cases, returns None. position: the next offset that the
+        task needs."""
         end = min(base, self._piece.end)
         if end <= position:
             return None

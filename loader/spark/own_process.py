@@ -33,7 +33,7 @@ class Interrupted(SkidwayError):
 
 class OwnProcess:
     """Runs tasks, and numbers their attempts. interrupted: a function that is called before each
-    task, and returns whether the run has been asked to end."""
+    task, and returns whether a signal has asked the run to end."""
 
     def __init__(self, interrupted: Callable[[], bool]) -> None:
         self._interrupted = interrupted
@@ -41,7 +41,7 @@ class OwnProcess:
 
     def run(self, work: Sequence[task.Work], progress: Progress) -> list[Any]:
         """Runs the tasks, and returns their results in order. If a task raises an error, raises the
-        same error as on Spark. Raises Interrupted if the run is asked to end."""
+        same error as on Spark. Raises Interrupted if a signal has asked the run to end."""
         results = []
         for done, each in enumerate(work):
             progress(done, len(work))

@@ -37,8 +37,8 @@ def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
 
 def log4j_properties(file: Path | None) -> str:
     """Returns the settings of Spark's log. If `file` is a path, Spark writes messages of level info
-    and above to that file. If it is None, Spark writes warnings to its error output, which nobody
-    sees."""
+    and above to that file. If `file` is None, Spark writes warnings to its error output, which
+    nobody sees."""
     pattern = "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1} - %m%n"
     level, kind = ("info", "File") if file else ("warn", "Console")
     lines = [

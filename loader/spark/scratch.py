@@ -43,6 +43,6 @@ def _sweep(folder: Path) -> None:
         try:
             lock.acquire()
         except SkidwayError:
-            continue  # a live run has locked it, or it belongs to another user
+            continue  # a live run has locked the directory, or another user owns it
         shutil.rmtree(path.parent, ignore_errors=True)
         lock.release()

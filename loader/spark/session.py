@@ -57,9 +57,9 @@ def start(settings: LoaderSettings, folder: Path) -> Any:
 
 
 def warming(session: Any) -> Any:
-    """Returns a DataFrame whose rows have no meaning. When the caller collects it, every core
-    starts its Python worker, and the workers import the loader's modules. So the tasks of the first
-    load need not wait for this.
+    """Returns a DataFrame whose rows have no meaning. When the caller collects the DataFrame, every
+    core starts its Python worker, and the workers import the loader's modules. So the tasks of the
+    first load need not wait for the workers to start.
     """
     cores = session.sparkContext.defaultParallelism
 

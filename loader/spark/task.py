@@ -1,5 +1,6 @@
 """Defines the kinds of tasks, and the function with which Spark's Python workers do tasks. If the
-tasks have few records, the loader does them without Spark in its own process (own_process.py)."""
+tasks have few records, the loader does the tasks without Spark in its own process (own_process.py).
+"""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def forget() -> None:
     _decoders.clear()
 
 
-# These objects stay in memory for later tasks of this process, which use the same schemas and
+# These objects stay in memory, because later tasks of this process use the same schemas and
 # connections.
 _stores: dict[str, Store] = {}
 _decoders: dict[tuple[str, Security, str], Decoder] = {}

@@ -22,7 +22,8 @@ SCHEMA: Final = pa.schema([("agent", pa.int64()), ("bucket", pa.int64()), ("numb
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows in the order of (bucket, agent). No two rows have the same bucket and agent."""
+    """Rows of the table `buckets`, in the order of (bucket, agent). No two rows have the same
+    bucket and agent."""
 
     agent: Int64s
     bucket: Int64s
@@ -42,7 +43,7 @@ class Rows:
 
 
 def rows_in(table: pa.Table) -> Rows:
-    """Returns the rows of the table, which must be sorted by (bucket, agent)."""
+    """Returns the rows of the table. The table must be sorted by (bucket, agent)."""
     return Rows(*(table.column(name).to_numpy() for name in SCHEMA.names))
 
 

@@ -2,23 +2,24 @@
 table has the number of the last audit delta (a message with counts) in which this output counted
 the bucket.
 
-When another delta counts the bucket again, it contains this number. So a reader of the audit topic
-notices if it has not read the delta with this number. The new records of a load belong to few
-hours. So the table is divided by time: each file has the buckets of a *span*, which is a range of
-hours. A load reads only the spans of the buckets that it counts, and writes these spans again.
+When a later delta counts the bucket again, the later delta contains the number of the earlier
+delta. So a reader of the audit topic notices if it has not read the earlier delta. The new records
+of a load belong to few hours. So the table is divided by time: each file has the buckets of a
+*span*, which is a range of hours. A load reads only the spans of the buckets that it counts, and
+writes these spans again.
 
     new hours      get spans of at most FRESH_ROWS rows
     other spans    are joined with neighbours while the joined span has at most SPAN_ROWS rows. But
                    the spans that loads changed last (APART spans) are not joined yet, because loads
                    will soon change them again
-    too many       if there are more than SPANS_MAX spans, the spans that no load has changed for
-                   longest are forgotten
+    too many       if there are more than SPANS_MAX spans, the spans that have not changed for the
+                   longest time are forgotten
 
 The hours of forgotten spans are kept, as ranges (table `forgotten`). If a bucket of these hours is
 counted again, its delta has UNKNOWN in place of the previous delta's number. Every reader then sees
 that earlier deltas are missing, and the audit calls the bucket unknown. Without this value, the new
 delta would look like the bucket's first delta, and the audit would take a part of the counts for
-all of them. Only the order of the loads decides which spans are forgotten; no clock is used.
+all counts. Only the order of the loads decides which spans are forgotten; no clock is used.
 
 Earlier versions of Skidway wrote files without a span. After an upgrade, the next load that counts
 any records replaces all these files.

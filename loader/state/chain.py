@@ -29,8 +29,8 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.operations import Names, Read, Steps
 
 LOOKS_MAX: Final = 20
-"""A reader lists the manifests and checkpoints at most this many times. It must list them again if
-another loader has changed them in the meantime.
+"""A reader lists the manifests and checkpoints at most this many times. It must list again if
+another loader has changed the manifests or checkpoints in the meantime.
 """
 
 

@@ -1,6 +1,6 @@
 """Writes and reads checkpoints. A checkpoint lists the files of rows and of rejects that an output
-has after a load. It replaces the manifests up to this load, so that nobody has to read all
-manifests since the first one.
+has after a load. The checkpoint replaces the manifests up to this load, so that nobody has to read
+all manifests since the first one.
 
     _skidway/<topic>/checkpoints/<load as 20 digits>-<oldest as 20 digits>.jsonl
 

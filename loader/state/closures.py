@@ -5,13 +5,13 @@ An agent announces that a file is closed (a closure) after every byte of the fil
 set apart (rejected, lost, uncertain or filtered). After the closure, only repeats of the file's
 records can reach the topic, for example in a batch of a connection that broke. The loader needs the
 file's marks to recognize these repeats, until it has read all records that may have come late. A
-seal is a later message of the agent, which lists the agent's last acknowledged offset in each
+seal is a later message of the agent. The seal lists the agent's last acknowledged offset in each
 partition. A closed file goes through these stages:
 
     CLOSED    the loader has read the closure
     SEALED    a later seal of the same agent came, made GRACE_MS or more after the closure by the
-              agent's clock; it has an acknowledged offset for each partition in which the file
-              has a mark
+              agent's clock; this seal has an acknowledged offset for each partition in which the
+              file has a mark
     FENCED    the file waits for the topic's *fence*. A fence has an offset for each partition: all
               records that were in the log when the fence was made have lower offsets. The loader
               makes a fence for SEALED files whose closures it read at least SETTLED_MS ago, by its
@@ -28,8 +28,8 @@ be the high watermark alone. But if a topic is mirrored, its records may arrive 
 mirrored seals. In this case the seals have the higher offset.
 
 If a repeat comes after the file was forgotten, the loader loads it: as a reject if the file's name
-is gone, and otherwise as a row. The loader counts the repeat, so the audit reports one record too
-many.
+is gone, and otherwise as a row. The loader counts the repeat, so the audit finds one record more in
+HDFS than in the other tiers, and the bucket is not complete.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from skidway.audit.counts.marks import FileKey
 
 GRACE_MS: Final = 3_600_000
 """A closed file becomes SEALED (see the module's docstring) only by a seal that its agent made at
-least this long (an hour) after it closed the file. A record of a closed file comes late by less
-than three minutes. After a process has died, the kernel still tries to send the bytes of its socket
-for 103 s, and a lagging replica may keep the high watermark low for 30 s. The rest of the hour
-allows for clocks that are adjusted and for slow networks. Keeping marks for one more hour needs
-little memory.
+least this long (an hour) after the agent closed the file. A record of a closed file comes late by
+less than three minutes. After a process has died, the kernel still tries to send the bytes of its
+socket for 103 s, and a lagging replica may keep the high watermark low for 30 s. The rest of the
+hour allows for clocks that are adjusted and for slow networks. Keeping marks for one more hour
+needs little memory.
 """
 
 SETTLED_MS: Final = 600_000

@@ -3,8 +3,8 @@
 
 Every function that decides is a generator of operations (`Steps`): it yields an operation and
 receives the store's answer. `operations.run` does the operations on a real store. tests/model runs
-two loaders on a store in memory: it interleaves them, stops them between any two operations and
-loses answers of the store.
+two loaders on a store in memory: it interleaves their operations, stops the loaders between any two
+operations, and drops answers of the store.
 
     begin     read the newest manifest; move into place the files that the newest load, and every
               load that still has a staging directory, have not moved yet; delete staging
@@ -74,13 +74,14 @@ from skidway.loader.state.operations import (
 
 CREATE_ATTEMPTS: Final = 10
 LOOKS_MAX: Final = 20
-"""The loader looks at most this many times at source and target of one move. It looks again only if
-another loader has changed source or target in between."""
+"""When the loader moves a file from the staging directory to its final path, it checks at most this
+many times whether the file is at either of the two paths. It checks again only if another loader
+has meanwhile changed something there."""
 
 
 GivenUp = Callable[[str], bool]
-"""A function that gets the path of a committed file. It returns True if the file may be gone or
-damaged without an error."""
+"""A function that gets the path of a committed file. It returns True if it is no error that the
+file is gone or damaged."""
 
 
 def _nothing(_path: str) -> bool:
@@ -90,8 +91,8 @@ def _nothing(_path: str) -> bool:
 def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
     """Moves into place all files of earlier loads that are still in staging directories. Returns
     the newest manifest, or None before the first load. given_up: a function that returns True for
-    the files that the new load will replace (`load reload`). These files may be gone or damaged
-    without an error.
+    the files that the new load will replace (`load reload`). It is no error if these files are gone
+    or damaged.
 
     Raises StateRefused in three cases: a manifest is missing in the sequence; all manifests are
     gone although there are rows; or a committed file is neither at its source nor at its target.
@@ -171,8 +172,8 @@ def is_lost(manifest: Manifest) -> Steps[bool]:
 
 
 def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
-    """Deletes the files that a committed load removes, and moves the load's own files into place,
-    as far as they are still in the staging directory. Any loader may do this, at any time.
+    """Deletes the files that a committed load removes, and moves into place those of the load's own
+    files that are still in the staging directory. Any loader may do this, at any time.
 
     First moves the file that lists the columns, and then the files of rows, so that no reader of
     the directory finds a column that is not listed. Deletes the `_SUCCESS` of an hour before it
@@ -274,7 +275,7 @@ def _unmarked(manifest: Manifest) -> Steps[list[str]]:
 
     For each hour, the load moves one file last. If this file is already moved, the load has
     finished its work in the hour's directory. If the directory then has a `_SUCCESS`, this load or
-    a later one has put it there, so it must stay.
+    a later load has put the file there, so the file must stay.
     """
     marked = {each.path: each.staged for each in manifest.success}
     rows = [each for each in manifest.files if each.kind == ROWS and layout.hour_of(each.path)]

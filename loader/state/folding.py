@@ -3,12 +3,13 @@ manifests.
 
 A checkpoint lists the files of the output after a load. After every `CHECKPOINT_EVERY` loads, a
 loader writes a checkpoint of its newest load. If `keep` (the number of manifests to keep) is
-smaller than `CHECKPOINT_EVERY`, it writes a checkpoint after every `keep` loads, but there are at
-least `CHECKPOINT_EVERY_LEAST` loads between two checkpoints. The loader keeps at least the newest
-`keep` manifests. It looks for the newest checkpoint that is older than all manifests that it keeps,
-and deletes the manifests up to this checkpoint. So for each load whose manifest is kept, a reader
-can still find the files that the output had after this load. A reload needs the tables (tables.py)
-as they were after an old load. So a file of a table is kept as long as a kept manifest lists it.
+smaller than `CHECKPOINT_EVERY`, the loader writes a checkpoint after every `keep` loads, but there
+are at least `CHECKPOINT_EVERY_LEAST` loads between two checkpoints. The loader keeps at least the
+newest `keep` manifests. It looks for the newest checkpoint that is older than all manifests that it
+keeps, and deletes the manifests up to this checkpoint. So for each load whose manifest is kept, a
+reader can still find the files that the output had after this load. A reload needs the tables
+(tables.py) as they were after an old load. So a file of a table is kept as long as a kept manifest
+lists it.
 
 Two loaders may fold manifests at the same time, and may even fold the same manifests. If a load
 fails to fold some manifests, a later load folds them.

@@ -49,19 +49,19 @@
   (loader/complete_hours). `reopened` lists the files `_SUCCESS` that this load deletes although it
   changes no rows of their hours. If a load changes rows of an hour, it deletes the hour's
   `_SUCCESS` before it moves the first file, and does not list this `_SUCCESS`. `unmarked` lists the
-  hours that have rows, but no `_SUCCESS`, after this load. It lists at most the newest UNMARKED_MAX
-  hours.
+  hours that have rows, but no `_SUCCESS`, after this load. `unmarked` lists at most the newest
+  UNMARKED_MAX hours.
 - `side` lists the files of each table after this load, oldest first. The first file is a snapshot
   of the table, and the others are the changes that later loads made. If several rows have the same
   key, the last row is valid (loader/state/tables.py). Each file of `buckets` has a span of time
   (loader/state/bucket_spans.py).
 - `audit` contains what this load adds to the audit's counts: the deltas of the tier HDFS, with the
-  keys (HDFS, producer, epoch, number). The loader publishes these deltas after the commit. It can
-  read them from the manifest and publish them again at any time. The first load of an output
-  chooses an epoch higher than the epoch of every message that was published under its `producer`
-  (loader/audit_topic/feed.py). Later loads use the same epoch.
-- `seconds` says how long the load took, without the start of Spark and without the commit. It is
-  null in manifests of early versions.
+  keys (HDFS, producer, epoch, number). The loader publishes these deltas after the commit. The
+  loader can read the deltas from the manifest and publish them again at any time. The first load of
+  an output chooses an epoch higher than the epoch of every message that was published under its
+  `producer` (loader/audit_topic/feed.py). Later loads use the same epoch.
+- `seconds` says how long the load took, without the start of Spark and without the commit.
+  `seconds` is null in manifests of early versions.
 
 In the file, each field is on a line of its own. The line of a field may be long: with 5,000 agents
 and a load each minute, the field `audit` has 10,000 counts.
@@ -108,8 +108,8 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets [first, end) that are missing in the log. reason: why they are missing, as the mirror
-    stated it, or that the operator has accepted the gap.
+    """Offsets [first, end) that are missing in the log. reason: the reason that the mirror gave, or
+    a text that says that the operator has accepted the gap.
     """
 
     first: int

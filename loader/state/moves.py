@@ -20,8 +20,8 @@ class Move:
 
 
 class Settle(Enum):
-    """What the loader must do about a move. This depends on whether the files `source` and `target`
-    of the move exist, and on their lengths.
+    """What the loader must do to move a committed file from the path `source` to the path `target`.
+    This depends on which of the two files exist, and on their lengths.
     """
 
     DONE = auto()

@@ -22,8 +22,8 @@ ROW_GROUP_ROWS: Final = 512 * 1024
 SAMPLE_ROWS: Final = 16 * 1024
 SAMPLE_LEAST: Final = 256
 """The first SAMPLE_ROWS rows of a file decide whether a column gets a dictionary. If a file has at
-most SAMPLE_LEAST rows, every column gets a dictionary, except timestamps and the columns in RISING,
-whose numbers rise from row to row."""
+most SAMPLE_LEAST rows, every column gets a dictionary, except timestamps and the columns in RISING.
+(The numbers in these columns rise from row to row.)"""
 
 RISING: Final = frozenset({"_offset", "_kafka_offset"})
 

@@ -3,8 +3,7 @@
 A PID has a meaning only in one PID namespace, and only until the machine starts again. So this
 module identifies a process by its PID, the machine's boot id and the PID namespace. The start time
 of the process is needed, too, because the kernel may use the same PID for another process later.
-For a process of another machine or of another container, this module cannot find out whether it
-still runs.
+This module cannot find out whether a process of another machine or of another container still runs.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ from skidway.loader.store import PARTIAL_SUFFIX, Store
 FORMAT: Final = 1
 WRITE_EVERY_S: Final = 10.0
 FORGOTTEN_MS: Final = 600_000
-"""If a run on another host has not written its note for so many milliseconds, it counts as dead,
-and any run may delete its note.
+"""If a run on another host has not written its note (a file) for this many milliseconds, the run
+counts as dead, and any run may delete its note.
 """
 
 _log = log.get(__name__)

@@ -71,8 +71,8 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The rows that one load adds to the tables. The mark NO_MARK, the location None or the stage
-    GONE means that the row's key is dropped."""
+    """The rows that one load adds to the tables of the loader's state. The mark NO_MARK, the
+    location None or the stage GONE means that the row's key is dropped."""
 
     marks: Mapping[int, Mapping[FileKey, int]]
     locations: Mapping[FileKey, Location | None]
@@ -90,8 +90,9 @@ class Changes:
 
 @dataclass(slots=True)
 class Tables:
-    """The contents of the tables. `locations` has the table `names`; `closures` has the tables
-    `closures` and `fence`. Only the loader's driver changes this object, between loads.
+    """The contents of the tables of one topic's state. `locations` has the table `names`;
+    `closures` has the tables `closures` and `fence`. Only the loader's driver changes this object,
+    between loads.
     """
 
     marks: dict[int, dict[FileKey, int]] = field(default_factory=dict)

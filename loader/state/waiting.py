@@ -4,10 +4,10 @@ note file for each log file.
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 
-The first run that misses an announcement writes the note. Later runs leave the note as it is,
-unless its time is in the future because a clock was wrong. When the announcement has come, a run
-removes the note. A note only decides how long the loader waits before it loads a file's records
-without their announcement. So notes are not part of the commit.
+The first run that misses an announcement writes the note. Later runs leave the note as it is. But
+if the note's time is in the future, because a clock was wrong, a run writes the note again. When
+the announcement has come, a run removes the note. A note only decides how long the loader waits
+before it loads a file's records without their announcement. So notes are not part of the commit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NAME: Final = re.compile(r"(\d+)-(\d+)")
 
 
 class WaitingNotes:
-    """The notes about the files of one topic that are not announced yet."""
+    """The notes about the log files of one topic whose announcement is missing."""
 
     def __init__(self, store: Store, topic: str) -> None:
         self._store, self._topic = store, topic

@@ -8,8 +8,8 @@
 
 The loader and the audit's recount read a store through the same interface, `Output` (audit/output
 describes paths and errors). `OutcomeUnclear` means that a change may or may not have happened; the
-caller must check this. `open_store` refuses every store except HDFS and local directories. A commit
-is only safe if, of several writers that create the same name, the store lets only one succeed
+caller must check this. `open_store` refuses every store except HDFS and local directories. Commits
+are safe only on a store that lets only one of several writers create a given name
 (docs/delivery.md, 5).
 """
 

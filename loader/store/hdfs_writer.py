@@ -7,8 +7,8 @@ the first DataNode of a block is dead, the client raises an error at once. If an
 the block is dead, the client's hsync never returns. So the writer waits for an hsync only for a
 limited time, and then begins the file again, with other DataNodes. The writer can begin a file
 again only while it has all bytes of the file in memory. After it has written a piece, it removes
-the piece from memory. So it can begin a file of several pieces again only while it writes the first
-piece.
+the piece from memory. So the writer can begin a file of several pieces again only while it writes
+the first piece.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class HdfsWriter:
 
     def _repeat(self, work: Callable[[float], None]) -> None:
         """Calls `work`, which writes the file from its beginning. Passes to `work` the number of
-        seconds that it may wait for an hsync. If a DataNode does not answer, creates the file again
-        and calls `work` again."""
+        seconds that `work` may wait for an hsync. If a DataNode does not answer, creates the file
+        again and calls `work` again."""
         until, syncs, within_s = time.monotonic() + BEGINNING_S, 0, SYNC_S
         for attempt in range(BEGINNINGS_MAX):
             if attempt:

@@ -1,5 +1,5 @@
-"""Defines a draft, which is a schema that is being edited. Its methods return and replace the type
-at a path such as `/fields/1/type/0`."""
+"""Defines a draft, which is a schema that is being edited. The methods of a `Draft` return and
+replace the type at a path such as `/fields/1/type/0`."""
 
 from __future__ import annotations
 

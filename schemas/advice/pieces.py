@@ -33,8 +33,8 @@ def union(types: Sequence[AvroType]) -> Union:
 
 
 def zeros(avro: AvroType) -> Iterator[Any]:
-    """Yields values for the default of a type, such as 0, an empty text or the first symbol of an
-    enum. Yields nothing for a record."""
+    """Yields values that can be the default of a field with this type, such as 0, an empty text or
+    the first symbol of an enum. Yields nothing for a record."""
     if isinstance(avro, Union):
         for branch in avro.branches:
             yield from zeros(branch)

@@ -17,7 +17,7 @@ from skidway.schemas.differences import type_name
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One reason why a schema is not compatible with the earlier version `version`. `place`: the
-    path of the field, such as `order.lines[].price`. It is empty if the reason concerns the
+    path of the field, such as `order.lines[].price`. The path is empty if the reason concerns the
     schema's outermost type."""
 
     version: int

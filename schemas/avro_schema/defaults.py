@@ -41,7 +41,8 @@ _FLOAT_MAX: Final = (2 - 2**-23) * 2.0**127
 
 def default_fault(avro: AvroType, value: Any) -> str | None:
     """Returns why the JSON `value` is no valid default of the type `avro`. Returns None if it is a
-    valid default. The default of a union may fit any branch."""
+    valid default. It is enough if the default of a union fits one
+    of its branches."""
     return DefaultCheck().of(avro, value)
 
 
@@ -81,8 +82,8 @@ class DefaultCheck:
     The caller must keep the schema in memory as long as it uses this object, because the object
     identifies types by their Python ids.
 
-    Each value is checked against each type only once, because unions in unions would multiply the
-    checks.
+    Each value is checked against each type only once, because unions whose branches contain further
+    unions would multiply the checks.
     """
 
     def __init__(self) -> None:

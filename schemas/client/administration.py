@@ -39,8 +39,8 @@ class RegistryAdministration(RegistryClient):
         )
 
     def _pages(self, target: str) -> list[Registered] | None:
-        """Returns the versions of all pages. Each page must begin with the last version of the page
-        before. If a page begins with another version, a version was deleted between the two
+        """Returns the versions of all pages. Each page must begin with the last version of the
+        previous page. If a page begins with another version, a version was deleted between the two
         requests, so the listing may lack versions. In this case returns None."""
         found: list[Registered] = []
         while True:

@@ -18,7 +18,7 @@ may have at most this many schemas. Chains in real registries are shorter."""
 
 
 class Versions(Protocol):
-    """A client of a registry. A resolver needs only its method `version`."""
+    """A client of a registry, of which a resolver calls only this method."""
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
         """Returns the version of the subject with this number. With `deleted`, the version may be

@@ -66,7 +66,7 @@ times by name."""
 FIXED_BYTES_MAX: Final = 64
 """An Avro `fixed` of at most this many bytes gets a column of fixed size. (A SHA-512 hash has this
 size.) In such a column, even a null takes the bytes of a whole value. Without this limit, a null
-could take as much memory as a very large fixed, although it is only one byte in a datum."""
+could take as much memory as a very large fixed, although the null is only one byte in a datum."""
 VALUE: Final = "value"
 """Name of the only column of a schema that is no record."""
 _OFFSET_BYTES: Final = 4
@@ -128,8 +128,8 @@ def as_record(avro: AvroType) -> Record:
 
 
 def record_of(fields: list[tuple[str, AvroType]]) -> Record:
-    """Returns a record with these fields. It is used for values that are no records, but are
-    encoded like the fields of a record."""
+    """Returns a record with these fields. The codec uses this record for values that are no
+    records, but are encoded like the fields of a record."""
     made = [Field(name, avro, None, False, None, "ascending", (), {}) for name, avro in fields]
     return Record("-", made, None, (), {})  # no record in a schema can have this name
 

@@ -79,9 +79,9 @@ class Chunk:
         return np.flatnonzero(self.data < _MORE)
 
     def slices(self, starts: Ints, ends: Ints) -> pa.BinaryArray:
-        """Returns, for each pair of `starts` and `ends`, the bytes from start to end. For this,
-        makes an Arrow array whose offsets are starts and ends in turn. The elements 0, 2, 4 ... of
-        this array are the wanted bytes; the result leaves out the other elements."""
+        """Returns, for each pair of `starts` and `ends`, the bytes from start to end. For this
+        purpose, makes an Arrow array whose offsets are starts and ends in turn. The elements 0, 2,
+        4 ... of this array are the wanted bytes; the result leaves out the other elements."""
         count = len(starts)
         bounds = np.empty(2 * count + 1, np.int32)
         bounds[0:-1:2], bounds[1::2] = starts, ends

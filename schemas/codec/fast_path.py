@@ -5,9 +5,9 @@ nullable. For these records, tests prove that the fast path gives the same datum
 Columns of some other types are first turned into columns of these types; this does not change the
 bytes of the datums. Int, date, times and timestamps become longs. Bytes become strings whose
 content is not checked. An enum becomes the number of its symbol. A record inside a record is
-replaced by its fields. The slow path, `skidway.schemas.codec.writing`, encodes all other records
-(with arrays, maps, fixed, nullable records, null). It also encodes a batch for which the fast path
-raises `NotProven`.
+replaced by the fields of the inner record. The slow path, `skidway.schemas.codec.writing`, encodes
+all other records (with arrays, maps, fixed, nullable records, null). It also encodes a batch for
+which the fast path raises `NotProven`.
 
 pyruhvro is not used for decoding (`skidway.schemas.codec.reading`).
 """

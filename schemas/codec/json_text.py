@@ -24,8 +24,8 @@ is null, the row of the column is null, and not the text `null`. A value is refu
 would be longer than `bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
 
 Values are read and written one by one, with fastavro. Between datum and JSON, a value is a *tagged*
-Python value. Each value of a union of several types then has a tag that says which of the types it
-has (`skidway.schemas.datum.plain_schema`).
+Python value. Each value of a union of several types has a tag that says which of the types the
+value has (`skidway.schemas.datum.plain_schema`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class Unresolvable(SkidwayError):
 
 def leaf(writer: AvroType, reader: AvroType, path: str) -> Step:
     """Returns the function that converts a column from the writer's primitive or fixed type to the
-    reader's. Raises `Unresolvable`."""
+    reader's type. Raises `Unresolvable`."""
     if isinstance(writer, Fixed) and isinstance(reader, Fixed):
         check_name(writer, reader, path)
         if writer.size != reader.size:

@@ -1,5 +1,6 @@
 """`skidway schemas who-uses`: shows which subjects have a schema, which schemas reference this
-schema, and which agents wrote the newest records with it."""
+schema, and which agents have written with this schema, as far as the newest records of the topics
+show it."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ the position in the log file, or writes them to a file in which people can repai
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import pyarrow as pa
 from skidway.cli.moments import parse_since, shown
 from skidway.cli.options import add_bootstrap_option, add_json_option
 from skidway.cli.output import print_json, print_rows
-from skidway.cli.topics import connect, existing
+from skidway.cli.topics import connect
 from skidway.clock import SystemClock
 from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.client import EARLIEST, LATEST, Client
@@ -25,12 +26,17 @@ from skidway.kafka.types import TopicPartition
 from skidway.schemas import wire
 from skidway.schemas.codec import Codec
 from skidway.schemas.consuming.consume import offsets_at
-from skidway.schemas.consuming.rejected_lines import RejectedLines, Wanted, repairable
+from skidway.schemas.consuming.rejected_lines import (
+    SUFFIX,
+    RejectedLines,
+    Wanted,
+    repairable,
+    topic_of_rejects,
+)
 from skidway.schemas.consuming.values import plain
 from skidway.schemas.single_object import schema_text
 from skidway.schemas.topic_reading import read_ranges
 
-SUFFIX = ".rejected"
 LINES = 20
 LINE_CHARACTERS_MAX = 160
 """A table shows at most this many characters of a line. --json prints the whole line."""
@@ -76,7 +82,7 @@ def _show(args: argparse.Namespace) -> int:
     since = None if args.since is None else parse_since(args.since, SystemClock().time_ms())
     codec = Codec(schema_text("Rejected"))
     with connect(args) as client:
-        (topic,) = existing(client, [name])
+        topic = topic_of_rejects(client, name)
         partitions = [TopicPartition(name, each.index) for each in topic.partitions]
         ranges = _ranges(client, partitions, since, args.max)
         unread = 0
@@ -170,7 +176,12 @@ def _document(rejected: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table_row(row: dict[str, Any]) -> dict[str, Any]:
-    line = row.get("line", row.get("line_base64", ""))
+    """Returns the row of the table for a rejected line. Bytes that are not UTF-8 are escaped, for
+    example as \\xff. U+FFFD stands for each character that cannot be printed, such as a control
+    character or a no-break space."""
+    line = row.get("line")
+    if line is None:  # the line is not UTF-8
+        line = base64.b64decode(row["line_base64"]).decode("utf-8", "backslashreplace")
     printable = "".join(
         char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line
     )

@@ -2,8 +2,8 @@
 of limited length.
 
 A record of `<topic>.rejected` has no more of its line than the agent's rules (the setting `shape`)
-allow. These rules mask, hash or remove fields. The agent has applied them to the line's text, or
-has withheld the text. So the example contains no text that the rules hide.
+allow. These rules mask, hash or remove fields. The agent has applied these rules to the line's
+text, or has withheld the text. So the example contains no text that the rules hide.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def rejected_example(
     wanted: Wanted,
     is_meant: Callable[[Mapping[str, Any]], bool] = lambda _: True,
 ) -> RejectedExample | None:
-    """Returns the first of the rejected lines that `wanted` selects; but if `is_meant` returns true
-    for one or more of these lines, returns the first such line. Returns None if `wanted` selects no
-    line. Raises Unreachable, KafkaError, UsageError."""
+    """Returns one of the rejected lines that `wanted` selects: the first line for which `is_meant`
+    returns true, or, if there is none, the first line. Returns None if `wanted` selects no line.
+    Raises Unreachable, KafkaError, UsageError."""
     other: RejectedExample | None = None
     for found in RejectedLines(client, topic).found(wanted, RECORDS_MAX):
         made = _example(found)

@@ -90,7 +90,7 @@ class RejectedLines:
     def found(self, wanted: Wanted, most: int | None = None) -> Iterator[FoundLine]:
         """Yields each wanted line once, with the partition and offset of its record. most: how many
         records of each partition are read at most. Raises Unreachable, UsageError."""
-        topic = self._topic()
+        topic = topic_of_rejects(self._client, self._name)
         partitions = [TopicPartition(self._name, each.index) for each in topic.partitions]
         begin = EARLIEST if wanted.since is None else wanted.since
         first = offsets_at(self._client, partitions, begin)
@@ -112,19 +112,6 @@ class RejectedLines:
                     seen.add(key)
                     yield found
 
-    def _topic(self) -> TopicMetadata:
-        try:
-            (topic,) = existing(self._client, [self._name])
-        except KafkaError as error:
-            if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                raise
-            raise UsageError(
-                f"There is no topic {self._name} in this cluster. Name the topic as this cluster"
-                " does: only a cluster with mirrored topics puts the name of their cluster in front"
-                " (dc1.nginx)."
-            ) from error
-        return topic
-
     def _lines(
         self, codec: Codec, tp: TopicPartition, batch: DecodedRecords, bounds: tuple[int, int]
     ) -> Iterator[FoundLine]:
@@ -137,6 +124,21 @@ class RejectedLines:
         self.unread += len(wanted) - len(good)
         for row, document in zip(good, decoded.batch.to_pylist(), strict=True):
             yield FoundLine(tp, int(offsets[row]), int(batch.timestamps[row]), document)
+
+
+def topic_of_rejects(client: Client, name: str) -> TopicMetadata:
+    """Returns the topic with this name, which ends with SUFFIX. Raises UsageError if there is no
+    such topic: only agents create topics of rejected lines, so a person should not create one."""
+    try:
+        (topic,) = existing(client, [name])
+    except KafkaError as error:
+        if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise
+        raise UsageError(
+            f"There is no topic {name} in this cluster. Name the topic as this cluster does: only a"
+            " cluster with mirrored topics puts the name of their cluster in front (dc1.nginx)."
+        ) from error
+    return topic
 
 
 def repairable(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,9 +39,9 @@ class StoredVersion:
 
 @dataclass(slots=True)
 class Contents:
-    """The whole contents of a registry. `levels` and `modes` have, for each subject with a
-    compatibility level or a mode of its own, this level and mode. The key None has
-    the global level and mode, which all other subjects use.
+    """The whole contents of a registry. `levels` maps each subject that has its own compatibility
+    level to this level, and `modes` does the same for modes. The key None has the global level and
+    mode, which all other subjects use.
 
     The values of `levels` are configurations with the key `compatibilityLevel`. `highest_id`: the
     highest schema id that was ever assigned, as far as the records show it. `passed_over`: for each

@@ -56,7 +56,8 @@ class LineReader(Protocol):
 
 
 def detect(sample: Sequence[str]) -> Format:
-    """Returns the format that at least half of the sample's lines have. Raises `FormatUnknown`.
+    """Returns the format that most of the sample's lines have. For JSON and logfmt, half of the
+    lines are enough. Raises `FormatUnknown`.
 
     Prose with commas looks like CSV. So the format is CSV only if the first line has column names
     and at least 70 % of the lines fit.
@@ -219,7 +220,7 @@ def _delimiter(lines: Sequence[str]) -> str:
 
 
 def _is_header(row: Sequence[str]) -> bool:
-    """Returns whether the values can be column names: no value is empty, occurs twice, or is a
-    number."""
+    """Returns whether the values can be column names: every value has characters, occurs only once,
+    and is not a number."""
     names = [each.strip() for each in row]
     return all(names) and len(set(names)) == len(names) and not any(map(_NUMBER.match, names))

@@ -37,7 +37,7 @@ class FieldFound:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A proposed schema. It is made from the lines of a log that fit the log's format. `lines`: the
+    """A proposed schema, made from the lines of a log that fit the log's format. `lines`: the
     number of lines that were read, without blank lines and headers. `fitting`: how many of these
     lines fit the format."""
 
@@ -69,7 +69,7 @@ def infer(
     in the proposed schema.
 
     `kind`: the format of the lines. If `kind` is None, detects the format from the first lines.
-    Raises `FormatUnknown`, and `SchemaInvalid` for an invalid namespace.
+    Raises `FormatUnknown` if it finds no format, and `SchemaInvalid` for an invalid namespace.
     """
     stream = iter(lines)
     sample = [*islice(stream, SAMPLE_LINES)]

@@ -28,11 +28,11 @@ def avro_name(text: str) -> str:
 
 
 def avro_names(texts: Iterable[str], reserved: frozenset[str] = frozenset()) -> dict[str, str]:
-    """Returns a valid name for each text. The names differ even if upper and lower case count as
-    equal, and no name is in `reserved`. A text that is already a valid name and not reserved stays
-    unchanged; of several such texts that differ only in case, only the first stays unchanged. A
-    reserved name loses its leading `_`. For example, `@timestamp` would become `_timestamp`, which
-    is reserved, so it becomes `timestamp`.
+    """Returns a valid name for each text. No two of these names are equal, and no two differ only
+    in upper and lower case. No name is in `reserved`. A text that is already a valid name and is
+    not reserved stays unchanged. But if several of these texts differ only in case, only the first
+    stays unchanged. A reserved name loses its leading `_`. For example, `@timestamp` would become
+    `_timestamp`, which is reserved, so it becomes `timestamp`.
     """
     texts = [*texts]
     first: dict[str, str] = {}

@@ -20,7 +20,7 @@ does not look at the values of further fields, and only counts these values."""
 MEMBERS_MAX: Final = 200
 """A proposed record has at most this many fields, unless it is the record of whole lines. If the
 objects in one field of the log have more different field names than this, they become a map,
-because so many names are probably data."""
+because so many names are probably data and not names of fields."""
 NAME_CHARACTERS_MAX: Final = 200
 
 _LONG_MAX: Final = 2**63 - 1
@@ -36,7 +36,7 @@ INSTANTS: Final = ("timestamp-millis", "timestamp-micros")
 @dataclass(slots=True)
 class Budget:
     """Limits the number of shapes (types of the values of one field) that one inference makes.
-    `left` is how many it may still make."""
+    `left` is how many shapes the inference may still make."""
 
     left: int = SHAPES_MAX
     refused: int = 0

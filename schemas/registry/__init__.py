@@ -8,10 +8,10 @@ order, guarantees this rule:
                                        "id": 1, "schema": "...", "writer": "...", "time": ...}
     /skidway/schemas/log/0000000002   ...
 
-Every change is one node of ZooKeeper, which is created once and never altered. ZooKeeper creates
-node n+1 only if no such node exists, so the creation is a compare-and-set. Any number of registry
-processes may write at once. A registry decides about a request by the state after entry n, and
-tries to create entry n+1. If the node already exists, another registry has created it first. In
+Every change is one node in ZooKeeper. This node is created once and never altered. ZooKeeper
+creates node n+1 only if no such node exists, so the creation is a compare-and-set. Any number of
+registry processes may write at once. A registry decides about a request by the state after entry n,
+and tries to create entry n+1. If the node already exists, another registry has created it first. In
 this case, the registry reads that entry and decides again. A deletion is an entry, too. If
 ZooKeeper's answer is lost, a registry recognises its own entry by the unique id `writer` in the
 node. If somebody restores an older backup of the log while a registry runs, or if the log has a

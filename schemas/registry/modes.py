@@ -17,8 +17,8 @@ class Mode(Enum):
     """In this mode, clients import schemas from another registry, with the ids and version numbers
     that the schemas have there."""
     FORWARD = "FORWARD"
-    """Has the same rules as IMPORT. It is meant for a registry into which another registry
-    continuously copies its schemas."""
+    """Has the same rules as IMPORT. Operators use this mode for a registry into which another
+    registry continuously copies its schemas."""
 
     @property
     def is_read_only(self) -> bool:

@@ -69,8 +69,8 @@ class ParsedSchemas:
         return parsed
 
     def new(self, text: str, needs: Iterable[Kept], *, check_defaults: bool = True) -> Parsed:
-        """Parses the text of a schema that is not stored yet. `needs` are the schemas that it
-        references. Raises `SchemaInvalid`."""
+        """Parses the text of a schema, and does not put the result into the cache. `needs` are the
+        schemas that it references. Raises `SchemaInvalid`."""
         known: dict[str, Named] = {}
         declared_by: dict[str, int] = {}
         for kept in _bounded(needs):

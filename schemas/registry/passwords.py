@@ -124,9 +124,9 @@ class Users:
         return False
 
     def check(self, name: str, password: str) -> bool:
-        """Returns whether the password belongs to the user. This method is slow. It takes as long
-        for an unknown user as for a known one, so that its duration does not reveal which users
-        exist."""
+        """Returns whether the password belongs to the user. This method is slow. A check takes as
+        long for an unknown user as for a known user, so that its duration does not reveal which
+        users exist."""
         with self._lock:
             hashes = self._hashes
         good = any(each.fits(password) for each in hashes.get(name, ()))

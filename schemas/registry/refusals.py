@@ -215,9 +215,8 @@ def unauthorized() -> Refusal:
 
 
 def too_busy() -> Refusal:
-    """Returns the refusal of a request that comes while the registry has as many requests as it
-    accepts at once. The client
-    may try again."""
+    """Returns the refusal of a request that arrives while the registry already has as many requests
+    as it accepts at once. The client may try again."""
     return Refusal(503, 503, "The registry has too many requests at once, try again later")
 
 
@@ -235,6 +234,5 @@ def body_too_slow(limit_s: float) -> Refusal:
 
 def store_away(why: str) -> Refusal:
     """Returns the refusal of a request that needs ZooKeeper while ZooKeeper is unreachable. The
-    registry still answers reads, and the
-    client may try writes again."""
+    registry still answers reads, and the client may try its request again later."""
     return Refusal(503, 503, f"The registry's store does not answer, try again later: {why}")

@@ -3,10 +3,10 @@ changes the state.
 
 The follower is the thread that reads new entries of the log; kazoo's threads only wake it. Two
 kinds of threads read the log and change the state: the follower, and the threads of requests that
-need the log. They need `_log_lock` for this, so only one of them does it at a time. Any thread may
-read the state under `_state_lock`. No thread holds `_state_lock` while it waits for the network. A
-thread that makes a decision holds `_log_lock`, but not `_state_lock`. So the state cannot change
-during a decision, and readers need not wait for the decision.
+need the log. Both need `_log_lock` for this work, so only one thread at a time does it. Any thread
+may read the state under `_state_lock`. No thread holds `_state_lock` while it waits for the
+network. A thread that makes a decision holds `_log_lock`, but not `_state_lock`. So the state
+cannot change during a decision, and readers need not wait for the decision.
 """
 
 from __future__ import annotations
@@ -179,10 +179,10 @@ class Store:
         """Calls `decide`. If the result is a refusal or a decision without a change, reads all
         newer entries that ZooKeeper's leader has. If there are any, calls `decide` again.
 
-        This is needed because our ZooKeeper server may lag behind the leader. If a change was
-        decided on an old state, its entry cannot be created, because the entry's number is already
-        in use. But a refusal creates no entry, so nothing would show that it was decided on an old
-        state.
+        This is needed because the ZooKeeper server to which this process is connected may lag
+        behind the leader. If a change was decided on an old state, its entry cannot be created,
+        because the entry's number is already in use. But a refusal creates no entry, so nothing
+        would show that it was decided on an old state.
         """
         refusal: Refusal | None = None
         try:
@@ -257,7 +257,7 @@ class Store:
         schema ids of the lost entries again."""
         if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
             return
-        # our ZooKeeper server may lag behind the leader and lack the last entry
+        # The connected ZooKeeper server may lag behind the leader and lack the last entry.
         self._entries.sync()
         if self._entries.read(self._read, 1) != [self._last]:
             self._failed = StateRefused(

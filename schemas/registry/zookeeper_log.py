@@ -37,7 +37,7 @@ class ZookeeperLog:
         return self._coordinator.state is SessionState.CONNECTED
 
     def create(self, number: int, content: bytes) -> bool:
-        """Creates the entry with that number. Returns False if the entry exists already. An
+        """Creates the entry with this number. Returns False if the entry exists already. An
         existing entry may be our own, from a request whose answer was lost."""
         return self._coordinator.create_if_absent(_path(number), content)
 
@@ -61,12 +61,12 @@ class ZookeeperLog:
         return 0 if found is None else int(found.children_count)
 
     def sync(self) -> None:
-        """Waits until our ZooKeeper server has all entries that the leader acknowledged before this
-        call."""
+        """Waits until the ZooKeeper server to which this process is connected has all entries that
+        the leader acknowledged before this call."""
         _answer(self._coordinator.client.sync_async(ROOT))
 
     def watch(self, number: int, wake: Callable[[], None]) -> None:
-        """Calls `wake` on one of kazoo's threads when the entry with that number is created, or at
+        """Calls `wake` on one of kazoo's threads when the entry with this number is created, or at
         once if the entry exists already.
 
         If `watch` is called again, the new `wake` replaces the earlier one.

@@ -76,7 +76,7 @@ def add_zookeeper_option(parser: argparse.ArgumentParser) -> None:
 
 def zookeeper(args: argparse.Namespace) -> str | None:
     """Returns the address of ZooKeeper from the option, the environment or the profile. Returns
-    None if none of them has it; the command then asks the brokers for the address."""
+    None if none of the three has the address; the command then asks the brokers for it."""
     named: str | None = args.zookeeper
     return named or profile.read().zookeeper_connect
 

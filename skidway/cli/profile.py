@@ -8,9 +8,9 @@ commands.
                            SKIDWAY_REGISTRY_USER_INFO    schema.registry.basic.auth.user.info
 
 A command uses the address in its option. Without the option, it uses the address in the
-environment; if the environment has none either, it uses the address in the profile. The variable
-SKIDWAY_PROFILE names another file; if it is empty, no profile is read. Services (`run`, `drain`,
-`load`) have their own configuration and ignore the profile.
+environment; if the environment has no address either, it uses the address in the profile. The
+variable SKIDWAY_PROFILE names another file; if it is empty, no profile is read. Services (`run`,
+`drain`, `load`) have their own configuration and ignore the profile.
 """
 
 from __future__ import annotations

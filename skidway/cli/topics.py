@@ -27,6 +27,7 @@ CONFIGS_SHOWN = ("retention.", "segment.", "max.message.bytes", "message.timesta
 """`describe` prints the settings whose names begin with one of these texts, and the settings that
 are set for the topic itself. With --all or --json, it prints all settings."""
 
+Results = dict[str, KafkaError | None]
 
 SOURCES = {
     "TOPIC_CONFIG": "topic",
@@ -127,17 +128,39 @@ def _create(args: argparse.Namespace) -> int:
 
 def _delete(args: argparse.Namespace) -> int:
     with connect(args) as client:
-        if not agreed(args, _doomed(client, args.topic), ["topic", "partitions", "offsets"]):
-            return 0 if args.dry_run else 1
-        results = client.delete_topics(args.topic)
-    for name, error in results.items():
-        if error is not None:
-            sys.stderr.write(f"skidway topics: {name}: {error}\n")
-        elif not args.json:
+        # With --yes, only the controller checks whether the topics exist, because it knows new
+        # topics earlier than the other brokers.
+        results: Results = {} if args.yes else _missing(client, args.topic)
+        _tell_errors(results)
+        found = [name for name in args.topic if name not in results]
+        if found:
+            if not agreed(args, _doomed(client, found), ["topic", "partitions", "offsets"]):
+                return int(bool(results) or not args.dry_run)
+            deleted = client.delete_topics(found)
+            _tell_errors(deleted)
+            results |= deleted
+    if not args.json:
+        for name in (name for name, error in results.items() if error is None):
             print(f"deleted {name}")
     if args.json:
         print_json([{"topic": name, "deleted": results[name] is None} for name in results])
     return 1 if any(results.values()) else 0
+
+
+def _missing(client: Client, names: list[str]) -> Results:
+    """Returns the error for each topic that does not exist."""
+    topics, code = client.metadata(names).topics, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return {
+        name: KafkaError(code, f"there is no topic {name}")
+        for name in names
+        if name not in topics or topics[name].error is code
+    }
+
+
+def _tell_errors(results: Results) -> None:
+    for name, error in results.items():
+        if error is not None:
+            sys.stderr.write(f"skidway topics: {name}: {error}\n")
 
 
 def _doomed(client: Client, names: list[str]) -> list[dict[str, Any]]:

@@ -59,8 +59,8 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The new committed offset of a partition. In a dry run, it is only planned and not stored.
-    `before` is the offset that was committed before, or None if there was none."""
+    """The new committed offset of a partition. In a dry run, the new offset is only planned and not
+    stored. `before` is the offset that was committed before, or None if there was none."""
 
     topic: str
     partition: int
@@ -161,7 +161,7 @@ class Groups:
     ) -> dict[TopicPartition, int]:
         """Returns an offset for each partition. `where` is EARLIEST (log start), LATEST (log end),
         or a time in ms. If `where` is a time, the offset is that of the first record with this time
-        or a later one. If all records are older, it is the log end."""
+        or a later one. If all records are older, the offset is the log end."""
         tps = self._partitions(group, topics, partitions)
         found = self._client.list_offsets(dict.fromkeys(tps, where))
         late = [tp for tp, listed in found.items() if listed.offset < 0]

@@ -39,7 +39,8 @@ class Consumer:
     For several threads, see `create_message_streams`.
 
     Raises UsageError for invalid settings, and Unreachable if brokers or ZooKeeper do not answer at
-    the start. If they do not answer later, the consumer waits until they answer.
+    the start. If brokers or ZooKeeper stop answering later, the consumer waits until they answer
+    again.
     """
 
     def __init__(

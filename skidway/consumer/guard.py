@@ -8,8 +8,8 @@ last read or wrote. For each version, only one transaction can succeed. If the n
 token of a transaction without an answer, this transaction has happened. Otherwise the transaction
 has not happened yet, and after the node's version has changed, it can never happen.
 
-This module does no I/O. The streams of one consumer share the registration; a stream may use it
-only while it holds `lock`.
+This module does no I/O. The streams of one consumer share one `Guard`; a stream may use the `Guard`
+only while the stream holds `lock`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Guard:
         self._now_ms = now_ms
         self._tokens = itertools.count(1)
         # Maps the token of each transaction without an answer to the intended change. Has only the
-        # transactions that expect the present version of the registration node, because the others
-        # can no longer happen.
+        # transactions that expect the present version of the registration node, because the other
+        # transactions can no longer happen.
         self._unanswered: dict[int, Hashable] = {}
         self._done: set[Hashable] = set()
 
@@ -70,7 +70,7 @@ class Guard:
 
     def was_done(self, what: Hashable) -> bool:
         """Returns True if `found` has shown that the change `what` happened, although its
-        transaction had no answer. After that, returns False for the same change.
+        transaction had no answer. The next call for the same change returns False.
         """
         if what is None or what not in self._done:
             return False

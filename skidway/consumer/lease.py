@@ -33,16 +33,18 @@ class Lease:
         self.until = max(self.until, asked_at + _BELIEVED * self._timeout_s)
 
     def end(self) -> None:
-        """Ends the lease, because the registration is gone."""
+        """Ends the lease (the time for which the registration is certain to exist), because the
+        registration is gone."""
         self.until = float("-inf")
 
     def holds(self, now: float) -> bool:
-        """Returns whether the registration is certain to exist at the time `now`. As long as it
-        exists, nobody else owns this member's partitions."""
+        """Returns whether the registration is certain to exist at the time `now`. As long as the
+        registration exists, nobody else owns this member's partitions."""
         return now < self.until
 
     @property
     def renew_at(self) -> float:
-        """Returns the time at which to send the next request to ZooKeeper, early enough that the
-        answer extends the lease before it ends."""
+        """Returns the time at which to send the next request to ZooKeeper. This is early enough
+        that the answer extends the lease (the time for which the registration is certain to exist)
+        before the lease ends."""
         return self.until - _RENEWED * self._timeout_s

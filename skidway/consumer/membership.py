@@ -14,9 +14,9 @@ follows these rules:
 The members do not all act at once on every change (no herd effect). After a change, a reader waits
 a short time (with jitter) before it reads who is registered. A further change restarts the wait,
 but the reader waits at most `LOOK_LATEST_S` seconds after the first change. Members write nothing
-to reach agreement. If the old reader still owns a partition, only the reader that gets it next
-watches the owner node, and claims the partition when this node is gone. A step without an answer is
-repeated, each time after a longer wait.
+to reach agreement. If the old reader still owns a partition, only the reader that gets the
+partition next watches the owner node, and claims the partition when this node is gone. A step
+without an answer is repeated, each time after a longer wait.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def check_group(group: str) -> str:
 
 def coordinated_members(data: bytes) -> int:
     """Returns the number of members that a group has in Kafka's group protocol, as the group's
-    broker recorded it."""
+    broker recorded this number in ZooKeeper."""
     document = _object(data)
     members, omitted = document.get("members"), document.get("omitted")
     listed = len(members) if isinstance(members, list) else 0

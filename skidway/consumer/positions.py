@@ -11,8 +11,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class NoOffset(KafkaError):
-    """A partition has no committed offset, or its log lacks the next offset to read, and
-    `auto_offset_reset` is "none"."""
+    """Raised if `auto_offset_reset` is "none", and the offset at which to read is missing: no
+    offset of the partition is committed, or the partition's log lacks the next offset to read."""
 
     def __init__(self, tp: TopicPartition, why: str) -> None:
         how = "seek, reset the group, or set auto_offset_reset"

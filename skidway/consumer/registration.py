@@ -1,11 +1,11 @@
 """Owns the ZooKeeper session that all streams of a consumer share, and the bells that wake them.
 
 Of the consumer's modules, kazoo's threads call only this one. For each stream that an event
-concerns, they add a note with the reason, and wake the stream through its bell. Streams on several
-threads read the registration's name, and the time until which it can be relied on (the lease). A
-lock protects these values. A second lock lets only one thread at a time register the consumer. Each
-session gets a new registration name. So no node of an old session can be mistaken for a node of the
-new session (see `registry`).
+concerns, kazoo's threads add a note with the reason, and wake the stream through its bell. Streams
+on several threads read the registration's name, and the time until which the consumer can rely on
+the registration (the lease). A lock protects these values. A second lock lets only one thread at a
+time register the consumer. Each session gets a new registration name. So no node of an old session
+can be mistaken for a node of the new session (see `registry`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Bell:
             return found
 
     def close(self) -> None:
-        """Closes the bell; it no longer wakes the stream."""
+        """Closes the bell, which then no longer wakes the stream."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -81,8 +81,8 @@ class Bell:
         self.ring(changed=True)
 
     def on_owner(self, event: Any) -> None:
-        """A watch calls this method when the owner node of a partition has changed. It also calls
-        this method if the connection to ZooKeeper was lost; the event then has no path.
+        """A watch calls this method when the owner node of a partition has changed. The watch also
+        calls this method if the connection to ZooKeeper was lost; the event then has no path.
         """
         vacated = nodes.partition_of(event.path) if event.path else None
         self.ring(changed=vacated is None, vacated=vacated)
@@ -242,7 +242,8 @@ class Registration:
         self._ring()
 
     def close(self) -> None:
-        """Ends the session; ZooKeeper then removes its registration and owner nodes at once."""
+        """Ends the session; ZooKeeper then removes the consumer's registration and owner nodes at
+        once."""
         with self._lock:
             self._closing = True
             self.guard = None

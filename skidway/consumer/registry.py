@@ -100,7 +100,7 @@ class GroupRegistry:
         group when the transaction runs. Raises GroupCoordinated if a broker already has members."""
         path = group_nodes.record_path(self._group)
         found = self._coordinator.get(path)
-        if found is None:  # creating and deleting the record fails if a broker has written it
+        if found is None:  # the creation fails if a broker has created the node meanwhile
             self._coordinator.create_if_absent(self._ids)
             return [_create(path, b""), _Write(path, lambda do: do.delete(path))]
         if nodes.coordinated_members(found.data):
@@ -250,8 +250,8 @@ class GroupRegistry:
     def _transact(
         self, guard: Guard, writes: list[_Write], what: Hashable = None
     ) -> _Refusal | None:
-        """Does all writes in one transaction. If ZooKeeper refuses one of them, writes nothing and
-        returns the refusal. Raises Fenced if the registration is gone.
+        """Does all writes in one transaction. If ZooKeeper refuses one of the writes, writes
+        nothing and returns the refusal. Raises Fenced if the registration is gone.
 
         `what` is the intended change. If an earlier transaction for this change turns out to have
         succeeded, nothing is written again.

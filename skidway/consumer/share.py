@@ -152,9 +152,10 @@ class Share:
             self._membership.vacated(tp, now)
 
     def _take_part(self, now: float) -> bool:
-        """Registers this reader if it is not registered. Returns whether it is registered; while
-        ZooKeeper does not answer, returns False. If the lease is over (see `Registration.until`),
-        first waits until ZooKeeper says whether the registration still exists.
+        """Registers this reader if it is not registered. Returns whether the reader is registered;
+        while ZooKeeper does not answer, returns False. If the lease is over (see
+        `Registration.until`), first waits until ZooKeeper says whether the registration still
+        exists.
         """
         registration = self._registration
         if not registration.is_connected:
@@ -263,8 +264,8 @@ class Share:
         self._stop_all()
 
     def _stop_all(self) -> None:
-        """Stops reading all partitions, because the registration is gone. Hands out and commits
-        nothing more."""
+        """Stops reading all partitions, because the registration is gone. Hands out no more
+        records, and commits no more offsets."""
         for tp, reading in self.readings.items():
             reading.is_live = False
             self._fetcher.remove(tp)

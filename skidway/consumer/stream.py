@@ -135,8 +135,8 @@ class Stream:
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
         """Continues to read a partition at the given offset, which may be before or after the
-        present position. A commit before the next record stores the given offset. Raises NotOwned
-        if this stream does not read the partition now."""
+        present position. If the application commits before it gets the next record, the commit
+        stores the given offset. Raises NotOwned if this stream does not read the partition now."""
         if offset < 0:
             raise UsageError("an offset is 0 or more")
         with self._lock:
@@ -210,8 +210,8 @@ class Stream:
         """Returns the batch that is being handed out. Returns None if there is no such batch, or if
         this stream may no longer hand out its records.
 
-        If work for the group is due, such as claiming a partition, this method does it first. But
-        if `may_turn` is False, it leaves the work undone and returns None.
+        If work for the group is due, such as claiming a partition, this method does the work first.
+        But if `may_turn` is False, this method leaves the work undone and returns None.
         """
         chunk = self._chunk
         if chunk is None or self._closing:
@@ -224,10 +224,10 @@ class Stream:
         return None
 
     def _next_chunk(self, timeout_s: float | None) -> Chunk | None:
-        """Returns the next batch, or None if no batch came in time, or after `close`.
+        """Returns the next batch. Returns None if no batch came in time, and after `close`.
 
-        A batch may have been held back only because ZooKeeper had not confirmed the session
-        recently. This method returns such a batch before it fetches another.
+        If an earlier call held a batch back, because ZooKeeper had not confirmed the session
+        recently, this method returns that batch before it fetches another.
         """
         clock = self._reader.clock
         until = float("inf") if timeout_s is None else clock.monotonic() + timeout_s

@@ -2,7 +2,7 @@
 
     site          folders, ports and the configuration file of every program
     writer        an application that writes and rotates logs of three formats, as a child process
-    sources       the files to tail: the writer's or the programs' own logs, and --logs
+    sources       the files to tail: the writer's or the programs' own logs, and those of --logs
     supervisor    starts the programs as child processes, waits for them, kills and stops them
     states        what agent and counter have stored durably, read from their files
     kills         a sentence for each kill -9: what the program was doing, and what was lost
@@ -15,10 +15,11 @@
     summary       the table of counts, the verdict and the hints at the end
     cli           `skidway demo`
 
-The demo starts the programs as an operator would, each with a configuration file. It imports of the
-agent only what finds, recognizes and decompresses log files. At one moment, the cut-off, the demo
-writes down the path, the identity and the size of every tailed file. All programs run on. The
-verdict covers the bytes of each file up to that size, and the audit's time buckets that end soon
-after the cut-off: they contain the records of all these bytes. Later lines belong to later buckets.
-A second run in the same folder continues where the first run stopped.
+The demo starts the programs as an operator would, each with a configuration file. From the agent,
+the demo imports only the modules that find, recognize and decompress log files. At one moment, the
+cut-off, the demo writes down the path, the identity and the size of every tailed file. All programs
+continue to run. The verdict covers the bytes of each file up to that size, and the audit's time
+buckets that end soon after the cut-off: these buckets contain the records of all these bytes. Later
+lines belong to later buckets. A second run in the same folder continues where the first run
+stopped.
 """

@@ -29,7 +29,7 @@ class Display:
         self._pause_s = REDRAWN_EVERY_S if self._is_terminal else PLAIN_FIRST_S
         self._drawn: list[str] = []
         self._said = ""
-        self._shown_at = self._begin
+        self._shown_at = self._said_at = self._begin
 
     @property
     def is_terminal(self) -> bool:
@@ -39,21 +39,26 @@ class Display:
     def elapsed_s(self) -> float:
         return self._clock() - self._begin
 
+    @property
+    def silent_s(self) -> float:
+        """For how many seconds no event has been printed."""
+        return self._clock() - self._said_at
+
     def is_due(self) -> bool:
         """Returns whether it is time to print the next state."""
         return self._clock() - self._shown_at >= self._pause_s
 
     def say(self, event: str) -> None:
         """Prints one event with its time, above the state."""
-        drawn = self._drawn
+        drawn, self._said_at = self._drawn, self._clock()
         self._erase()
         seconds = int(self.elapsed_s)
         self._write([f"{seconds // 60}:{seconds % 60:02}  {event}"])
         self._draw(drawn)
 
     def state(self, lines: Sequence[str]) -> None:
-        """Replaces the last state. On a terminal the state may have several lines, elsewhere only
-        one line.
+        """Shows `lines` as the demo's present state, in place of the previous state. On a terminal
+        the state may have several lines, elsewhere only one line.
         """
         self._shown_at = self._clock()
         if self._is_terminal:

@@ -5,14 +5,15 @@ The steps are:
     start    starts ZooKeeper, both brokers, registry, audit, counters, agent
     fill     moves the first records. In the quick kind, a first load also starts Spark, and Spark's
              log is then tailed. (For the default kind, see the module `trial`.)
-    cut-off  writes down the size of each tailed file; all programs run on, as in production
+    cut-off  writes down the size of each tailed file; all programs continue to run, as in
+             production
     drain    waits until the agent's account (`skidway agent state show`) says what happened to
-             every byte up to these sizes. The end of the audit's time bucket (*window*) in which
-             this is so is the moment up to which the audit is asked for its verdict. Then waits
-             until the agent has sealed the buckets up to this moment, lateness included, and the
-             mirror has what the brokers have by then
+             every byte up to these sizes. The verdict covers all time buckets (*windows*) of the
+             audit up to the bucket of this moment. Then waits until the agent's seals reach the end
+             of these buckets plus the lateness that the audit allows for, and until the mirror has
+             all records that the broker has at that time
     load     loads all records that are not loaded yet
-    verdict  waits until all buckets up to that moment are complete, then recounts the rows
+    verdict  waits until all buckets that the verdict covers are complete, then recounts the rows
 
 Records that come later belong to later buckets, for which the demo does not wait.
 """
@@ -37,14 +38,17 @@ from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
 
 WITHIN_S = 600.0
-"""A step may take at most this many seconds. The limit is long because the machine may be busy with
-other work.
+"""A step of the demo may take at most this many seconds. The limit is long because the machine may
+be busy with other work.
 """
+SAY_AGAIN_S = 30.0
+"""If a step of the demo has printed nothing for this many seconds, the demo says what it waits
+for."""
 LOAD_AGAIN_S = 30.0
-"""If not all buckets are complete so many seconds after a load, the demo runs a further load."""
+"""If not all buckets are complete this many seconds after a load, the demo runs a further load."""
 SMALL_WITHOUT_SPARK = ("--set", "spark.above.offsets=400000")
-"""The options of loads that bring only the rest, as in production. The demo's other loads run on
-Spark, whatever their size."""
+"""The options of loads that bring only the remaining records. As in production, such a load runs
+without Spark if it is small. The demo's other loads run on Spark, whatever their size."""
 RECOUNT_AGAIN_S = 30.0
 ASK_TIMEOUT_MS = 5_000
 PROGRAMS = (
@@ -70,7 +74,7 @@ class Demo:
         self.site, self.display = site, display
         site.logs.mkdir(parents=True, exist_ok=True)
         self.sources = [*self.own_sources(), *sources.given(given)]
-        self.outcome = DemoOutcome()
+        self.outcome = DemoOutcome(has_given=bool(given))
         self.supervisor = Supervisor(site.logs)
 
     def __enter__(self) -> Demo:
@@ -119,8 +123,9 @@ class Demo:
 
     def cut_off(self) -> None:
         """Writes down the size of every tailed file. Programs go on writing, and the agent goes on
-        reading. Asks for the agent's accounts first: later, a file that is compressed is known by
-        its file id only, and nobody knows whether a file was truncated before the cut-off."""
+        reading. Asks for the agent's accounts first. Later accounts would not be enough: for a
+        compressed file they have only the file id, and they do not say whether a file was truncated
+        before the cut-off."""
         self.outcome.take_ledger(self.ledger())
         more = self.further_files()
         self.outcome.note(sources.noted(self.sources, more, self.supervisor.check))
@@ -128,12 +133,12 @@ class Demo:
         self.display.say(f"cut-off: the sizes of {files} tailed files are written down")
 
     def further_files(self) -> list[Path]:
-        """Returns the files that the agent is to read although no pattern may match them."""
+        """Returns files that the agent must read even if no pattern matches them."""
         return []
 
     def drain(self) -> None:
-        """Waits until nothing of the files up to the cut-off, and of the buckets that the verdict
-        covers, is on its way to the offline cluster any more.
+        """Waits until nothing that the verdict covers (bytes up to the cut-off, and time buckets)
+        is still on its way to the offline cluster.
         """
         self._until_delivered(
             self._settled,
@@ -141,7 +146,8 @@ class Demo:
             lambda: obstacles.unsettled(self.outcome),
         )
         timing = self.site.timing
-        # All records of these bytes have earlier event times, because the agent has made them.
+        # All records of these bytes have event times before `until_ms`, because the agent has
+        # already made these records.
         self.outcome.until_ms = until_ms = bucket_end_ms(time.time(), timing.bucket_ms)
         until = time.strftime("%H:%M:%S UTC", time.gmtime(until_ms / 1000))
         self.display.say(f"every byte is acknowledged; the windows up to {until} are to be judged")
@@ -151,7 +157,7 @@ class Demo:
             "the agent to seal these windows",
             lambda: obstacles.pending(self.ledger()),
         )
-        # The ends are asked for only once, because busy logs move them all the time.
+        # The demo asks for the log ends only once, because they rise as long as programs write.
         ends = self.watermarks(DATACENTER, self._topics())
         self.until(lambda: self._mirrored(ends), "the mirror to catch up")
         self.display.say("all of it is mirrored; a load brings the rest to HDFS")
@@ -207,8 +213,8 @@ class Demo:
 
     def recount(self) -> None:
         """Counts the rows in the output, and compares them with the counts of the tiers. Repeats
-        this for at most `RECOUNT_AGAIN_S`, because the audit may hear of the newest records, which
-        are behind the cut-off, a little later than they are rows.
+        this for at most `RECOUNT_AGAIN_S`, because the newest records, which come after the
+        cut-off, may become rows a little before the audit learns of them.
         """
         deadline = time.monotonic() + RECOUNT_AGAIN_S
         while True:
@@ -223,12 +229,14 @@ class Demo:
     def until(
         self, ready: Callable[[], bool], what: str, obstacle: Callable[[], str] = str
     ) -> None:
-        """Waits until `ready` returns True, and calls `idle` meanwhile. Raises the errors of
-        `Supervisor.wait_for`."""
+        """Waits until `ready` returns True, and calls `idle` meanwhile. Says from time to time what
+        it waits for, with the words of `obstacle`. Raises the errors of `Supervisor.wait_for`."""
 
         def is_ready() -> bool:
             if ready():
                 return True
+            if self.display.silent_s >= SAY_AGAIN_S:
+                self.display.say(f"still waiting for {what}{obstacle()}")
             self.idle()
             return False
 
@@ -256,7 +264,8 @@ class Demo:
             raise
 
     def ledger(self) -> list[dict[str, Any]]:
-        """Returns the agent's account: for every file, how many of its bytes have each fate."""
+        """Returns the agent's account: for every file, how many bytes are acknowledged, rejected,
+        lost and so on."""
         config = str(self.site.config("agent"))
         done = self.command("agent", "state", "show", "--json", "--config", config)
         return list(json.loads(done.stdout)["files"])
@@ -305,7 +314,8 @@ class Demo:
 
     def _settled(self) -> bool:
         """Asks the agent for its accounts. Returns whether they say what happened to every byte up
-        to the cut-off: acknowledged, rejected, filtered, lost or uncertain. Keeps these accounts.
+        to the cut-off: acknowledged, rejected, filtered, lost or uncertain. Stores these accounts
+        in the outcome.
         """
         self.outcome.take_ledger(self.ledger())
         return self.outcome.is_settled

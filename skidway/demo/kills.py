@@ -36,7 +36,7 @@ class Kill:
 
 def of_agent(killed: AgentState, now: AgentState, seconds: float) -> Kill:
     """Describes a kill of the agent. `killed` is the agent's state on disk after the kill. `now` is
-    its state once it has sent the interrupted bytes."""
+    the agent's state after the agent has sent the interrupted bytes."""
     flying = killed.in_flight
     met = (
         f"{sum(flying.values()):,} bytes of {len(flying)} files were promised in {killed.intents} "
@@ -53,7 +53,7 @@ def of_agent(killed: AgentState, now: AgentState, seconds: float) -> Kill:
 def of_broker(killed: AgentState, log_ends: Offsets, now: AgentState, seconds: float) -> Kill:
     """Describes a kill of the broker. `killed` is the agent's state at the time of the kill; it
     says which offsets the broker had acknowledged. `log_ends` are the broker's log ends after its
-    restart. `now` is the agent's state once it has sent the interrupted bytes.
+    restart. `now` is the agent's state after the agent has sent the interrupted bytes.
     """
     acknowledged = killed.acknowledged_offsets
     flying = sum(killed.in_flight.values())

@@ -12,17 +12,19 @@ from skidway.demo.summary import shown
 from skidway.errors import SkidwayError
 
 UNREADABLE_FOR_S = 15.0
-"""The agent may name a path that it can read some seconds later, for example while a program
-renames files."""
+"""The demo gives up if the agent cannot read a path for this long. For some seconds, a path may be
+unreadable without a fault, for example while a program renames files."""
 
 STUCK_FOR_S = 120.0
-"""A busy machine may need long to deliver a byte, but hardly as long as this."""
+"""The demo gives up if the agent has delivered no byte of a file for this long. Even a busy machine
+hardly needs so much time."""
 ASK_EVERY_S = 10.0
 """Seconds between two requests for the agent's accounts while the demo waits for seals."""
 
 
 class UnreadablePaths:
-    """Owns the time since when the agent has named the same unreadable path."""
+    """Remembers the first unreadable path that the agent's /health names, and since when this path
+    is the first one."""
 
     def __init__(self) -> None:
         self._first: tuple[str, str] | None = None
@@ -47,7 +49,8 @@ class UnreadablePaths:
 
 
 class StuckFiles:
-    """Owns, by file id, how many bytes of a file with pending bytes had fates, and since when."""
+    """Remembers, for each file id with pending bytes, how many bytes the agent has accounted for,
+    and since when this number has not changed."""
 
     def __init__(self, now_s: float) -> None:
         self._asked_at = now_s
@@ -59,8 +62,8 @@ class StuckFiles:
 
     def take(self, ledger: Sequence[Mapping[str, Any]], now_s: float) -> None:
         """Takes the files of `skidway agent state show`. Raises SkidwayError if a file has pending
-        bytes, but no byte of it got a fate for `STUCK_FOR_S`. Then a line probably grows for ever,
-        and the agent cannot seal its topic."""
+        bytes, and the agent has accounted for no further byte of the file for `STUCK_FOR_S`. Then a
+        line of the file probably grows for ever, and the agent cannot seal the file's topic."""
         self._asked_at, before = now_s, self._since
         stuck = [row for row in ledger if row["pending"]]
         counts = {row["file"]: fates_of(row).total() for row in stuck}
@@ -74,16 +77,16 @@ class StuckFiles:
 
 
 def unsettled(outcome: DemoOutcome) -> str:
-    """Returns, in words, the first file whose bytes up to the cut-off have no fate yet; "" if there
-    is none."""
+    """Returns words about the first file that has bytes up to the cut-off for which the agent has
+    not accounted yet; "" if there is no such file."""
     for file, missing in outcome.unsettled.items():
         return f": the agent says nothing of {missing:,} bytes of {shown(file.path)}"
     return ""
 
 
 def pending(ledger: Sequence[Mapping[str, Any]]) -> str:
-    """Returns, in words, the file with the most bytes that are not delivered yet, because such
-    bytes hold seals back; "" if there is none. ledger: the files of `skidway agent state show`."""
+    """Returns words about the file with the most pending bytes, because pending bytes hold seals
+    back; "" if no file has pending bytes. ledger: the files of `skidway agent state show`."""
     most = max(ledger, key=lambda row: row["pending"], default=None)
     if most is None or not most["pending"]:
         return ""

@@ -4,7 +4,7 @@ The verdict covers two things. The *bytes* are those that were in the tailed fil
 The *buckets* are the audit's time buckets that ended at or before `DemoOutcome.until_ms`. This
 moment is late enough that these buckets contain the records of all these bytes. Programs go on
 writing, and the agent goes on reading. So accounts and reports also have newer bytes and buckets,
-which spoil no verdict and hide no missing byte.
+but these change no verdict and hide no missing byte.
 
 This module does no I/O.
 """
@@ -28,40 +28,53 @@ UNDONE = ("lost", "uncertain")
 
 @dataclass(slots=True)
 class Content:
-    """One content of a file: the position up to which its bytes have fates, and its file ids."""
+    """One content of a file. A truncation ends a content and begins the next one. ids: the
+    content's file ids. position: the position up to which the agent has said, under the newest of
+    these ids, what happened to every byte. is_former: whether the file no longer had this content
+    at the cut-off."""
 
-    position: int
+    position: int = 0
     ids: list[int] = field(default_factory=list)
+    is_former: bool = False
 
 
 @dataclass(slots=True)
 class Account:
     """What the agent did with the bytes of one file: the number of bytes for each fate (see `DONE`
-    and `UNDONE`). `position` is the position up to which the agent has said what happened to every
-    byte. If a file was truncated after the cut-off, the highest position in one of its contents
-    counts.
+    and `UNDONE`). `read_again` is the number of lost and uncertain bytes that the agent read again
+    under a later id, with another fate.
 
     The agent may have several ids for one file. An id that begins at position 0 begins a new
-    content; other ids continue the content before. The bytes before the first id's begin got their
-    fates under ids that the agent has forgotten.
+    content; other ids continue the previous content. The bytes before the position at which the
+    first id begins got their fates under ids that the agent has forgotten. An id may begin before
+    the end of the previous id: if the source of a file is removed and comes back, the agent
+    declares the unread bytes lost, and then reads them under a new id.
     """
 
-    position: int = 0
     fates: Counter[str] = field(default_factory=Counter)
     contents: list[Content] = field(default_factory=list)
+    read_again: int = 0
 
     def add(self, row: Mapping[str, Any], *, is_former: bool) -> None:
         """Adds one row (one file id) of `skidway agent state show`. Rows come in the order in which
         the ids began. is_former: whether the file no longer had this content at the cut-off."""
         fates = fates_of(row)
-        self.fates.update(fates)
         if not self.contents or not row["begin"]:
-            self.contents.append(Content(row["begin"]))
+            self.contents.append(Content())
         content = self.contents[-1]
-        content.position += fates.total()
+        twice = max(content.position - row["begin"], 0)
+        self.read_again += min(twice, fates.total(), self.undone)
+        self.fates.update(fates)
+        content.position = row["begin"] + fates.total()
         content.ids.append(row["file"])
-        if not is_former:
-            self.position = max(self.position, content.position)
+        content.is_former = is_former
+
+    @property
+    def position(self) -> int:
+        """The position up to which the agent has said what happened to every byte. If a file was
+        truncated after the cut-off, the highest position in one of its contents counts.
+        """
+        return max((x.position for x in self.contents if not x.is_former), default=0)
 
     def former_ids(self, length_bytes: int) -> set[int]:
         """Returns the ids of the contents that a file of this length no longer has."""
@@ -71,8 +84,8 @@ class Account:
 
     @property
     def undone(self) -> int:
-        """The number of lost and uncertain bytes."""
-        return sum(self.fates[fate] for fate in UNDONE)
+        """The number of lost and uncertain bytes that were not read again."""
+        return sum(self.fates[fate] for fate in UNDONE) - self.read_again
 
 
 @dataclass(slots=True)
@@ -82,8 +95,9 @@ class DemoOutcome:
     if a file is compressed, its id gets the key of the compressed file. `former_ids` has the ids of
     contents that were truncated before the cut-off. `undone` has the number of lost and uncertain
     bytes of all file ids. `written` has the writer's own counts of lines, torn lines and
-    bytes, by topic."""
+    bytes, by topic. `has_given` says whether the user named files with --logs."""
 
+    has_given: bool = False
     files: list[FileSize] = field(default_factory=list)
     accounts: dict[FileKey, Account] = field(default_factory=dict)
     first_keys: dict[int, FileKey] = field(default_factory=dict)
@@ -105,22 +119,33 @@ class DemoOutcome:
 
     @property
     def unsettled(self) -> dict[FileSize, int]:
-        """For each tailed file, how many bytes up to the cut-off have no fate yet. Leaves out files
-        for which this number is 0."""
+        """For each tailed file, the number of bytes up to the cut-off for which the agent has not
+        accounted yet. Leaves out files for which this number is 0."""
         missing = {file: file.size_bytes - self._account(file).position for file in self.files}
         return {file: count for file, count in missing.items() if count > 0}
 
     @property
     def tally(self) -> dict[str, int]:
-        """The number of bytes for each fate. Lost and uncertain bytes are counted in all files.
-        Bytes with other fates are counted only in the files that were tailed in this run."""
+        """The number of bytes for each fate (such as acknowledged or lost), in the files that were
+        tailed in this run."""
         tailed = [self._account(file) for file in self.files]
-        found = {fate: sum(each.fates[fate] for each in tailed) for fate in DONE}
-        return found | {fate: self.undone[fate] for fate in UNDONE}
+        return {fate: sum(each.fates[fate] for each in tailed) for fate in (*DONE, *UNDONE)}
+
+    @property
+    def read_again(self) -> int:
+        """How many of the lost and uncertain bytes in `tally` were read again, so that these bytes
+        are in `tally` twice."""
+        return sum(self._account(file).read_again for file in self.files)
+
+    @property
+    def undone_elsewhere(self) -> int:
+        """The number of lost and uncertain bytes in other files than those of this run."""
+        tally = self.tally
+        return max(self.undone.total() - sum(tally[fate] for fate in UNDONE), 0)
 
     @property
     def newer_bytes(self) -> int:
-        """The number of bytes behind the cut-off that the agent's accounts have already."""
+        """The number of bytes after the cut-off for which the agent has already accounted."""
         return sum(max(self._account(x).position - x.size_bytes, 0) for x in self.files)
 
     @property
@@ -140,15 +165,26 @@ class DemoOutcome:
         return [x for x in buckets if x["bucket"] + x["bucket_ms"] <= self.until_ms]
 
     @property
+    def short(self) -> list[Mapping[str, Any]]:
+        """The judged buckets that are neither complete nor accepted by a person."""
+        return [x for x in self.judged if x["verdict"] != "complete" and not x["accepted"]]
+
+    @property
+    def accepted(self) -> list[Mapping[str, Any]]:
+        """The judged buckets that are not complete, and that a person has accepted."""
+        return [x for x in self.judged if x["accepted"]]
+
+    @property
     def counts_balance(self) -> bool:
-        """Whether the audit calls all judged buckets complete, and there is one at least."""
-        judged = self.judged
-        return bool(judged) and all(x["verdict"] == "complete" for x in judged)
+        """Whether there is at least one judged bucket, and all judged buckets are complete or
+        accepted. The exit status of `skidway audit report` counts accepted buckets as good, too."""
+        return bool(self.judged) and not self.short
 
     @property
     def has_loss(self) -> bool:
-        """Whether the audit calls a judged bucket lost. No load makes such a bucket complete."""
-        return any(x["verdict"] == "lost" for x in self.judged)
+        """Whether the audit calls a judged bucket lost, and nobody has accepted this. No load makes
+        such a bucket complete."""
+        return any(x["verdict"] == "lost" for x in self.short)
 
     @property
     def rows(self) -> dict[str, int]:
@@ -186,7 +222,8 @@ class DemoOutcome:
         )
 
     def note(self, files: list[FileSize]) -> None:
-        """Takes the sizes of all files at the cut-off. The accounts must be from just before it."""
+        """Takes the sizes of all files at the cut-off. The caller must have passed the accounts
+        from just before the cut-off to `take_ledger`."""
         self.files = files
         for file in files:
             self.former_ids |= self._account(file).former_ids(file.length_bytes)
@@ -199,12 +236,13 @@ class DemoOutcome:
             for each in {key, self.first_keys.setdefault(row["file"], key)}:
                 account = self.accounts.setdefault(each, Account())
                 account.add(row, is_former=row["file"] in self.former_ids)
-            self.undone.update(fates_of(row))
+            self.undone.update({fate: row[fate] for fate in UNDONE})
 
     def _account(self, file: FileSize) -> Account:
         return self.accounts.get(file.key) or Account()
 
 
 def fates_of(row: Mapping[str, Any]) -> Counter[str]:
-    """Returns the number of bytes for each fate in a row of `skidway agent state show`."""
+    """Returns the number of bytes for each fate (such as acknowledged or lost) in a row of `skidway
+    agent state show`."""
     return Counter({fate: row[fate] for fate in (*DONE, *UNDONE)})

@@ -188,6 +188,8 @@ class Site:
             "lateness.ms": self.timing.lateness_ms,
             "bucket.ms": self.timing.bucket_ms,
             "tiers": ["agent", "broker", "mirror", "hdfs"],
+            "keep.days": 36_500,  # the user's logs may be years old
+            "history.days": 36_500,
         }
 
 

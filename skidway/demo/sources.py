@@ -58,13 +58,13 @@ ORDER_SCHEMA = {
 }
 AT_REST_S = 10.0
 """A file that was not written to for this long is at rest. The agent sends the last line of such a
-file, even if the line has no end."""
+file, even if the line has no newline."""
 READ_BYTES = 1 << 20
 MAGIC_BYTES = 8
 
 FileKey = tuple[int, int, int | None]
 """Device, inode and time of birth (ns), as the agent's state has them. The time is None if the file
-system does not know it."""
+system does not store it."""
 
 OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
     "skidway-logs", "zookeeper-logs", "spark-logs", "app-logs",
@@ -74,7 +74,8 @@ OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
 @dataclass(frozen=True, slots=True)
 class FileSize:
     """How many bytes of a file the agent is to deliver. `key` stays the same if the file is
-    renamed, and no other file gets it later. `length_bytes` includes a last line that still grows.
+    renamed, and no other file gets this key later. `length_bytes` includes a last line that still
+    grows.
     """
 
     path: Path
@@ -180,8 +181,8 @@ def key_of(file: Found) -> FileKey:
 
 
 def _size(file: Found, check: Callable[[], None]) -> int:
-    """Returns how many of the file's plain bytes the agent is to deliver. The agent does not send a
-    line that still grows, so only whole lines count in a file that was written to lately."""
+    """Returns how many bytes of the (decompressed) file the agent is to deliver. The agent does not
+    send a line that still grows, so only whole lines count in a file that was written to lately."""
     as_found = file.size if file.size >= 0 else 1  # the plain size of a compressed file is unknown
     try:
         with open(file.real_path, "rb") as opened:
@@ -194,7 +195,7 @@ def _size(file: Found, check: Callable[[], None]) -> int:
                 return status.st_size
             return _last_line_end(opened, status.st_size, check)
     except OSError:
-        return as_found  # the agent names the reason
+        return as_found  # the agent reports the reason
 
 
 def _is_compressed(path: str, opened: BinaryIO) -> bool:

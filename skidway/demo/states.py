@@ -76,8 +76,8 @@ class CounterState:
 
 
 def agent(directory: Path, topics: Sequence[str]) -> AgentState:
-    """Returns the agent's state, read from its state.dir. The numbers of bytes in it count only the
-    bytes of `topics`."""
+    """Returns the agent's state, read from its state.dir. The numbers of bytes in this state count
+    only the bytes of `topics`."""
     with _opened(directory / "agent.db") as state:
         if state is None:
             return AgentState()

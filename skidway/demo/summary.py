@@ -6,14 +6,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from skidway.cli.output import render_table
-from skidway.demo import tiers
+from skidway.demo import tiers, writer
 from skidway.demo.outcome import DemoOutcome
 from skidway.demo.site import Site
+from skidway.demo.sources import GIVEN_TOPIC, ZOOKEEPER_TOPIC
 
 COLUMNS = ("topic", "agent", "broker", "mirror", "hdfs", "rejects", "verdict")
 UNACCOUNTED_SHOWN = 5
@@ -32,7 +33,7 @@ def show(site: Site, outcome: DemoOutcome, seconds: float) -> None:
     agrees = "agree" if outcome.recount_agrees else "DO NOT agree"
     print(f"Recount:  the rows in the Parquet files {agrees} with what the tiers counted.")
     print(f"Bytes:    {bytes_sentence(outcome)}")
-    print(f"Verdict:  {'complete' if outcome.is_complete else 'NOT complete'} ({seconds:.0f} s)")
+    print(f"Verdict:  {verdict(outcome)} ({seconds:.0f} s)")
     output = shown(site.output)
     print(f"The rows are {output}/<topic>/dt=.../hour=.../*.parquet. Ask them, for example:")
     print(f"  {shown(sys.executable)} -c {query(output, outcome)!r}")
@@ -55,14 +56,18 @@ def show_addresses(site: Site) -> None:
 
 def topic_rows(buckets: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns one row per source topic. A row has the sums of the counts in these time buckets of
-    the topic. The row's verdict is "complete", or the verdict of a bucket that is not complete."""
+    the topic. The row's verdict is "complete" if all buckets are complete. Otherwise it is the
+    verdict of a bucket that is neither complete nor accepted, or, if there is no such bucket, of an
+    accepted bucket."""
     rows: dict[str, dict[str, Any]] = {}
     for bucket in buckets:
         row = rows.setdefault(
             bucket["topic"], {"topic": bucket["topic"], "rejects": 0, "verdict": "complete"}
         )
-        if bucket["verdict"] != "complete":
+        if bucket["verdict"] != "complete" and not bucket["accepted"]:
             row["verdict"] = bucket["verdict"]
+        elif bucket["accepted"] and row["verdict"] == "complete":
+            row["verdict"] = f"{bucket['verdict']}, accepted"
         for place in bucket["places"]:
             tier = place["tier"]
             row[tier] = row.get(tier, 0) + place.get("count", 0)
@@ -70,36 +75,56 @@ def topic_rows(buckets: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [rows[name] for name in sorted(rows)]
 
 
+def verdict(outcome: DemoOutcome) -> str:
+    """Returns the demo's verdict in words."""
+    if not outcome.is_complete:
+        return "NOT complete"
+    return "complete or accepted" if outcome.accepted else "complete"
+
+
 def audit_sentence(outcome: DemoOutcome) -> str:
-    """Returns a sentence with the audit's verdict on the buckets up to the cut-off."""
-    judged = outcome.judged
-    short = [bucket for bucket in judged if bucket["verdict"] != "complete"]
+    """Returns a sentence with the audit's verdict on the buckets up to the cut-off. If buckets are
+    accepted, a second sentence names them."""
+    judged, short, accepted = outcome.judged, outcome.short, outcome.accepted
     of_topics = f"buckets of {len({bucket['topic'] for bucket in judged})} topics"
+    more = f" Accepted: {_named(accepted)}." if accepted else ""
     if judged and not short:
-        return f"All {len(judged)} {of_topics} up to the cut-off are complete."
-    named = "".join(
-        f"; {bucket['topic']} {bucket['time']} is {bucket['verdict']}: "
+        are = "are complete or accepted" if accepted else "are complete"
+        return f"All {len(judged)} {of_topics} up to the cut-off {are}.{more}"
+    done = len(judged) - len(short) - len(accepted)
+    named = f"; {_named(short)}" if short else ""
+    return f"{done} of {len(judged)} {of_topics} up to the cut-off are complete{named}.{more}"
+
+
+def _named(buckets: Sequence[Mapping[str, Any]]) -> str:
+    """Returns the verdicts on the first of these buckets, each with a reason."""
+    return "; ".join(
+        f"{bucket['topic']} {bucket['time']} is {bucket['verdict']}: "
         f"{'; '.join(bucket['reasons'][:1]) or 'no reason'}"
-        for bucket in short[:BUCKETS_SHOWN]
+        for bucket in buckets[:BUCKETS_SHOWN]
     )
-    done = len(judged) - len(short)
-    return f"{done} of {len(judged)} {of_topics} up to the cut-off are complete{named}."
 
 
 def bytes_sentence(outcome: DemoOutcome) -> str:
     """Returns a sentence that says what happened to the bytes of the tailed files, up to the size
-    of each file at the cut-off. It also says how many newer bytes the numbers include."""
+    of each file at the cut-off. It also says how many newer bytes the numbers include, how many
+    bytes they include twice, and how many bytes of other files are lost."""
     total = sum(file.size_bytes for file in outcome.files)
     said = ", ".join(f"{count:,} {fate}" for fate, count in outcome.tally.items() if count)
     newer = f" and {outcome.newer_bytes:,} newer ones" if outcome.newer_bytes else ""
     files = f"{len(outcome.files)} files at the cut-off"
+    if outcome.read_again:
+        twice = f"{outcome.read_again:,} of these bytes count twice"
+        said += f" ({twice}: they were declared lost, and then read again)"
     begin = f"{total:,} bytes in {files}{newer}; {said or 'nothing'}"
+    elsewhere = outcome.undone_elsewhere
+    more = f" Other files, as of earlier runs, have {elsewhere:,} lost bytes." if elsewhere else ""
     unaccounted = outcome.unaccounted
     if not unaccounted:
-        return f"{begin}; every byte is accounted for."
+        return f"{begin}; every byte is accounted for.{more}"
     found = list(unaccounted.items())[:UNACCOUNTED_SHOWN]
     names = ", ".join(f"{shown(file.path)} ({missing:+,})" for file, missing in found)
-    return f"{begin}; NOT accounted for: {names}."
+    return f"{begin}; NOT accounted for: {names}.{more}"
 
 
 def lines_sentence(outcome: DemoOutcome) -> str:
@@ -142,9 +167,10 @@ def shown(path: Path | str) -> str:
 
 
 def query(output: str, outcome: DemoOutcome) -> str:
-    """Returns a line of Python that counts rows by the values of a column. The line needs only
-    libraries that are installed with the demo."""
-    topic, column = ("order-logs", "state") if outcome.written else ("zookeeper-logs", "level")
+    """Returns a line of Python that counts rows by the values of a column. If files named with
+    --logs have rows, the line counts these rows. It needs only libraries that are installed with
+    the demo."""
+    topic, column = _topic_and_column(outcome)
     if output.startswith("hdfs://"):
         return (
             "from pyspark.sql import SparkSession as S; s = S.builder.getOrCreate(); "
@@ -155,3 +181,9 @@ def query(output: str, outcome: DemoOutcome) -> str:
         f"import pyarrow.dataset as d; rows = d.dataset('{folder}').to_table(); "
         f"print(rows.group_by('{column}').aggregate([([], 'count_all')]))"
     )
+
+
+def _topic_and_column(outcome: DemoOutcome) -> tuple[str, str]:
+    if outcome.has_given and outcome.rows.get(GIVEN_TOPIC):
+        return GIVEN_TOPIC, "_file"
+    return (writer.JSON, "state") if outcome.written else (ZOOKEEPER_TOPIC, "level")

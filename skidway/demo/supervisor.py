@@ -62,7 +62,7 @@ class Supervisor:
         self._before = {
             number: signal.signal(number, self._note)
             for number in SIGNALS
-            # If the demo runs under nohup, it ignores SIGHUP, and this is not changed.
+            # A process under nohup ignores SIGHUP, and the demo does not change this.
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN
         }
 
@@ -116,7 +116,7 @@ class Supervisor:
     ) -> None:
         """Calls `ready` again and again until it returns True. Raises ProgramFailed if that takes
         longer than `within_s`, or if a program ends meanwhile. The error's text includes the words
-        that `obstacle` returns then."""
+        that `obstacle` returns at that time."""
         deadline = time.monotonic() + within_s
         while not ready():
             self.check()
@@ -228,8 +228,8 @@ def session_members(session: int) -> list[int]:
 
 
 def health_of(url: str) -> dict[str, Any]:
-    """Returns what a program's /health says; nothing if the program does not answer. A program that
-    is not well answers, too."""
+    """Returns what a program's /health says, even if it says that the program is not healthy.
+    Returns an empty dict if the program does not answer."""
     try:
         with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310 - our own loopback URL
             return dict(json.load(answer))

@@ -38,8 +38,8 @@ class Filled:
 
 @dataclass(slots=True)
 class Tiers:
-    """Takes samples of the numbers of lines and bytes in all tiers, and keeps those samples that
-    are needed to compute the rates."""
+    """Measures how many lines and bytes all tiers have, again and again, and keeps those
+    measurements that are needed to compute the rates."""
 
     _samples: list[tuple[float, Mapping[str, float]]] = field(default_factory=list)
     _fastest: dict[str, float] = field(default_factory=dict)
@@ -52,8 +52,8 @@ class Tiers:
         settled_bytes: int,
         records: Mapping[str, int],
     ) -> list[Filled]:
-        """Adds a sample, and returns the present state of each tier. `records` has the number of
-        records in each tier after the agent."""
+        """Adds a measurement. Returns how many lines and bytes each tier has now, and the tier's
+        rate. `records` has the number of records in each tier after the agent."""
         mean = written_bytes / written_lines if written_lines else 0.0
         lines = {
             WRITTEN: written_lines,

@@ -1,7 +1,7 @@
 """The default demo: a million lines move while agent, broker, counter and loader are killed.
 
 The writer writes all the time. When the first records arrive, a load begins. While Spark is
-starting, the agent, the broker and the counter are killed one after the other, each while it is
+starting, the demo kills the agent, the broker and the counter one after the other, each while it is
 processing data. The loader is killed while its load runs on Spark. A killed program is started
 again at once. The demo counts a kill as over when the interrupted work is done: the agent's
 checkpoint has passed the interrupted bytes, the counter has counted the records, or the next load
@@ -293,7 +293,7 @@ class Trial(Demo):
                 return  # the broker has just ended or is not ready yet; the next call asks again
 
     def _committed(self) -> int:
-        """Rows that loads have committed since `_note_rows`."""
+        """The number of rows that loads have committed since the last call of `_note_rows`."""
         return sum(
             topic["rows"]
             for load in self.outcome.loads[self._loads_before :]

@@ -252,7 +252,7 @@ class EncodedBatch:
 
     @property
     def size_bytes(self) -> int:
-        """The number of bytes of the finished batch, which a topic's max.message.bytes limits."""
+        """The size of the finished batch in bytes. A topic's max.message.bytes limits this size."""
         return HEADER_BYTES + len(self.body)
 
 

@@ -41,7 +41,7 @@ class UnpackedRun:
     All other fields are columns with one row for each batch. sizes: the number of bytes of the
     batch's records. counts: the number of the batch's records. append_time: whether each of the
     batch's records has the timestamp max_timestamp. The other columns have fields of the batch's
-    header, under the names that `BatchHeader` gives them. A run has no batch without records.
+    header, under the names that `BatchHeader` gives them. Every batch of a run has records.
     """
 
     payload: Readable

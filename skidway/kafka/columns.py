@@ -50,6 +50,7 @@ __all__ = [
     "decode",
     "decode_batches",
     "decode_headers",
+    "decode_records",
     "decode_run",
     "encode",
     "last_origin",
@@ -148,9 +149,14 @@ def decode_headers(batches: Sequence[UnpackedBatch]) -> HeaderColumns:
 
 
 def decode_run(run: UnpackedRun) -> HeaderColumns:
-    """The same as `decode_headers`, for batches that `unpack_run` returned."""
+    """Does the same as `decode_headers`, for batches that `unpack_run` returned."""
     parsed = parse(run)
     return HeaderColumns(parsed.offsets, parsed.timestamps, parsed.origins, parsed.has_origin)
+
+
+def decode_records(run: UnpackedRun) -> DecodedRecords:
+    """Does the same as `decode_batches`, for batches that `unpack_run` returned."""
+    return _decoded(parse(run), with_headers=False)
 
 
 def last_origin(batch: UnpackedBatch) -> Origin | None:

@@ -98,8 +98,8 @@ def decompress(
 
 def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
     """Decompresses Zstandard frames. If the first frame states a plausible size of its content,
-    decompresses into a buffer of exactly this size. If there is no such size, or it is wrong, calls
-    `_decompress_reserved`, which needs no size."""
+    decompresses into a buffer of exactly this size. If there is no such size, or if the size is
+    wrong, calls `_decompress_reserved`, which needs no size."""
     size = _zstd_content_size(data)
     if size is not None and size <= min(limit_bytes, _BELIEVED_RATIO_MAX * len(data)):
         buffer = bytearray(size)
@@ -145,7 +145,7 @@ def _decompress_member(data: Readable, limit_bytes: int) -> bytes | None:
     and for a small stream zlib needs a third of the time that cramjam needs. Returns None if the
     data is not exactly one whole member, or if the result would be longer than `limit_bytes`. The
     caller then calls `_decompress_reserved`."""
-    if limit_bytes < 1:  # zlib takes 0 for no limit
+    if limit_bytes < 1:  # zlib reads 0 as no limit
         return None
     stream = zlib.decompressobj(_GZIP_WINDOW)
     try:

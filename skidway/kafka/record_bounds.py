@@ -66,8 +66,8 @@ def _ends_by_origins(data: Bytes, run: UnpackedRun) -> Int64s | None:
 
 
 def _ends_by_lengths(run: UnpackedRun) -> Int64s:
-    """Returns the position after every record. It goes from record to record in a Python loop,
-    which is slower than `_ends_by_origins`."""
+    """Returns the position after every record. This function goes from record to record in a Python
+    loop, which is slower than `_ends_by_origins`."""
     ends: list[int] = []
     begin = 0
     try:

@@ -1,9 +1,8 @@
 """Decodes the records of one batch, or of several batches at once, into columns.
 
-NumPy finds each field in all records at once. Therefore decoding many batches of one record each
-takes little more time than decoding one batch of many records. Usually a record has one header,
-named `origin`. If a record has other headers, this module reads the headers of that record one by
-one.
+NumPy finds each field in all records at once. Therefore many batches with one record each need
+little more time than one batch with many records. Usually a record has one header, named `origin`.
+If a record has other headers, this module reads the headers of that record one by one.
 
 The bytes come from other programs, so they are checked. Before any memory is allocated for a
 length, the length is compared with the number of bytes present. Every record must fill exactly the

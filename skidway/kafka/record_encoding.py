@@ -1,8 +1,9 @@
 """Encodes columns as a batch's records, without a Python object per record.
 
 The varints of all records, and the constant bytes next to them (such as the attributes), are
-written into a matrix with one row for each record. Each row uses only some of its bytes; these are
-then copied out of the matrix. Arrow joins these bytes with the record's key, value and headers.
+written into a matrix with one row for each record. Each row uses only some of its bytes. The used
+bytes are then copied out of the matrix, and Arrow joins them with the record's key, value and
+headers.
 """
 
 from __future__ import annotations

@@ -64,10 +64,10 @@ assert HEADER.itemsize == HEADER_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What `unpack_run` returns. It has checked and decompressed some of the given batches, from
-    the first one on. `headers` has the headers of these batches. `run` has only the batches that
-    contain records and are no control batches. The bytes of the records may be in the memory of the
-    `Workspace`.
+    """What `unpack_run` returns. `unpack_run` has checked and decompressed some of the given
+    batches, from the first batch on. `headers` has the headers of these batches. `run` has only the
+    batches that contain records and are no control batches. The bytes of the records may be in the
+    memory of the `Workspace`.
     """
 
     headers: Headers
@@ -123,8 +123,8 @@ class _Bodies:
 
 
 class _Output:
-    """The decompressed records of batches, one after the other. They are in the memory of the
-    workspace as long as they fit into it, and then in new, larger memory.
+    """The decompressed records of batches, one after the other. If the records fit into the memory
+    of the workspace, they are there; otherwise they are in new, larger memory.
     """
 
     def __init__(self, space: Workspace) -> None:

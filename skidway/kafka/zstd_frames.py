@@ -2,7 +2,8 @@
 
 Making a decoder takes about 10 us, and decompressing a small frame takes a tenth of this time.
 Frames that follow one another are one stream, so a single decoder can decompress all of them. The
-decoder's output is then divided by the content sizes that the frames state.
+decoder's output is then cut into the contents of the single frames, at the content sizes that the
+frames state.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _BLOCKS_MAX = 64  # a frame with more blocks is decompressed alone; 64 blocks ha
 
 def content_sizes(packed: memoryview, starts: Int64s, ends: Int64s) -> Int64s:
     """Returns, for each i, the content size that the frame in packed[starts[i]:ends[i]] states. The
-    size is -1 if these bytes are not exactly one frame, or if the frame has a dictionary, no size,
-    or a size that is not plausible. The caller then decompresses these bytes alone."""
+    size is -1 if these bytes are not exactly one frame, if the frame uses a dictionary, or if it
+    states no size or an implausible one. The caller then decompresses these bytes alone."""
     padded = np.zeros(len(packed) + _HEAD_BYTES_MAX, np.uint8)
     padded[: len(packed)] = packed
     words = np.ndarray(len(packed) + _HEAD_BYTES_MAX - 7, "<u8", padded, strides=(1,))

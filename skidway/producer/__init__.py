@@ -24,9 +24,9 @@ There are limits for the bytes of accepted messages that are not delivered, for 
 flight, and for the bytes of a batch. When the accepted messages have `buffer.memory` bytes, `send`
 waits, and raises BufferFull after `max.block.ms`. If the broker finds a batch too large, the batch
 is halved, and the halves are sent. If even a batch of a single message is too large, only the
-future of this message's send gets the error. Retriable errors are retried without limit: if a batch
-were given up, later batches of its partition could be stored without it. `flush` and `close` raise
-an error if messages are not delivered within the timeout of the call.
+future of this message's send gets the error. A batch with a retriable error is sent again, without
+limit: if a batch were given up, later batches of its partition could be stored without it. `flush`
+and `close` raise an error if messages are not delivered within the timeout of the call.
 """
 
 from __future__ import annotations

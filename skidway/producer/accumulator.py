@@ -1,5 +1,5 @@
-"""Gathers messages into batches. A batch is ready when it is full, after `linger.ms`, or during a
-flush.
+"""Gathers messages into batches. A batch is ready to be sent when it is full, when `linger.ms` has
+passed, or while a flush is running.
 
 This module does no I/O, reads no clock, and has no lock. The producer's lock protects the objects
 of this module.
@@ -20,8 +20,8 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""`as_many` adds the sizes of this many messages at once, as long as all of them fit into its
-parameter `room`. Then it adds the size of one message after the other.
+"""`as_many` adds the sizes of this many messages at once, as long as all these messages fit into
+the parameter `room`. Then it adds the size of one message after the other.
 """
 
 
@@ -45,7 +45,8 @@ class Messages(NamedTuple):
 
 class _Run(NamedTuple):
     """Consecutive messages in a batch that come from one sending (the messages of one `send`). The
-    first of them has the index `first` in the sending, and the index `start` in the batch."""
+    first of these messages has the index `first` in the sending, and the index `start` in the
+    batch."""
 
     sending: Sending
     first: int
@@ -109,7 +110,7 @@ class PendingBatch:
         return part
 
     def delivered(self, base_offset: int) -> list[Sending]:
-        """Records that the broker has the batch. Returns the sendings (calls of `send`) whose
+        """Notes that the broker has the batch. Returns the sendings (calls of `send`) whose
         messages are now all delivered or failed.
         """
         return [
@@ -124,8 +125,8 @@ class PendingBatch:
         ]
 
     def failed(self, error: Exception) -> list[Sending]:
-        """Records that the batch will not be delivered. Returns the sendings (calls of `send`)
-        whose messages are now all delivered or failed.
+        """Notes that the batch will not be delivered. Returns the sendings (calls of `send`) whose
+        messages are now all delivered or failed.
         """
         return [run.sending for run in self._runs if run.sending.failed(run.length, error)]
 
@@ -187,7 +188,7 @@ class Accumulator:
         return float("inf") if first is None else first.opened_at + self._linger_s
 
     def drain(self) -> list[PendingBatch]:
-        """Removes all batches without sending them. Returns them."""
+        """Removes all batches without sending them, and returns these batches."""
         return list(self.take(0.0, everything=True))
 
 

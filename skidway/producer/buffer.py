@@ -87,8 +87,8 @@ class Buffer:
             return sending.future
 
     def flush(self, timeout_s: float) -> tuple[bool, int]:
-        """Waits at most `timeout_s` until all earlier sends are done. Returns whether they are
-        done, and how many sends of the producer are not done."""
+        """Waits at most `timeout_s` until all earlier sends are done. Returns whether these sends
+        are done, and how many sends of the producer are not done."""
         with self._changed:
             last = next(reversed(self._sendings), -1)
             self._flushing += 1

@@ -49,9 +49,10 @@ class Directory:
 
         If the known topic lacks `partition`, the partition may be new, so this method asks the
         brokers again. If the known topic has the partition, but its metadata is older than
-        `age_max_s`, one thread asks once, without a retry. If the brokers do not answer, or answer
-        with an error, the old metadata is used. So an unreachable broker does not delay messages
-        for which the old metadata is sufficient.
+        `age_max_s`, the first thread that notices this asks once, without a retry. Meanwhile, the
+        other threads do not wait, but use the old metadata. If the brokers do not answer, or answer
+        with an error, the first thread uses it, too. So an unreachable broker does not delay
+        messages for which the old metadata is sufficient.
         """
         known = self._topics.get(name)
         now = self._clock.monotonic()

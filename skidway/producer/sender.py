@@ -35,16 +35,15 @@ class Batches(Protocol):
         ...
 
     def delivered(self, batch: PendingBatch, base_offset: int) -> None:
-        """Records that the broker has the batch."""
+        """Notes that the broker has the batch."""
         ...
 
     def failed(self, batch: PendingBatch, error: Exception) -> None:
-        """Records that the broker has refused the batch, and that it is not sent again."""
+        """Notes that the broker has refused the batch, and that the batch is not sent again."""
         ...
 
     def died(self, error: BaseException) -> None:
-        """Records that the sender's thread has failed with `error`: nothing will be sent any
-        more."""
+        """Notes that the sender's thread has failed with `error`: nothing will be sent any more."""
         ...
 
 
@@ -108,7 +107,8 @@ class Sender:
         self._wake_lock = threading.Lock()
         self._stopping = False
         self._ended = threading.Event()
-        # Each turn replaces this dict and never changes it, so other threads can read it.
+        # Each turn stores a new dict here. A stored dict never changes, so other threads can read
+        # it.
         self._troubles: dict[TopicPartition, KafkaError] = {}
         self._thread = threading.Thread(target=self._run, name="skidway-producer", daemon=True)
         self._thread.start()

@@ -25,7 +25,7 @@ class RecordMetadata(NamedTuple):
 
 class _Piece(NamedTuple):
     """Consecutive messages of one call of `send` that are in one batch. `first` is the index of the
-    first of them among all messages of the call.
+    first of these messages among all messages of the call.
     """
 
     first: int
@@ -104,15 +104,15 @@ class Sending:
     def delivered(
         self, first: int, tp: TopicPartition, base_offset: int, timestamps: list[int]
     ) -> bool:
-        """Records that the messages from index `first` on have the offsets from `base_offset` on.
-        `timestamps` has one value for each of these messages. Returns whether every message of the
-        sending is now delivered or failed."""
+        """Notes that the messages from index `first` on have the offsets from `base_offset` on.
+        `timestamps` has one value for each of these messages. Returns whether every message of this
+        call of `send` is now delivered or failed."""
         self._found.append(_Piece(first, tp, base_offset, timestamps))
         return self._less(len(timestamps))
 
     def failed(self, count: int, error: Exception) -> bool:
-        """Records that `count` messages will not be delivered. Returns whether every message of the
-        sending is now delivered or failed."""
+        """Notes that `count` messages will not be delivered. Returns whether every message of this
+        call of `send` is now delivered or failed."""
         return self._less(count, error)
 
     def abandon(self, error: Exception) -> None:
@@ -122,7 +122,7 @@ class Sending:
 
     def _less(self, count: int | None, error: Exception | None = None) -> bool:
         """Subtracts `count` from the number of messages without an outcome. If `count` is None,
-        sets this number to 0. Returns True if this call has made the number 0."""
+        sets this number to 0. Returns True if this call has changed the number to 0."""
         with self._lock:
             gone = self._left if count is None else min(count, self._left)
             self._left -= gone

@@ -13,8 +13,8 @@ and its help text.
 Settings come from three sources: the defaults of the class, one YAML file, and `--set KEY=VALUE`.
 Later sources override earlier ones. Keys may be flat or nested at any depth. For example,
 `log.dirs: x` means the same as `log: {dirs: x}`. Any mistake raises ConfigurationRefused with one
-sentence that names file, line and key; for an unknown key the sentence also names the nearest known
-key. This package reads no environment variable.
+sentence that names file, line and key; for an unknown key the sentence also names the most similar
+known key. This package reads no environment variable.
 
 The YAML is read as a tree of scalars with their line numbers, not as Python objects. The type of
 the setting decides what a scalar means, so a cluster called `no` or a password `0123` stays as it

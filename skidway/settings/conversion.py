@@ -108,6 +108,8 @@ def _scalar(shape: Shape, given: Node | Tree, path: str) -> Any:
         at = _at(given, "the settings")
         raise ConfigurationRefused(f"{at}: {path} must be {_noun(shape)}")
     value = _parsed(shape.type, given.text)
+    if shape.type is Path and not given.quoted and _parsed(float, given.text) is not None:
+        value = None  # an unquoted number is refused; the path 5 can be written as "5" or ./5
     if value is None or (shape.choices and value not in shape.choices):
         raise ConfigurationRefused(
             f"{given.at}: {path} must be {_noun(shape)}, not {given.text[:100]!r}"

@@ -52,8 +52,8 @@ def example(cls: type[Any], *, title: str = "", active: bool = False) -> str:
     """Returns an example file. Required settings are set; other settings are comments with their
     defaults.
 
-    If `active` is True, there are no comments: the file also sets the other settings, to their
-    defaults.
+    If `active` is True, the file also sets the other settings to their defaults, if these defaults
+    can be written into a file.
     """
     head = [f"# {line}".rstrip() for line in textwrap.wrap(title, COMMENT_COLUMNS)]
     return "\n".join([*head, *([""] if head else []), *_lines(cls, active)]) + "\n"

@@ -76,8 +76,8 @@ def setting(
     choices: Sequence[Any] | None = None,
     example: Any = None,
 ) -> Any:
-    """Declares a field of a settings class. `key` is the setting's name in the file; it is the name
-    that Kafka, ZooKeeper or Confluent uses if one of them has the same setting.
+    """Declares a field of a settings class. `key` is the setting's name in the file. If Kafka,
+    ZooKeeper or Confluent has the same setting, `key` is its name there.
 
     Bounds are inclusive. The bounds of a list limit its length. `example` is the value that the
     example file shows for a setting without default.

@@ -32,8 +32,8 @@ class Kcat:
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"{arguments}: {done.stderr}")
-        # When kcat believes that the broker does not support a codec, it sends uncompressed
-        # batches.
+        # If kcat decides that the broker does not support a codec, kcat sends uncompressed batches
+        # and prints a warning. The driver turns this warning into an error.
         if "ERROR" in done.stderr or "not support" in done.stderr:
             raise RuntimeError(f"{arguments}: {done.stderr}")
         return done.stdout

@@ -3,7 +3,8 @@
 The hosts run Debian 12 with systemd, and are reached by ssh. The tests run the playbooks of our
 Ansible collection as an operator does, and use nothing else to install and upgrade programs. The
 lines come from auth.log (sshd and sudo), from syslog (the journal, which rsyslog writes to this
-file) and from access.log (nginx). Each test continues where the previous test ended.
+file) and from access.log (nginx). Each test continues where the previous test ended, and needs the
+tests before it, except those with the mark `aside`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def show(host: Host, unit: str, *names: str) -> dict[str, str]:
     )
 
 
+@pytest.mark.aside
 def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Fleet) -> None:
     """On bare hosts, `site.yml --check --diff` succeeds, shows what it would change, and changes
     nothing."""
@@ -90,6 +92,7 @@ def test_an_agent_is_held_by_its_limits(fleet: Fleet) -> None:
     host.run(f"{inside} test -w /var/lib/skidway/agent")
 
 
+@pytest.mark.aside
 def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
     """A second run of site.yml changes nothing, and `--check --diff` predicts no change."""
     again = fleet.control.succeed("site")
@@ -116,9 +119,9 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
 
 def test_prometheus_watches_the_fleet(fleet: Fleet) -> None:
     """site.yml adds rules and targets to the Prometheus of the group `monitoring`. The playbook
-    names the programs that this Prometheus cannot reach. After their settings are changed so that
-    they serve metrics to other hosts, every target answers, and no rule fails. A second run of the
-    playbook changes nothing."""
+    names the programs that this Prometheus cannot reach. When the settings of these programs are
+    changed so that the programs serve metrics to other hosts, every target answers, and no rule
+    fails. A second run of the playbook changes nothing."""
     watched = ["--limit", "monitoring", "--tags", "monitoring_configure"]
     tags = "agent_configure,agent_run,monitoring_configure"
     opening = ["--limit", "agents:monitoring", "--tags", tags]
@@ -146,8 +149,8 @@ def test_prometheus_watches_the_fleet(fleet: Fleet) -> None:
 
 def test_an_alert_names_the_agent_that_is_down(fleet: Fleet) -> None:
     """If an agent stops, Prometheus has the pending alert SkidwayAgentDown with the name of the
-    host. When the agent runs again, the alert disappears. (The test does not wait until the alert
-    fires.)"""
+    host. When the agent runs again, the alert disappears. The test does not wait until the alert
+    fires."""
     host, prometheus = fleet.applications[1], PrometheusOnHost(fleet.server)
     host.run("systemctl stop skidway-agent")
     waits = {("SkidwayAgentDown", f"{host.name}:9101")}
@@ -192,6 +195,7 @@ def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
     assert not fleet.server.read("systemctl --failed --no-legend")
 
 
+@pytest.mark.aside
 def test_a_site_chooses_its_nightly_checks(fleet: Fleet) -> None:
     """`loader_recount: false` in the inventory stops and disables the recount's timer, and
     `loader_sample: true` starts and enables the timer of the nightly comparison with samples.
@@ -229,6 +233,7 @@ def timer_state(fleet: Fleet, check: str) -> list[str]:
     return fleet.server.run(look, check=False).stdout.split()
 
 
+@pytest.mark.aside
 def test_loads_may_follow_each_other_all_day(fleet: Fleet) -> None:
     """If the inventory contains `loader_every`, site.yml disables the loader's timer and starts a
     service that keeps running. Lines then become rows without anyone starting a load. If the
@@ -276,6 +281,7 @@ def recounted(fleet: Fleet) -> set[tuple[str, str]]:
     return {(x["output"], x["verdict"]) for topic in topics for x in topic["recounts"]}
 
 
+@pytest.mark.aside
 def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> None:
     """If `skidway agent validate` refuses a new configuration, the play stops and shows the error.
     The old configuration file stays in place, and the agent continues to run."""
@@ -291,6 +297,7 @@ def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> N
     fleet.control.write(fleet.inventory)
 
 
+@pytest.mark.aside
 def test_a_running_agent_takes_changed_settings(fleet: Fleet) -> None:
     """If the agents can take changed settings by a reload, site.yml reloads the agents, and their
     processes continue. A second run changes nothing. If a setting takes effect only at a start,
@@ -332,6 +339,7 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
         assert host.read(f"systemctl is-active {PRESS}") == "active"
 
 
+@pytest.mark.aside
 def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
     """If the agent of the new version does not start, upgrade.yml stops after the first wave and
     reports the failure. The first wave is the first group of hosts, here one host. The playbook
@@ -347,6 +355,7 @@ def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
     assert BROKEN not in fleet.applications[1].read("ls /opt/skidway")
 
 
+@pytest.mark.aside
 def test_a_rolling_restart_restarts_every_program(fleet: Fleet) -> None:
     """rolling_restart.yml restarts every program once, and waits after each restart until the
     program is healthy."""
@@ -366,6 +375,7 @@ def test_no_line_was_lost_and_none_doubled_on_the_way(fleet: Fleet) -> None:
     pressed_once(fleet, "second-on-the-way", last)
 
 
+@pytest.mark.aside
 def test_a_failed_load_is_seen(fleet: Fleet) -> None:
     """After a failed load, the loader's unit is in the failed state, and the metrics show a failed
     run. After the next successful load, the unit is no longer in the failed state, and the metrics
@@ -398,6 +408,7 @@ def metrics(fleet: Fleet) -> dict[str, float]:
     return {name: float(value) for name, value in (x.split() for x in lines if x[0] != "#")}
 
 
+@pytest.mark.aside
 def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(fleet: Fleet) -> None:
     """`skidway audit hosts` names a host that was shut down. If a host is removed from the
     inventory, the audit's list of hosts keeps it as retired, and no verdict waits for it. If the

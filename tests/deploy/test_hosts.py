@@ -15,8 +15,9 @@ pytestmark = pytest.mark.deploy
 
 
 def test_hosts_are_servers_that_see_each_other_and_nothing_else() -> None:
-    """A test host has a name and runs systemd as PID 1. It reaches the neighbouring test host and
-    no other network. After a shutdown it can start again, and its files still exist."""
+    """A test host has a name and runs systemd as PID 1. It can connect to the other test host of
+    the run, but to nothing outside the network of the test hosts. After a shutdown it can start
+    again, and its files still exist."""
     with hosts.running(["one", "two"]) as run:
         one, two = run.hosts["one"], run.hosts["two"]
         assert one.read("cat /proc/1/comm; hostname; systemctl is-system-running") == (

@@ -135,9 +135,9 @@ def last_line_without_its_end(trial: Trial) -> Told:
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
     """An intent is a durable note about bytes that the agent will send. Here an intent covers only
-    the first half of a line. The agent sends this half, and dies before the answer comes. Then the
-    rest of the line is written. After the restart, the agent sends the first half again, as a line
-    of its own."""
+    the first half of a line. The agent sends this half, and dies before the broker's
+    acknowledgement comes. Then the rest of the line is written. After the restart, the agent sends
+    the first half again, as a line of its own."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()

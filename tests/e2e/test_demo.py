@@ -93,10 +93,12 @@ def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -
 class Two:
     """The folders of two quick demos that were started at the same moment. The demo in `logs` uses
     the Java that a Python package contains, and reads logs of Hadoop and OpenSSH. The demo in
-    `into_hdfs` loads into a real HDFS."""
+    `into_hdfs` loads into a real HDFS. listeners: the addresses on which the programs of both demos
+    served their metrics."""
 
     logs: Path
     into_hdfs: Path
+    listeners: list[str]
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -105,7 +107,7 @@ class Two:
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory, hdfs: Hdfs) -> Two:
-    found = Two(tmp_path_factory.mktemp("logs"), tmp_path_factory.mktemp("hdfs"))
+    found = Two(tmp_path_factory.mktemp("logs"), tmp_path_factory.mktemp("hdfs"), [])
     (found.logs / "logs").mkdir()
     for source in (LOGS / "hadoop.log", LOGS / "openssh.log"):
         shutil.copyfile(source, found.logs / "logs" / source.name)
@@ -118,19 +120,22 @@ def two(tmp_path_factory: pytest.TempPathFactory, hdfs: Hdfs) -> Two:
         second.wait(WITHIN_S)
     for folder, demo in ((found.logs, first), (found.into_hdfs, second)):
         expect_complete(said(folder), demo.returncode)
+        found.listeners.extend(listeners_in(folder))
     return found
+
+
+def listeners_in(folder: Path) -> Iterator[str]:
+    """Yields the addresses on which the programs of the quick demo in this folder serve metrics."""
+    for path in (folder / "skidway-demo-quick" / "etc").glob("*.yml"):
+        config = yaml.safe_load(path.read_text())
+        if "metrics.listener" in config:
+            yield config["metrics.listener"]
 
 
 def test_two_demos_at_once_share_no_port(two: Two) -> None:
     """If two demos are started at the same moment, they use different ports, and both end with the
     verdict "complete"."""
-    taken = [
-        config["metrics.listener"]
-        for folder in (two.logs, two.into_hdfs)
-        for path in (folder / "skidway-demo-quick" / "etc").glob("*.yml")
-        if "metrics.listener" in (config := yaml.safe_load(path.read_text()))
-    ]
-    assert len(set(taken)) == len(taken) > 0
+    assert len(set(two.listeners)) == len(two.listeners) > 0
 
 
 def test_the_demo_loads_into_a_real_hdfs(two: Two) -> None:
@@ -141,7 +146,8 @@ def test_the_demo_loads_into_a_real_hdfs(two: Two) -> None:
 
 def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
     """A second run of the demo in the same folder reads the lines that were written since the first
-    run, and makes no duplicates. It ends with the verdict "complete", like the first run."""
+    run, and makes no duplicates. The second run ends with the verdict "complete", like the first
+    run."""
     with (two.logs / "logs" / "hadoop.log").open("a") as out:
         out.write("\n081111 101954 26 INFO dfs.FSNamesystem: written between the runs\n")
     lines = sum(len(path.read_bytes().splitlines()) for path in (two.logs / "logs").iterdir())
@@ -167,7 +173,7 @@ def test_a_demo_that_is_stopped_leaves_no_process_behind(
     tmp_path: Path, number: signal.Signals, moment: str
 ) -> None:
     """If the demo gets a signal at any moment, it stops all programs and says that it was stopped.
-    Its exit status is 128 plus the number of the signal."""
+    The demo's exit status is 128 plus the number of the signal."""
     with begun(tmp_path) as demo:
         eventually(lambda: moment in said(tmp_path), within_s=WITHIN_S, what=moment)
         os.killpg(demo.pid, number)

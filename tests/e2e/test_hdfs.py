@@ -48,8 +48,8 @@ def one_load_after_the_other_on_hdfs(trial: Trial) -> Told:
 @STORIES.add()
 def batch_of_a_dead_agent_after_its_lines_are_on_hdfs(trial: Trial) -> Told:
     """If a batch of a killed agent arrives after its lines were loaded, the loader drops the
-    repeated lines. It recognizes them by its marks, which it reads from HDFS: a mark says up to
-    which byte a file is loaded."""
+    repeated lines. The loader recognizes these lines by its marks, which it reads from HDFS: a mark
+    says up to which byte a file is loaded."""
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
     trial.write("app.log", 1000)
     held.wait_for_hit()

@@ -110,6 +110,11 @@ class Incidents:
             what=f"{log.folder.name} is settled",
         )
 
+    def wait_rejects(self, topic: str) -> None:
+        """Waits until the offline cluster has the topic's rejected lines. The commands of this site
+        ask the offline cluster."""
+        self.pipeline.wait_mirrored([f"{topic}.rejected"])
+
     def why(self, topic: str, *options: str, loads: bool = False) -> dict[str, Any]:
         """Returns the JSON document that `skidway audit why` prints about a topic of dc1. For
         `loads`, see `asked`."""
@@ -281,6 +286,7 @@ def test_lines_were_rejected(site: Incidents) -> None:
     log.write("app.log", 50)
     log.append("app.log", ["no number here"] * 5)
     site.settle(log)
+    site.wait_rejects("rejected-lines")
     found = site.cause("rejected-lines", "rejected")
     assert (found["host"], found["of"]["topic"]) == (HOST, f"{DATACENTER}.rejected-lines.rejected")
     assert (found["line"]["kind"], found["line"]["text"]) == ("rejected", "no number here")
@@ -297,6 +303,7 @@ def test_a_pattern_was_wrong(site: Incidents) -> None:
     log = site.log("wrong-pattern")
     log.write("app.log", 50)
     site.settle(log)
+    site.wait_rejects("wrong-pattern")
     found = site.cause("wrong-pattern", "wrong pattern")
     assert found["host"] == HOST
     assert found["line"]["text"].startswith("line 0000")

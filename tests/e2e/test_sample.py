@@ -141,6 +141,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Samples]:
     made = Samples(tmp_path_factory.mktemp("samples"))
     try:
         made.pipeline.start()
+        # The first load makes the output, and each of the tests may be the first.
+        Path(made.pipeline.site.output).mkdir(parents=True, exist_ok=True)
         yield made
     finally:
         made.pipeline.stop()

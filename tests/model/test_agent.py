@@ -181,9 +181,9 @@ class Growing(Schedule):
             assert known == message, "a drawn range was told twice"
 
     def check_seal(self, seal: Seal) -> None:
-        """Asserts that the seal is true: every line that was written before the time of the seal is
-        in the brokers' logs, is gone from the host, or was declared uncertain. (A seal says that
-        the agent has counted all lines up to a time.)"""
+        """A seal says that the agent has counted all lines up to a time. Asserts that the seal is
+        true: every line that was written before this time is in the brokers' logs, is gone from the
+        host, or was declared uncertain."""
         known = self.cells_there() | self.gone | self.uncertain
         for topic in seal.topics:
             if topic.source.topic == TOPIC:
@@ -263,8 +263,8 @@ class Growing(Schedule):
 
 
 class Watched(Brokers):
-    """Simulated brokers. They pass each record that the agent appends to the method `check_append`
-    of the present run (a `Growing` object)."""
+    """Simulated brokers. For each record that the agent appends, they call the method
+    `check_append` of the present run (a `Growing` object)."""
 
     def __init__(self, schedule: Growing) -> None:
         super().__init__()
@@ -317,10 +317,9 @@ def test_records_of_several_lines_are_neither_lost_nor_doubled(
 @promise("2 ledger", "6 content")
 @pytest.mark.parametrize("block", range(3))
 def test_what_the_host_destroys_harms_no_other_line(block: int, seeds: Seeds) -> None:
-    """If a truncation, a deletion or a power loss destroys lines, the agent delivers all other
-    lines once each, and the numbers of acknowledged, rejected, lost, uncertain and pending bytes of
-    each file add up to the file's size.
-    """
+    """If a truncation, a deletion or a power loss destroys lines, the agent delivers each of the
+    other lines once. The numbers of acknowledged, rejected, lost, uncertain and pending bytes of
+    each file add up to the file's size."""
     for seed in seeds(range(1000 + block * 10, 1000 + block * 10 + 10)):
         run(seed, "key", EVERYTHING_SURE | {"truncate", "delete", "power"})
 

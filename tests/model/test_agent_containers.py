@@ -189,7 +189,7 @@ class Container(Schedule):
 
     def check_whole(self, text: list[str], last: Part) -> None:
         """Asserts that a record does not end within a text: the part that was written after the
-        record's last part (`last`) must not continue the text of `last`. Checks nothing unless
+        record's last part (`last`) must not continue the text of `last`. Checks this only if
         `faults` contains "patient" (the runtime writes all parts of a text without a pause)."""
         follower = self.cell_after.get((last.file, last.number + 1))
         if "patient" in self.faults and follower is not None:
@@ -209,8 +209,8 @@ class Container(Schedule):
 
 
 class Watched(Brokers):
-    """Simulated brokers. They pass each record that the agent appends to the present run (a
-    `Container` object), which checks the record."""
+    """Simulated brokers. They let the present run (a `Container` object) check each record that the
+    agent appends."""
 
     def __init__(self, schedule: Container) -> None:
         super().__init__()

@@ -134,7 +134,7 @@ class Host:
     def copytruncate(self) -> None:
         """Copies the log to app.log.1 and then truncates the log. Does nothing if the agent has not
         scanned for files since the last copy. If the log were copied twice between two scans,
-        nobody could say which of its earlier contents each copy has."""
+        nobody could say which earlier content of the log each copy has."""
         if not self.was_looked_at:
             return
         self.was_looked_at = False
@@ -261,7 +261,7 @@ class Schedule:
     def __init__(self, seed: int, scheme: str, faults: frozenset[str]) -> None:
         self.random = random.Random(seed)
         # With the rotation schemes "olddir" and "any name", the agent could not find out that a
-        # file was deleted, or that the deleted file was a generation of the log. So these schemes
+        # file was deleted, or that the deleted file was a rotated file of the log. So these schemes
         # run without faults that delete files.
         self.faults = faults - ({"again", "delete"} if scheme in ("olddir", "any name") else set())
         pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
@@ -366,8 +366,8 @@ class Schedule:
             if found[text] == 0 and line.has_trace:
                 where = "" if line.is_destroyed else ", which lies on the host"
                 assert _covers(losses, line), f"SILENT LOSS of {text}{where}"
-                # With the schemes "olddir" and "copytruncate", the agent may declare lines lost
-                # that the host still has.
+                # With the schemes "olddir" and "copytruncate", the agent may declare that lines are
+                # lost although the host still has these lines.
                 if self.host.scheme not in ("olddir", "copytruncate"):
                     assert line.is_destroyed, f"{text} lies on the host and was not read"
             elif found[text] > 1:

@@ -2,10 +2,9 @@
 `sample`). After a restart, the agent may have other rules.
 
 The agent's press (the code that makes record batches from lines) says which records a rule left
-out. The model remembers these records when the agent takes the batches. At the end, every line
-either is in the brokers' logs once, or was left out once. For each rule, the agent's deltas
-(messages with counts) count exactly the records that the rule left out.
-"""
+out. The model remembers these records when the agent gets the batches from the press. At the end,
+every line either is in the brokers' logs once, or was left out once. For each rule, the agent's
+deltas (messages with counts) count exactly the records that the rule left out."""
 
 from __future__ import annotations
 
@@ -140,8 +139,8 @@ def test_every_line_is_a_row_or_was_left_out_and_counted_once(
     partitioning: str, seeds: Seeds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever kills, rotations, new partitions and changed rules occur, each line is either
-    delivered once, or left out by one rule. The agent counts each line that was left out exactly
-    one time, under the name of this rule."""
+    delivered once, or left out by one rule. For each line that a rule left out, the agent adds
+    exactly one to the count of this rule."""
     for seed in seeds(range(6000, 6012)):
         run(seed, partitioning, monkeypatch)
 

@@ -12,9 +12,8 @@ cell.
 A batch is late if it reaches the broker after the agent's process was killed, or after the agent
 lost the connection over which it had sent the batch. The model assumes that a late batch arrives
 within `read.back.wait.ms`. After a kill, this time begins when the next process starts. After a
-lost connection, it begins when the connection is lost. agent/delivery/search.py gives the reasons
-for this assumption.
-"""
+lost connection, this time begins when the connection is lost. agent/delivery/search.py gives the
+reasons for this assumption."""
 
 from __future__ import annotations
 
@@ -119,7 +118,7 @@ class Upgrades(Schedule):
         self.world.clock.advance(seconds)
 
     def interrupt(self) -> None:
-        """Breaks a connection while batches are in flight. Up to two of them still arrive.
+        """Breaks a connection while batches are in flight. Up to two of these batches still arrive.
         Sometimes the batches are sent again with a new producer id."""
         producer = self.world.producer
         waiting = {tp for tp, sent in producer.sent.items() if sent}
@@ -212,10 +211,9 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Remembers a file's present bytes, if the bytes up to the end of the file's last intent
-        have not changed. (An intent is a durable note about bytes to send.) Only the bytes after
-        this end may change while the file keeps its id.
-        """
+        """An intent is a durable note about bytes to send. Remembers a file's present bytes, if the
+        bytes up to the end of the file's last intent have not changed. Only the bytes after the
+        last intent can change while the file keeps its id."""
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 
@@ -373,9 +371,8 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
 ) -> None:
     """If a broker refuses a record on a retry, the agent looks for the record in the brokers' logs.
     If the record is there, the agent counts it as delivered. The brokers refuse some records,
-    connections break, and producer ids are forgotten. The agent declares no record lost except
-    those that a broker refused.
-    """
+    connections break, and producer ids are forgotten. The agent declares no record lost except the
+    records that a broker refused."""
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()
@@ -422,8 +419,8 @@ def test_the_model_sees_refused_retries_that_are_not_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The model notices if the agent declares records lost at once when a broker refuses a retry.
-    The broker may have these records from an earlier attempt. Only if the first attempt is refused,
-    the agent may declare the records lost at once."""
+    The broker may have these records from an earlier attempt. A correct agent declares records lost
+    at once only if the broker refuses the first attempt."""
     for certainty in Certainty:
 
         def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:
@@ -460,9 +457,9 @@ def test_the_model_sees_floors_that_follow_what_was_sent_again(
 def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a broker refuses a record, the agent writes this into the record's intent (its durable
-    note about what to send). The model notices if the agent does not write it. After a crash, the
-    agent would then send the refused record after later records."""
+    """If a broker refuses a record, the agent writes the refusal into the record's intent (the
+    durable note about what to send). The model notices if the agent does not write the refusal.
+    After a crash, the agent would then send the refused record after later records."""
     monkeypatch.setattr(Presses, "mark_refused", lambda self, changes, intents: None)
     assert fails(monkeypatch, range(6400, 6420), {"refuse", "steady"})
 
@@ -488,8 +485,7 @@ def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
 ) -> None:
     """The model notices if the agent declares a record lost before the agent's checkpoint lies
     behind the record. After a crash the agent would send the record again, and a broker could
-    accept it although it was declared lost.
-    """
+    accept the record although the agent had declared it lost."""
     apart: list[SetApart] = []
     set_apart = Refused._set_apart
 
@@ -509,7 +505,7 @@ def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
 
 def test_the_model_sees_what_readers_drop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers drop a record that arrives after later records of its file. The model notices if the
-    agent does not take this into account, and counts such a record as delivered."""
+    agent nevertheless counts such a record as delivered."""
     add = Sought.add
 
     def forgetful(self: Sought, rows: Rows) -> None:

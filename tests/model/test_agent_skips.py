@@ -49,7 +49,7 @@ agent ignores it as too old."""
 class Log:
     """A file of the host, and how the agent must treat it according to the settings.
 
-    - path: the file's path now. base: the path at which its program wrote it.
+    - path: the file's path now. base: the path at which the program wrote the file.
     - begin: the position from which the agent must read the file; None as long as the agent must
       ignore the file. due_ms: the time at which `begin` was set.
     - is_old: at the last scan, the file was too old to be read (`ignore.older.ms`).
@@ -274,8 +274,8 @@ class Skipping(Schedule):
 
     def judge(self, log: Log, now_ms: int | None) -> None:
         """Decides from which position the agent must read a file whose path a pattern matches.
-        `now_ms` is when the agent's process last scanned for files, or None before the first scan.
-        Without this time, the method decides nothing about a file whose age matters."""
+        `now_ms` is the time at which the agent's process last scanned for files, or None before the
+        first scan. Without this time, the method decides nothing about a file whose age matters."""
         if log.begin is not None or not log.file.data or not self.means(log.path):
             return
         is_first = os.path.dirname(log.path) not in self.looked
@@ -451,10 +451,10 @@ def test_closing_idle_files_loses_and_doubles_nothing(also: str, seeds: Seeds) -
 @promise("1 start at the end", "1 old files", "1 closed early")
 @pytest.mark.parametrize("also", ["", "narrow", "utf-16", "delete"])
 def test_all_three_settings_together(also: str, seeds: Seeds) -> None:
-    """If all three settings are used together, the agent obeys each of them. `start_at: end` is for
-    the files that the first scan of a directory finds: the agent skips the lines that these files
-    already have. `ignore.older.ms` is for the files that later scans find: the agent ignores files
-    that are too old."""
+    """If `start_at: end`, `ignore.older.ms` and `close.inactive.ms` are used together, the agent
+    obeys all three settings. `start_at: end` is for the files that the first scan of a directory
+    finds: the agent skips the lines that these files already have. `ignore.older.ms` is for the
+    files that later scans find: the agent ignores files that are too old."""
     run_all(seeds(range(14_000, 14_008)), "end", "older", "inactive", "forbid", also)
 
 
@@ -481,8 +481,8 @@ def test_all_three_settings_together(also: str, seeds: Seeds) -> None:
 def test_the_schedules_find_each_broken_rule(
     broken: tuple[Any, str, Any], faults: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The schedules are able to find errors: if the agent is changed so that it breaks one of the
-    rules, the model's check fails."""
+    """The schedules are able to find errors: if the agent is changed so that it breaks one of its
+    rules about the bytes to read, the model's check fails."""
     monkeypatch.setattr(*broken)
     with pytest.raises(AssertionError, match="seed"):
         run_all(range(11_000, 11_200), *faults)

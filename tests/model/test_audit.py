@@ -12,8 +12,8 @@ which the audit waits for late lines after the end of a bucket. A bucket is due 
 passed. A last word is the final seal that an agent sends when it leaves.
 
 The test checks each bucket that the audit reports as complete. Such a bucket must be over, so D3
-below must not be true of it. Each of its lines that D0, D1, D2, D4 or D5 describes must have a row.
-Its lines that D6 describes must be shown in the verdict, as D6 says:
+below must not be true of it. Each line of the bucket that D0, D1, D2, D4 or D5 describes must have
+a row. The lines of the bucket that D6 describes must be shown in the verdict, as D6 says:
 
     D0  a line whose row the loader lost
     D1  a line that was in a file when the agent noted the W of the newest received seal
@@ -21,7 +21,7 @@ Its lines that D6 describes must be shown in the verdict, as D6 says:
         line's bucket
     D3  a bucket that is not over yet
     D4  a line that was written before its bucket was due
-    D5  a line that was in a file when a leaving agent looked for the last time
+    D5  a line that was in a file when a leaving agent scanned its files for the last time
     D6  a line that a rule left out: the verdict shows exactly those lines of the bucket, by rule,
         that the received deltas count as left out
 
@@ -398,12 +398,11 @@ class World:
         self.unseen |= {line.number for line in vanished if self.beyond_assumption(line)}
 
     def beyond_assumption(self, line: Line) -> bool:
-        """Returns whether the audit may call the line's bucket complete although the line vanished
-        unread. It may do so only under two conditions. First, the last seal's time W is later than
-        the end of the bucket by at least the lateness. (If the agent and the audit have different
-        settings for the lateness, the larger one counts.) Second, no delta since that seal has
-        counts of the bucket.
-        """
+        """Returns whether the rules allow the audit to call the line's bucket complete although the
+        line vanished unread. The rules allow this only under two conditions. First, the last seal's
+        time W is later than the end of the bucket by at least the lateness. If the agent and the
+        audit have different settings for the lateness, the larger one counts. Second, no delta
+        since that seal has counts of the bucket."""
         if self.last_seal is None:
             return False
         sealed_until, at = self.last_seal
@@ -610,9 +609,9 @@ class World:
         return self.faults.drains or (self.faults.clocks and not self.faults.clock_steps)
 
     def has_left(self, messages: list[Message], newest: Seal) -> bool:
-        """Returns whether the agent has left, so that the audit does not wait for it. An agent has
-        left if it is retired and the newest message that was received from it is its last word (its
-        final seal)."""
+        """Returns whether the agent has left, so that the audit does not wait for the agent. An
+        agent has left if it is retired and its last word (its final seal) is the newest message
+        that the collector has received from it."""
         heard = [x for x in messages if isinstance(x, Delta | Seal) and x.sender == newest.sender]
         is_last = newest.number == max(x.number for x in heard)
         return self.is_retired and is_last and newest.topics[0].final
@@ -796,8 +795,9 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
     ),
 )
 def test_faults_never_make_a_bucket_falsely_complete(faults: Faults, seeds: Seeds) -> None:
-    """Even if rows are lost or doubled, files are deleted, messages are lost, or older states are
-    restored, the audit never reports an incomplete bucket (time window) as complete."""
+    """Even if rows are lost or doubled, files are deleted, messages are lost, or older states of
+    the agent are restored, the audit never reports an incomplete bucket (time window) as
+    complete."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -861,8 +861,8 @@ def _blind_to_touches(evidence: Evidence) -> None:
 
 
 def _blind_to_missing_rows(evidence: Evidence) -> None:
-    """Makes the audit accept that records are missing in a tier, as long as they are not more than
-    the records that rules have left out."""
+    """Makes the audit accept that records are missing in a tier, as long as no more records are
+    missing than rules have left out."""
     for by_agent in evidence.topic(LOGS).tallies.values():
         tallies = by_agent.get(AGENT, {})
         agents = [x for key, x in tallies.items() if key.tier is Tier.AGENT]

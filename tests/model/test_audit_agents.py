@@ -86,7 +86,7 @@ class Faults:
     - moves: files get names that no pattern matches, and later get matching names again.
     - gives_up: an agent declares a line lost that it has not read, but reads the line later.
     - succeeds: if a file gets a name that matches no pattern, and later a matching name, the agent
-      gives it a new id. The announcement names the old id as the new id's predecessor.
+      gives the file a new id. The announcement names the old id as the new id's predecessor.
     - births: announcements contain the time at which the file was created.
     - mixed: the announcements of every second agent do not contain the time at which the file was
       created.
@@ -124,8 +124,7 @@ FULL = 3
 
 class Inode(NamedTuple):
     """The inode of a file. `number` is the inode's number, which a later file may get again. `born`
-    stands for the time at which the file was created: a later file has a higher number.
-    """
+    stands for the time at which the file was created: a later file has a higher `born`."""
 
     number: int
     born: int
@@ -236,7 +235,8 @@ class World:
 
     def move(self) -> None:
         """Chooses a file that every running agent has read completely, and gives it a name that no
-        pattern matches. Or gives such a file its matching name again."""
+        pattern matches. Or chooses a file that has such a name, and gives it its former name
+        again."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))
             return
@@ -266,8 +266,8 @@ class World:
             self.begin()
 
     def bring_back(self) -> None:
-        """Chooses one of the agents that ever ran. If it no longer runs, ends all running agents,
-        and lets the chosen one continue with its old state."""
+        """Chooses one of the agents that ever ran. If the chosen agent no longer runs, ends all
+        running agents, and lets the chosen agent continue with its old state."""
         chosen = self.random.choice(self.agents)
         if chosen not in self.alive:
             self.alive[:] = [chosen]
@@ -299,7 +299,7 @@ class World:
     def meet(self, agent: Agent, file: int) -> None:
         """Gives the file an id and announces the file. If the agent knows a predecessor of the file
         (see `before`), the announcement contains the predecessor's id and the agent's position in
-        it."""
+        the predecessor."""
         before = self.before(agent, file)
         self.file_ids += 1
         agent.ids[file] = self.file_ids
@@ -494,11 +494,11 @@ class World:
         return complete
 
     def falsehood(self, bucket: int) -> str | None:
-        """Returns the reason why the bucket is not really complete, or None if it is. With the
-        fault `overlaps` (several agents run at once), considers only deliveries whose delta
-        (message with counts) the collector has already received. Other deliveries do not matter
-        yet, because a delta that the collector receives later makes the bucket incomplete again.
-        """
+        """Returns the reason why the bucket is not really complete, or None if the bucket is
+        complete. With the fault `overlaps` (several agents run at once), considers only deliveries
+        whose delta (message with counts) the collector has already received. Other deliveries do
+        not matter yet, because a delta that the collector receives later makes the bucket
+        incomplete again."""
         if self.faults.hours and not self.is_sealed(bucket):
             return f"bucket {bucket} was never sealed by the agent that began last"
         heard = {
@@ -518,7 +518,7 @@ class World:
     def is_sealed(self, bucket: int) -> bool:
         """Returns whether the newest agent has declared the bucket's counts final in a seal that
         the collector has received. The newest agent is the one that began last. An agent counts
-        only if the collector has received a message other than a heartbeat from it."""
+        only if the collector has received from this agent a message other than a heartbeat."""
         heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
         last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
         seals = [x for x in self.delivered if isinstance(x, Seal) and _is_of(x, [last])]
@@ -591,10 +591,10 @@ class World:
 
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
         """Yields the times at which the agent `last` announced content that the other agents may
-        also have read. They may have read every content that they announced. They may also have
-        read content of an inode if they announced another content of this inode. But this ends when
-        `last` announces content of this inode after `heard` (the time of the last message of the
-        other agents), and reads a part of it."""
+        also have read. The model assumes that an agent may have read each content that it
+        announced, and every other content of the same inode. For an inode, the second assumption
+        ends when `last` announces content of this inode after `heard` (the time of the last message
+        of the other agents) and reads a part of this content."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()
@@ -662,7 +662,7 @@ def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     faults: Faults, seeds: Seeds
 ) -> None:
     """Even if the agents of one host read lines again, the audit never reports a bucket (time
-    window) as complete if it contains a second delivery of a line."""
+    window) as complete if this bucket contains a second delivery of a line."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -681,8 +681,8 @@ def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     ids=_ids,
 )
 def test_later_buckets_are_complete_again(faults: Faults, seeds: Seeds) -> None:
-    """When the new agent has sealed a time after the old agent's last message, later buckets (time
-    windows) become complete again."""
+    """If the new agent has sent a seal for a time after the old agent's last message, the buckets
+    (time windows) that begin after this seal was sent become complete again."""
     more, tried = 0, seeds(RUNS)
     for seed in tried:
         world, complete = _run(seed, faults)
@@ -698,7 +698,7 @@ def _blind_to_rereadings(evidence: Evidence) -> None:
 
 def _change(evidence: Evidence, **changes: object) -> None:
     """Replaces fields of every rereading in the evidence by the values in `changes`. A rereading
-    says that one agent may have read lines again that another agent had read."""
+    says that one agent may have read lines that another agent had already read."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         earlier, later = (
@@ -725,9 +725,8 @@ def _blind_to_later_agents(evidence: Evidence) -> None:
 
 
 def _blind_to_groups(evidence: Evidence) -> None:
-    """Makes the audit ignore which agents have read the same files. If all
-    clocks were right, the audit would not need to know this.
-    """
+    """Makes the audit ignore which agents have read the same files. The audit needs this
+    information only because clocks can be wrong."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, group=agent)
@@ -769,8 +768,9 @@ def _blind_to_order(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:
-    """The schedules are able to find errors: if the audit leaves out one part of its rule about
-    agents that read lines again, some schedules lead to a false verdict "complete". The model
+    """The schedules are able to find errors. Some schedules lead to a false verdict "complete" if
+    the audit leaves out one part of its rule about agents that read lines again, or if
+    announcements lack the times at which files were created, which the rule needs. The model
     notices the false verdict: the bucket contains a line twice, or the newest agent has not sealed
     the bucket."""
     with pytest.raises(AssertionError, match="seed"):
@@ -785,7 +785,7 @@ def test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time(
     """If the clock is set back while two agents run, the audit does not report a bucket with lines
     of both agents as complete. By the times in their messages, the two agents would seem to run one
     after the other. The test performs this case step by step, because random schedules do not lead
-    to it."""
+    to this case."""
     world = World(
         0, Faults(timed=True, overlaps=True, blind=_blind_to_groups if is_blind else _see)
     )

@@ -1,6 +1,6 @@
 """The collector judges only buckets whose evidence has changed. It judges a bucket of many agents
-by columns, that is, all agents at once, in arrays. The verdicts are the same as if it judged every
-bucket, and one agent after the other.
+by columns: all agents at once, in arrays. The verdicts are the same as if the collector judged
+every bucket again, one agent after the other.
 
 The fleet of `support.audit_fleet_model` sends random messages, changes the policy and sets the
 clock. After each step, the test compares the standing of the judge (the verdicts on all buckets)
@@ -20,9 +20,11 @@ from skidway.audit.collector import judge as judge_module
 from skidway.audit.collector.judge import Judge
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.acceptances import unaccepted
 from skidway.audit.judgement.standing import judged
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Finding, Parts, Status
+from skidway.audit.judgement.verdicts_of_agents import gravest_first, not_complete
 from support.audit_fleet_model import AuditFleet
 from support.audit_store_model import StoredFleet, narrow_some
 from support.promises import promise
@@ -169,9 +171,10 @@ def test_the_schedules_delete_buckets_of_the_store() -> None:
 
 def _hurry(judge: Judge, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     """Lets the judge (the collector's part that judges buckets) make `steps` steps. In each step,
-    it has only time for one bucket."""
+    the judge has time for only one bucket."""
     with monkeypatch.context() as patch:
         patch.setattr(judge_module, "STEP_S", -1.0)
+        patch.setattr(judge_module, "DUE_STEP_S", -1.0)
         for _ in range(steps):
             judge.step()
 
@@ -195,6 +198,10 @@ def test_judging_by_columns_is_judging_each_agent(seeds: Seeds) -> None:
                 by_columns += one.known_parts is not None
                 assert one.parts == Parts.of(other.agents), f"seed {seed}, step {number}"
                 assert one.short() == other.short(), f"seed {seed}, step {number}"
+                bad = [x for x in other.agents if x.status > Status.COMPLETE]
+                assert list(not_complete(one.agents)) == bad, f"seed {seed}, step {number}"
+                assert [*gravest_first(one.agents, 2)] == [*gravest_first(list(other.agents), 2)]
+                assert unaccepted(one) == unaccepted(other), f"seed {seed}, step {number}"
                 assert replace(one, known_parts=None).residue == one.residue
     assert by_columns
 

@@ -88,7 +88,7 @@ class Site:
 
     def write(self) -> None:
         """An agent counts lines, mostly with the present time. In most cases the counter counts
-        them too."""
+        these lines, too."""
         sender = self.chance.choice(AGENTS)
         ago = self.chance.choice([0, 0, 0, 1, DAYS - 1, DAYS, DAYS + 1]) * DAY_MS
         bucket = self.clock.time_ms() // SIZE * SIZE - ago

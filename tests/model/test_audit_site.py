@@ -59,7 +59,7 @@ def _collect(world: World) -> None:
 
 def _judge_the_end(world: World) -> None:
     """Lets all collectors read all messages. Asserts that all collectors come to the same verdicts,
-    and that each bucket is complete if all tiers have counted the same lines of it."""
+    and that each bucket is complete if all tiers have counted the same lines of this bucket."""
     for collector in world.collectors:
         collector.take_all(world.audit)
     first, *others = [judged(world, collector) for collector in world.collectors]
@@ -288,8 +288,8 @@ def _blind_to_gaps(evidence: Evidence) -> None:
 
 
 def _blind_to_later_senders(evidence: Evidence) -> None:
-    """Makes the audit ignore all agents but the one whose message came first, as if only this agent
-    had to send seals."""
+    """Makes the audit ignore all agents except the agent whose message came first, as if only this
+    agent had to send seals."""
     agents = [key for key in evidence.senders if key.tier is Tier.AGENT]
     for topic in evidence.topics.values():
         for key in agents[1:]:
@@ -327,15 +327,15 @@ def _blind_to_later_senders(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults, words: str, first: int) -> None:
-    """The schedules are able to find errors: if the audit leaves out one of its rules, at least one
-    schedule ends with an error of the model that begins with `words`. To save time, the search
-    begins at a seed (`first`) that leads to such an error."""
+    """The schedules are able to find errors: if the audit leaves out one of its rules, the model
+    reports an error in at least one schedule. The text of this error begins with `words`. To save
+    time, the search begins at a seed (`first`) that leads to such an error."""
     assert any(_finds(seed, faults, words) for seed in range(first, first + 300))
 
 
 def _finds(seed: int, faults: Faults, words: str) -> bool:
-    """Returns whether the run with this seed ends with an error of the model that begins with
-    `words`."""
+    """Returns whether the model reports an error in the run with this seed, and the error's text
+    begins with `words`."""
     try:
         _run(seed, faults)
     except AssertionError as wrong:

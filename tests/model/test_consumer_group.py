@@ -3,7 +3,7 @@ in memory.
 
 The code of streams, readers, membership, lease, registration and transactions is the real code.
 Members join, leave cleanly, are killed, are stopped for longer than their ZooKeeper session, or
-lose their connection to ZooKeeper. Sessions expire, and their members do not notice it.
+lose their connection to ZooKeeper. Sessions expire, and their members do not notice this.
 ZooKeeper's answers are lost, and members repeat requests in another session. Partitions are added,
 and records are produced. All of this also happens while a member waits for an answer from
 ZooKeeper.
@@ -250,8 +250,8 @@ class World:
             member.coordinator.connect_again()
 
     def expire_one(self) -> None:
-        """Ends a member's ZooKeeper session a little before the session's timeout, as an operator
-        may do, or an ensemble after a failover."""
+        """Ends a member's ZooKeeper session a little before the session's timeout. An operator may
+        do this, and so may a ZooKeeper ensemble after a failover."""
         late = [
             session
             for session, heard_at in self.zookeeper.heard_at.items()
@@ -397,7 +397,6 @@ def test_the_model_sees_members_that_believe_too_long() -> None:
 
 def test_the_model_sees_claims_that_are_forgotten() -> None:
     """If a member asks ZooKeeper to create its owner node for a partition and gets no answer, the
-    node may exist, so the member must remove it. If the member does not remove the node, the model
-    notices that no member reads the partition.
-    """
+    node may exist, so the member must remove the node. If the member does not remove the node, the
+    model notices that no member reads the partition."""
     assert sees(patch.object(GroupRegistry, "disclaim", lambda *_: None))

@@ -41,8 +41,8 @@ LIMITS = GroupLimits(
 
 @dataclass
 class Client:
-    """One client of the group, with what it knows of its membership. `waits` is the client's
-    request that is not answered yet."""
+    """One client of the group, and what the client knows about its own membership. `waits` is the
+    client's request that the broker has not answered yet."""
 
     name: str
     instance_id: str | None
@@ -93,7 +93,8 @@ class World:
 
     def begin(self) -> Group:
         group = Group("g", LIMITS, lambda words: f"{words}-{next(self.ids)}")
-        # From now on, a generation may get the number of an earlier one that was not stored.
+        # From now on, a new generation may get the number of an earlier generation that was not
+        # stored.
         self.leaders.clear()
         if self.stored is not None:
             group.restore(self.now, decode("g", self.stored))

@@ -58,8 +58,8 @@ def partition_of(sent: Sent) -> int:
 
 @dataclass
 class Agent:
-    """A simulated agent: its open files with their ends so far, the number of its last message, and
-    its clock."""
+    """A simulated agent: its open files with their present lengths, the number of its last message,
+    and its clock."""
 
     id: int
     ends: dict[FileKey, int] = field(default_factory=dict)
@@ -258,8 +258,8 @@ def schedule(world: World, steps: int) -> None:
 @pytest.mark.parametrize("seed", range(8), indirect=True)
 def test_dropped_marks_give_the_same_rows(seed: int, kind: str) -> None:
     """A loader that drops the marks of closed files loads the same rows as a loader that keeps all
-    marks. A mark says up to which byte a file is loaded. The loader also drops the names of files,
-    but only when no new record of the file can come. The rows are the same whatever records arrive
+    marks. A mark says up to which byte a file is loaded. The loader also drops the name of a file,
+    but only when no new record of this file can come. The rows are the same whatever records arrive
     late, whenever the loads run, and whichever clock is wrong."""
     world = World(random.Random(seed), kind)
     schedule(world, 120)

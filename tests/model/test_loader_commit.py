@@ -3,11 +3,10 @@ exists twice for a reader. The search covers two loaders, a crash between any tw
 lost answers.
 
 A loader is the same generator that runs in production (`skidway.loader.state.commit`). It yields
-operations on files, and gets the answer to each of them. In each step, the search performs one
-operation of one loader on a store in memory. The search continues from each state only once. It
-stores the state of a loader as the list of the answers that the loader got. If it gives these
-answers to a new generator, the new generator comes to the same point.
-"""
+operations on files, and gets the answer to each operation. In each step, the search performs one
+operation of one loader on a store in memory. The search continues from each state only once. The
+search stores the state of a loader as the list of the answers that the loader got. If the search
+gives these answers to a new generator, the new generator comes to the same point."""
 
 from __future__ import annotations
 
@@ -87,8 +86,8 @@ def session(uuid: str, offsets: int, prefixes: Sequence[str]) -> Run:
 
 
 def rewriting(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
-    """A run that writes the rows of all files into a single file, which replaces them. If there is
-    only one file, the run does nothing."""
+    """A run that writes the rows of all files into a single file, which replaces all these files.
+    If there is only one file, the run does nothing."""
     newest = yield from commit.begin(TOPIC)
     if newest is None:
         return None
@@ -126,8 +125,8 @@ def reloading(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
 
 def marking(uuid: str, prefixes: Sequence[str]) -> Run:
     """A run that changes the mark of a complete hour, the file `_SUCCESS`. If the hour has no such
-    file, the run writes one, with the hour's rows as its content. If the hour has one, the run
-    removes it."""
+    file, the run writes one, with the hour's rows as its content. If the hour already has this
+    file, the run removes the file."""
     newest = yield from commit.begin(TOPIC)
     if newest is None:
         return None
@@ -153,8 +152,8 @@ def _load(
     success: bytes | None = None,
     reopened: bool = False,
 ) -> Generator[Any, Any, Manifest | None]:
-    """Writes the files of a load and commits it. Returns the load's manifest, or None if the commit
-    failed."""
+    """Writes the files of a load and commits the load. Returns the load's manifest, or None if the
+    commit failed."""
     number = newest.number + 1 if newest else 1
     files, staging = [], layout.staging(TOPIC, number, uuid)
     for index, content in enumerate(rows):
@@ -456,8 +455,8 @@ def _read_manifests(
 def _checkpoints(files: Mapping[str, bytes]) -> tuple[int, dict[int, dict[str, DataFile]]]:
     """Returns the number of the oldest manifest that readers still need, and a dict from load
     numbers to checkpoints. The checkpoint of a load is the set of the output's files after that
-    load. A reader may begin with it instead of reading the manifests up to that load.
-    """
+    load. A reader may begin with the checkpoint instead of reading the manifests up to that
+    load."""
     found = {
         numbers: data
         for path, data in files.items()
@@ -525,8 +524,8 @@ class Stopped:
 
 
 def folding_loads(*numbers: int, prefixes: Sequence[str]) -> Run:
-    """A series of runs that load records. After each load it replaces old manifests by a checkpoint
-    (the set of the output's files), as early as possible."""
+    """A series of runs. Each run loads records, and then replaces old manifests by a checkpoint
+    (the set of the output's files) as early as possible."""
     mine = None
     for number in numbers:
         mine = yield from session(f"{number:032x}", 9, prefixes)
@@ -593,9 +592,9 @@ def test_files_are_rewritten_beside_a_load(local: bool) -> None:
 )
 def test_manifests_are_folded_beside_a_late_loader(late: Any, other: str, killed: bool) -> None:
     """If a loader stops at any point, and continues after another loader has loaded twice and
-    deleted old manifests, every row exists once when both have ended. This is so even if the other
-    loader is stopped or killed at any point. Readers may begin with any checkpoint (a stored list
-    of the output's files), and find the same rows."""
+    deleted old manifests, every row exists once when both loaders have ended. This is so even if
+    the other loader is stopped or killed at any point. Readers may begin with any checkpoint (a
+    stored list of the output's files), and find the same rows."""
     begun, prefixes = MemoryStore(), (ROWS_OF, other)
     Stopped(folding_loads(1, prefixes=prefixes), begun).go()
     lost = 0
@@ -642,8 +641,8 @@ def test_an_hour_is_marked_beside_a_load(local: bool) -> None:
 @pytest.mark.slow
 def test_an_hour_is_marked_beside_a_load_and_a_rewriting() -> None:
     """One run loads, another run writes the hour's `_SUCCESS` file, and a third run rewrites the
-    files of rows or removes `_SUCCESS`. Two of the runs may run at once. While `_SUCCESS` exists,
-    readers see exactly the rows that the hour had when this file was written."""
+    files of rows or removes `_SUCCESS`. At any time, at most two of these runs are active. While
+    `_SUCCESS` exists, readers see exactly the rows that the hour had when this file was written."""
     for rewrites, marks in (([2], [3]), ([3], [2]), ([], [2, 3])):
         assert Search(offsets=1, sessions=3, rewrites=rewrites, marks=marks).run() > 500
 

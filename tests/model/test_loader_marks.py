@@ -46,8 +46,8 @@ def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, 
 
 def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
     """Returns the records of one partition, made from lines of several files. Some lines are sent
-    again. Sometimes a record begins within the bytes of an earlier record and is not its copy. A
-    correct agent never makes such a record."""
+    again. Sometimes a record begins within the bytes of an earlier record, but is not a copy of
+    this earlier record. A correct agent never makes such a record."""
     ends = dict.fromkeys(range(files), 0)
     history: dict[int, list[Record]] = {file: [] for file in range(files)}
     records: list[Record] = []
@@ -117,8 +117,7 @@ def test_counts_add_up_whatever_the_slices(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_a_file_without_announcement_ends_the_partition_in_the_same_place(seed: int) -> None:
     """However a partition is divided into slices, its load ends before the first record whose file
-    no agent has announced. (Repeated records need no announcement.) The load uses no later
-    record."""
+    no agent has announced. The load uses no later record. Repeated records need no announcement."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 60)
     at = choose.randrange(len(records))

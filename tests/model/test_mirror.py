@@ -9,10 +9,9 @@ disk is full, or its ZooKeeper cannot be reached. The mirror is killed, or its m
 and so loses the unflushed bytes.
 
 Whatever happens, every batch of the mirror is byte for byte the source's batch at the same offset.
-If an offset between two offsets of the mirror's log is missing, it is in a named gap of the topic.
-No named gap contains an offset that is in the mirror's log. After the faults have ended, the mirror
-gets all records that the source still has.
-"""
+If an offset between two offsets of the mirror's log is missing, this offset is in a named gap of
+the topic. No named gap contains an offset that is in the mirror's log. After the faults have ended,
+the mirror gets all records that the source still has."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ remembers the last five batches of a producer, accepts any first sequence of an 
 and forgets a producer that has sent nothing for an hour. Like Kafka, the broker also forgets a
 producer whose batches have event times that are too old. The broker refuses batches temporarily or
 permanently, crashes, and loses batches that were not flushed. Connections break, and requests that
-were sent over them may still arrive, much later. The owner of the producer, which stands for the
-agent, crashes and restarts from an old checkpoint.
+were sent over them may still arrive, much later. The producer's owner, a stand-in for the agent,
+crashes and restarts from an old checkpoint.
 
 Whatever happens, the first occurrences of the batches in the log are in order, and no batch is
 missing between them. A loader relies on this order, because it keeps only one mark for each file.
@@ -84,7 +84,8 @@ class Broker:
 
     def take(self, raw: bytes, wall_ms: int) -> tuple[int, int]:
         """Appends a batch, or refuses it. Returns Kafka's error code and the batch's position in
-        the log (-1 if it is refused). For a duplicate, returns the position of the first copy."""
+        the log (-1 if the batch is refused). For a duplicate, returns the position of the first
+        copy."""
         header = read_header(raw)
         number = int.from_bytes(raw[61:65], "big")
         if raw[65:66] == b"!":
@@ -113,8 +114,8 @@ class Broker:
         )
 
     def crash(self, keep: int) -> None:
-        """Restarts the broker. Its log then has only the first `keep` batches, and it remembers
-        only the producers of these batches."""
+        """Restarts the broker. Its log then has only the first `keep` batches, and the broker
+        remembers only the producers of these batches."""
         del self.log[keep:]
         self.flushed = keep
         self.producers = {}
@@ -290,10 +291,9 @@ class World:
                 self._durable(number)
 
     def _again(self, number: int) -> None:
-        """Puts a drained batch back into the queue of batches to send. (If the broker has finally
-        refused a batch, the producer returns the batches after it as drained, that is, not
-        delivered.) Asserts that drained batches come back in order, and only after a final
-        refusal."""
+        """If the broker has finally refused a batch, the producer returns the later batches as
+        drained (not delivered). Puts a drained batch back into the queue of batches to send.
+        Asserts that drained batches come back in order, and only after a final refusal."""
         taken = self._taken_back
         if taken is None:
             raise Violation(f"{number} taken back though no batch was refused")
@@ -469,8 +469,8 @@ def test_the_model_sees_a_sequence_used_twice(monkeypatch: pytest.MonkeyPatch) -
 def test_the_model_sees_a_late_batch_under_the_new_identity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """When the producer takes a new id, it must first send the oldest unacknowledged batch. If it
-    begins with a later batch instead, the model notices that a batch is missing."""
+    """When the producer takes a new id, it must first send the oldest unacknowledged batch. If the
+    producer begins with a later batch instead, the model notices that a batch is missing."""
     end_drain = Outbox._end_drain
 
     def skipping(self: Outbox) -> None:

@@ -2,9 +2,8 @@
 restarts. Both registries answer as a model of the registry does.
 
 After every step, the shared log leads to the versions, ids and modes that the model has. Whatever
-happens, each id belongs to only one schema, a new schema gets the id after the highest id (unless
-the schema is imported with its id), and every registry that reads the log reaches the same state.
-"""
+happens, each id belongs to only one schema, and every registry that reads the log reaches the same
+state. A new schema gets the id after the highest id; only an imported schema keeps its own id."""
 
 from __future__ import annotations
 
@@ -176,8 +175,8 @@ class Registries(RuleBasedStateMachine):
             assert store.read(summary) == self.model.summary()
 
     def uses(self, target: str) -> Uses | None:
-        """Looks for versions of the subject `target` whose schemas have no references. Returns a
-        reference to the newest such version, or None if there is none."""
+        """Looks for versions of the subject `target` whose schemas refer to no other schema.
+        Returns a reference to the newest such version, or None if there is none."""
         rows = self.model.rows.get(target, {})
         plain = [n for n, row in rows.items() if isinstance(self.model.schemas[row.id], int)]
         return Uses(target, max(plain), rows[max(plain)].id) if plain else None

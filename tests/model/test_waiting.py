@@ -5,8 +5,7 @@ healthy. In the end it reports a healthy host as proven healthy.
 The simulated site is the same as in test_audit. After each message the test asks the gate whether
 the host is proven healthy since a given moment. If the gate says yes, the test checks the bucket of
 this moment, and each later bucket that is due (the audit no longer waits for late lines). Each line
-of these buckets must have a row if it was in a file when the agent noted its newest seal.
-"""
+of these buckets must have a row if the line was in a file when the agent noted its newest seal."""
 
 from __future__ import annotations
 
@@ -84,8 +83,8 @@ class Gate(World):
     ),
 )
 def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
-    """The gate never reports a host as proven healthy while a row of one of the host's lines is
-    missing. (An upgrade asks the gate before it continues with further hosts.) This is so even with
+    """An upgrade asks the gate before it continues with further hosts. The gate never reports a
+    host as proven healthy while a row of one of the host's lines is missing. This is so even with
     late lines, changed clocks, lost rows and messages, deleted files and restored states."""
     proven = 0
     for seed in seeds(RUNS):

@@ -4,7 +4,7 @@ tests that must notice it.
 `make mutants` tries the mutants one by one. For each mutant, it makes the change in a copy of the
 source tree, runs the mutant's tests there, and undoes the change. The command fails if these tests
 pass or cannot run. It also fails if the text that a mutant replaces no longer exists, so the list
-stays up to date. tests/unit/test_mutants.py checks the list itself. For every promise in
+stays up to date. The list itself is checked by tests/unit/test_mutants.py. For every promise in
 support.promises, there must be a mutant that one of the tests of this promise notices.
 
     mutant     the fields of a mutant

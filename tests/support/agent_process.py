@@ -85,8 +85,9 @@ class AgentProcess:
         return list(json.loads(done.stdout)["files"])
 
     def settled(self, sizes: Mapping[Path, int]) -> bool:
-        """Returns whether, in each file, at least as many bytes are settled as `sizes` says. A byte
-        is settled if it is acknowledged, rejected, left out by a rule, lost or uncertain.
+        """Returns whether each file has at least the number of settled bytes that `sizes` gives for
+        it. A byte is settled if it is acknowledged, rejected, left out by a rule, lost or
+        uncertain.
 
         This method reads the state database directly, because tests call it often, and the command
         `skidway agent state show` takes a second.

@@ -1,5 +1,6 @@
-"""Random schedules, which are runs of the real agent with random events. All models of the agent
-use this module for the events, and for remembering what happened to every line.
+"""Random schedules, which are runs of the real agent with random events. A model is a test that
+runs many schedules and computes the correct result of each. All models of the agent use this module
+to make the events, and to remember what happened to every line.
 
 Each model decides which lines are written, how often each event happens, and what it checks. Every
 line consists of cells: a cell is a text of six characters that occurs nowhere else. A schedule
@@ -130,8 +131,8 @@ class Schedule(ABC):
 
     @abstractmethod
     def read_message(self, message: Any) -> None:
-        """Is called for each message that the agent has published to the audit. A model checks or
-        remembers the message."""
+        """The schedule calls this method for each message that the agent has published to the
+        audit. A model overrides the method to check or remember the message."""
 
     def say(self, what: str) -> None:
         """Adds the description of an event to the trace. If the schedule fails, the error contains
@@ -390,8 +391,8 @@ def plain_text(data: bytes) -> str:
 
 
 def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
-    """Returns the cells (unique pieces of text) in the records of a partition. Its topic is TOPIC
-    or REJECTED."""
+    """Returns the cells (unique pieces of text) in the records of a partition of TOPIC or
+    REJECTED."""
     return [cell for text in texts_in(tp, log) for cell in cells_of(text.encode())]
 
 

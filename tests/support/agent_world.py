@@ -109,9 +109,18 @@ class Files:
             file = self.by_path[path] = MemoryFile(self._inode, names={path})
             file.born_ns = self._now_ns() if self.knows_births else None
             self._moved(path)
+        self.write(file, data)
+        return file
+
+    def write(self, file: MemoryFile, data: bytes) -> None:
+        """Appends to a file that a program has open, even if the file has no name any more."""
         file.data += data
         self._changed(file)
-        return file
+
+    def hide(self, path: str) -> None:
+        """Links a file into a directory in which nobody looks, and removes its name `path`."""
+        self.by_path[path].names.add("/elsewhere/kept")
+        self.delete(path)
 
     def rename(self, old: str, new: str) -> None:
         self.delete(new)

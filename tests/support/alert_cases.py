@@ -1,9 +1,9 @@
 """Contains, for each alert, series for which the alert must fire, and series for which it must not
 fire.
 
-`promtool test rules` reads a series as one value for each minute: `0x9` means ten zeros, and
-`0+2x9` means 0, 2, 4 and so on. The function `promtool_tests` makes promtool's input from the
-cases.
+In the input of `promtool test rules`, a series has one value for each minute: `0x9` means ten
+zeros, and `0+2x9` means 0, 2, 4 and so on. The function `promtool_tests` makes promtool's input
+from the cases.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ HOUR, DAY = 60, 24 * 60
 
 @dataclass(frozen=True)
 class Case:
-    """The series of one test of an alert. bad: series for which the alert must fire once. labels:
-    the labels that the fired alert must have. good: series for which the alert must not fire. at:
-    the minute at which the alert must fire. before: a minute at which the alert must not fire yet,
-    because the fault has not lasted long enough or has not begun.
+    """The series of one test of an alert. `bad` contains series for which the alert must fire once,
+    and `good` contains series for which it must not fire. `labels` contains the labels that the
+    fired alert must have. `at` is the minute at which the alert must fire. `before` is a minute at
+    which the alert must not fire yet, because the fault has not lasted long enough or has not
+    begun.
     """
 
     bad: Mapping[str, str]
@@ -39,8 +40,9 @@ class Case:
 def gauge(
     name: str, bad: str, good: str = "0x4000", at: int = 60, before: int = 0, **labels: str
 ) -> Case:
-    """A case with one metric, `name`. bad, good: its values on the instances `bad` and `good`, in
-    promtool's notation. at, before: as in `Case`."""
+    """A case with one metric, `name`. The arguments `bad` and `good` are the metric's values on the
+    instances `bad` and `good`, in promtool's notation. `at` and `before` have the same meaning as
+    in `Case`."""
     return Case(
         {series(name, instance="bad", **labels): bad},
         {series(name, instance="good", **labels): good},
@@ -65,8 +67,8 @@ def down(job: str) -> Case:
 
 def late(name: str, at: int, fresh: str, **labels: str) -> Case:
     """A case for a metric whose value is a time. On the instance `bad` the value stays the same. On
-    the instance `good` the metric has the series `fresh`, whose values follow the clock. at: the
-    minute at which the alert must fire for `bad`.
+    the instance `good` the metric has the series `fresh`, whose values follow the clock. `at` is
+    the minute at which the alert must fire for `bad`.
     """
     return gauge(name, "0x4000", fresh, at=at, before=HOUR, **labels)
 
@@ -259,6 +261,7 @@ AUDIT = {
         "skidway_audit_counter_lag_records", "2e6+1000x90", "2e6-1000x90", before=20
     ),
     "SkidwayAuditMessagesUnread": gauge("skidway_audit_unread_messages", "0x10 3x60", before=14),
+    "SkidwayAuditTopicBlocked": gauge("skidway_audit_blocked_partitions", "0x10 1x60", before=14),
     "SkidwayTooManyRejects": gauge(
         "skidway_audit_warned_buckets", "2x50 3x20", "2x70", at=65, before=40
     ),

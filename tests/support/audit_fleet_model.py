@@ -58,9 +58,10 @@ Pending = dict[tuple[Source, int, int], int]
 
 @dataclass(eq=False)
 class Teller:
-    """The state of a sender. last: the number of the sender's last message. last_delta: the number
-    of its last delta (message with counts). pending: how many records the sender has not counted
-    yet. touched: for each bucket, the number of the last delta that counted the bucket.
+    """The state of a sender. `last` is the message number of the sender's last message, and
+    `last_delta` is that of its last delta (message with counts). `pending` says how many records
+    the sender has not counted yet. `touched` contains, for each bucket, the message number of the
+    last delta that has counts of the bucket.
     """
 
     sender: Sender
@@ -345,4 +346,4 @@ class AuditFleet:
             self.offset += 1
             is_live = self.random.random() < 0.8
             places.append(Heard(TOPIC, "t", 0, self.offset, now, now, is_live=is_live))
-        self.ledger.take(values, now_ms=now, places=places)
+        self.ledger.take_records(zip(values, places, strict=True), {}, now)

@@ -61,7 +61,7 @@ class NumberedSender:
 
 def sums_of_line(agent: int, file: int, index: int) -> Sums:
     """Returns the sums (number of records, number of bytes, checksum) of one line. Every line has
-    ten bytes. index: the line's number in its file, from 0.
+    ten bytes. `index` is the line's number in its file, from 0.
     """
     columns = (np.array([x], np.int64) for x in (agent, file, index * 10, 10))
     return Sums(1, 10, checksum.total(checksum.record_hash(*columns)))

@@ -30,9 +30,9 @@ Deleted = tuple[Source, int, int]
 
 
 class StoredFleet(AuditFleet):
-    """The fleet, with events that concern the collector's store. rebuilds: whether the store is
-    sometimes rebuilt. deleted: the buckets that were deleted. happened: how often each event
-    happened.
+    """The fleet, with events that concern the collector's store. If `rebuilds` is true, the store
+    is sometimes rebuilt. `deleted` contains the buckets that were deleted, and `happened` says how
+    often each event happened.
     """
 
     def __init__(self, seed: int, *, rebuilds: bool = True) -> None:

@@ -54,8 +54,8 @@ class CountProcess:
 
 
 class Counting:
-    """Runs counting agents on a simulated host, one after the other. All of them write their notes
-    to the same directory."""
+    """Runs `skidway agent count` several times on a simulated host, one run after the other. All
+    runs write their notes to the same directory."""
 
     def __init__(self, directory: Path, *paths: str, start_at: str = "beginning") -> None:
         self.directory = directory

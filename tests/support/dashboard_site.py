@@ -76,17 +76,19 @@ LOST = NOW // MINUTE * MINUTE - 17 * MINUTE
 
 @dataclass
 class Site:
-    """What happened on the site. silent: for each silent host, how many minutes ago its last
-    message came. mirror_late: for how many minutes the mirror's counter and the loader have counted
-    no record of the topic `orders`. rejects: how many lines of the topic `auth` the agent of host
-    app2 rejected in each minute. lost: whether the agent of host app4 declared a loss. unjudged:
-    how many hours the collector has not judged yet. is_empty: whether nothing was ever counted.
-    has_recount: whether a recount of the Parquet files has sent its results. held_up: for each host
-    whose agent cannot deliver, by how many minutes the time in its last seal is behind the clock.
-    copied: a file that the recount of the first topic found twice. backlogs: for each host, the
-    last message of the host's agent about its backlog (bytes that are not read or not acknowledged
-    yet). kept_ms: how long the brokers keep records, according to the counters. records: by topic,
-    a record that the loader rejected.
+    """What happened on the site. `silent` says, for each silent host, how many minutes ago its last
+    message came. `mirror_late` is the number of minutes for which the mirror's counter and the
+    loader have counted no record of the topic `orders`. `rejects` is the number of lines of the
+    topic `auth` that the agent of host app2 rejected in each minute. `lost` says whether the agent
+    of host app4 declared a loss. `unjudged` is the number of hours that the collector has not
+    judged yet. `is_empty` says whether nothing was ever counted. `has_recount` says whether a
+    recount of the Parquet files has sent its results. `held_up` contains the hosts whose agents
+    cannot deliver. For each of them, it says by how many minutes the time in the agent's last seal
+    is behind the clock. `copied` is a file that the recount of the first topic found twice.
+    `backlogs` contains, for each host, the last message of the host's agent about its backlog
+    (bytes that are not read or not acknowledged yet). `kept_ms` says how long the brokers keep
+    records, according to the counters. `records` contains, by topic, a record that the loader
+    rejected.
     """
 
     silent: dict[str, float] = field(default_factory=dict)

@@ -1,5 +1,5 @@
-"""Collects in memory what agents' announcements for one source topic say about log files. (An
-announcement is a message in which an agent tells the audit which path a file id has.)
+"""Collects in memory what agents' announcements for one source topic say about log files. An
+announcement is a message in which an agent tells the audit which path a file id has.
 
 A file id may be announced several times, and the announcements may come in any order. For each file
 id, this module makes one `FileNote`. It has the path and the time of the file id's earliest

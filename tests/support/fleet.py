@@ -40,8 +40,8 @@ class Fleet:
         self.control.write(self.inventory)
 
     def _version(self) -> str:
-        """Returns the version that is installed on the hosts, if they remain from an earlier run of
-        the test. Otherwise returns an empty text.
+        """Returns the version of the agent that an earlier run of the test has installed on these
+        hosts. If the hosts are new, returns an empty text.
         """
         look = "readlink /opt/skidway/current/agent || :"
         return self.applications[0].read(look).rpartition("/")[2]

@@ -33,17 +33,16 @@ class PrometheusOnHost:
         }
 
     def targets(self) -> set[str]:
-        """The names of the jobs of all Skidway targets that Prometheus scrapes now. (The metric
-        `up` cannot be used for this, because it keeps the last value of a removed job for five
-        minutes.)
+        """The names of the jobs of all Skidway targets that Prometheus scrapes now. The metric `up`
+        cannot be used for this, because it keeps the last value of a removed job for five minutes.
         """
         found = self._get("targets", state="active")["activeTargets"]
         jobs = {each["labels"]["job"] for each in found}
         return {each for each in jobs if each.startswith("skidway-")}
 
     def alerts(self, state: str = "") -> set[tuple[str, str]]:
-        """The name and the instance of each alert whose condition holds now. state: `pending` or
-        `firing`, to get only the alerts in this state.
+        """The name and the instance of each alert whose condition holds now. If `state` is
+        `pending` or `firing`, returns only the alerts in this state.
         """
         found = [x for x in self._get("alerts")["alerts"] if state in ("", x["state"])]
         return {(x["labels"]["alertname"], x["labels"].get("instance", "")) for x in found}

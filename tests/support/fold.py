@@ -8,7 +8,7 @@ module for verdicts, because it is faster than the ledger if there are few messa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import Sums
@@ -22,15 +22,14 @@ from skidway.audit.evidence.evidence import (
     TopicEvidence,
     agent_of,
     agents_in,
-    hear,
     loss_note,
     only_claimed,
     sender_key,
 )
-from skidway.audit.evidence.hearing import Heard, Hearings
+from skidway.audit.evidence.hearing import Heard, Spoken, after
 from skidway.audit.evidence.overlaps import overlaps
 from skidway.audit.evidence.rereading import rereadings
-from skidway.audit.evidence.tallies import SenderKey, Tally, links_of
+from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally, links_of
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
@@ -51,6 +50,7 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.sample_result import SampleResult
 from skidway.kafka.source import Source
 from support.file_notes import FileNotes
+from support.hearings import Hearings, hear
 
 
 def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[BucketVerdict]:
@@ -70,7 +70,7 @@ class Fold:
         self._claims: dict[SenderKey, Heartbeat] = {}
         self._files: dict[Source, FileNotes] = {}
         self._hosts: dict[int, tuple[int, int, int, str]] = {}
-        self._began: dict[int, int] = {}
+        self._began: dict[tuple[int, str], int] = {}
         self._bounds: dict[int, Bounds] = {}
         self._decisions: list[Decision] = []
         self._recounts: dict[tuple[Source, str], RecountResult] = {}
@@ -128,16 +128,18 @@ class Fold:
         found = Evidence(
             hosts=hosts,
             last_seen=dict(self._evidence.last_seen),
-            began=dict(self._began),
             bounds=dict(self._bounds),
             heard=dict(self._hearings.heard),
-            readings=dict(self._hearings.readings),
+            readings={
+                name: reading
+                for name, found in self._hearings.readings.items()
+                if (reading := after(None, found)) is not None
+            },
             taken_ms=self._evidence.taken_ms,
         )
-        for (agent, log), offsets in self._hearings.offsets.items():
-            found.offsets.setdefault(agent, {})[log] = offsets
+        self._add_beginnings(found)
         found.resumed = dict(self._hearings.sealed)
-        found.overlaps = overlaps({}, self._hearings.spoken, _namesakes(hosts))
+        found.overlaps = overlaps({}, self._hearings.spoken, _named(self._hearings.spoken))
         for source, topic in self._evidence.topics.items():
             found.topic(source).agents |= topic.agents
         for key in self._senders:
@@ -156,12 +158,25 @@ class Fold:
         newest = max((x for topic in found.topics.values() for x in topic.tallies), default=(0, 0))
         found.bucket_ms = newest[1]
         found.decided(self._decisions)
+        _add_lossy(found)
         for (source, _), recount in sorted(self._recounts.items(), key=lambda x: x[0][1]):
             found.topic(source).recounts.append(recount)
         for (source, _), result in sorted(self._samples.items(), key=lambda x: x[0][1]):
             if result.differing:
                 found.topic(source).samples.append(result)
         return found
+
+    def _add_beginnings(self, found: Evidence) -> None:
+        """Adds the time of each agent's first message. Also adds the offsets of the messages that
+        contain the present name of the agent's host, and the time of the first of these
+        messages."""
+        for (agent, host), time_ms in self._began.items():
+            found.began[agent] = min(found.began.get(agent, time_ms), time_ms)
+            if host == found.hosts[agent]:
+                found.began_here[agent] = time_ms
+        for (agent, host, log), offsets in self._hearings.offsets.items():
+            if host == found.hosts[agent]:
+                found.offsets.setdefault(agent, {})[log] = offsets
 
     def _add_sender(self, found: Evidence, key: SenderKey) -> None:
         found.senders[key] = self._numbers(key)
@@ -183,7 +198,7 @@ class Fold:
         different hosts, the host of the message with the highest `said` counts."""
         *_, time_ms = said
         self._hosts[agent] = max(self._hosts.get(agent, (*said, host)), (*said, host))
-        self._began[agent] = min(self._began.get(agent, time_ms), time_ms)
+        self._began[agent, host] = min(self._began.get((agent, host), time_ms), time_ms)
 
     def _numbers(self, key: SenderKey) -> Numbers:
         messages = self._messages[key]
@@ -202,8 +217,29 @@ class Fold:
         )
 
 
-def _namesakes(hosts: dict[int, str]) -> dict[int, list[int]]:
-    return {x: [y for y in hosts if y != x and hosts[y] == host] for x, host in hosts.items()}
+def _named(spoken: Iterable[Spoken]) -> dict[str, set[int]]:
+    """Returns, for each host name, the agents whose messages contain this name."""
+    found: dict[str, set[int]] = {}
+    for each in spoken:
+        found.setdefault(each.host, set()).add(each.agent)
+    return found
+
+
+def _add_lossy(found: Evidence) -> None:
+    for topic in found.topics.values():
+        topic.lossy = set(_lossy(topic, found.bucket_ms or 60_000))
+
+
+def _lossy(topic: TopicEvidence, size: int) -> Iterator[BucketId]:
+    """Yields the buckets to which only declared losses refer. `size` is the length of such a
+    bucket."""
+    accepted = {(each.bucket, each.bucket_ms) for each in topic.acceptances}
+    for note in (note for notes in topic.losses.values() for note in notes):
+        time_ms = note.loss.to_bucket
+        if time_ms is None or any(x <= time_ms < x + length for x, length in topic.tallies):
+            continue
+        kept = [x for x in accepted if x[0] <= time_ms < sum(x)]
+        yield from kept or [(time_ms - time_ms % size, size)]
 
 
 def _add(
@@ -215,16 +251,16 @@ def _add(
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
     """Adds one message to the evidence. If `counted` is false, the evidence already has another
-    message with the same sender and number. In this case the function adds only the buckets that
-    the new message names, and ignores the counts.
+    message with the same sender and number. In this case the function adds the buckets that the new
+    message names, and the message's losses, gaps and ranges. It ignores the message's counts and
+    seals.
     """
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)
     if isinstance(message, Delta):
         for count in message.counts:
             _add_count(found.topic(count.source), key, message.number, count, counted=counted)
-        if counted:
-            _add_progress(found, key, message)
+        _add_progress(found, key, message)
     elif counted:
         agent = agent_of(message.sender)
         for sealed in message.topics:

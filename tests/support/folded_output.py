@@ -27,7 +27,7 @@ def load(number: int, removed: Sequence[str] = ()) -> Manifest:
         DataFile(REJECTS, f"rejects-{number}", f"staged/r{number}", 1, 1, 0, 0),
         DataFile("marks", marks, f"staged/m{number}", 1, 1, 0, 0),
     )
-    first = (number - 1) // 3 * 3 + 1  # the files of loads 1, 4, 7, ... have all marks
+    first = (number - 1) // 3 * 3 + 1  # loads 1, 4, 7, ... write the marks of all files
     side = {"marks": tuple(layout.table(TOPIC, "marks", x) for x in range(first, number + 1))}
     return replace(
         WHOLE,
@@ -44,8 +44,8 @@ def loaded(
     store: MemoryStore, manifest: Manifest, keep: int = KEEP, every: int = EVERY
 ) -> Manifest:
     """Commits a load whose files are all in their final places. If a checkpoint is due, writes it
-    and deletes the old manifests. keep: how many manifests are kept at least. every: how many loads
-    lie between two checkpoints."""
+    and deletes the old manifests. `keep` is the number of manifests that are kept at least. `every`
+    is the number of loads between two checkpoints."""
     for file in manifest.files:
         store.put(file.path, b"x")
     store.put(manifest.path, manifest.to_json())

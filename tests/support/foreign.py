@@ -129,8 +129,8 @@ def _version(go: str) -> tuple[int, int]:
 
 
 def _toolchain(go: str, folder: Path) -> Path:
-    """Returns the root folder of the Go version that go.mod requires. If the installed Go is
-    older, downloads this version as a module. (A newer Go would do so by itself.)"""
+    """Returns the root folder of the Go version that go.mod requires. If the installed Go is older,
+    downloads this version as a module. A newer Go would do so by itself."""
     named = re.search(r"^go (\S+)$", (folder / "go.mod").read_text(), re.MULTILINE)
     assert named is not None
     module = f"golang.org/toolchain@v0.0.1-go{named[1]}.linux-{_architecture()[1]}"

@@ -150,8 +150,8 @@ class Host:
     def prepare(self, names: Mapping[str, str], key: str) -> None:
         """Makes the host's root file system: an overlay on the tree of files of a Debian that
         support.debian has installed, or a copy of this tree. Writes the files that give the host
-        its name, its address and the ssh key that may log in. names: the address of each host of
-        the run, by name."""
+        its name, its address and the ssh key that may log in. `names` contains the address of each
+        host of the run, by name."""
         root, upper = self.folder / "root", self.folder / "upper"
         for path in (root, upper, self.folder / "work"):
             path.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Gives tests kafka-python's codec for the messages of Kafka's protocol. kafka-python generates it
+"""Gives tests kafka-python's codec for the messages of Kafka's protocol. This codec is generated
 from Apache Kafka's own definitions of these messages.
 
 When kafka-python is imported, it reads its data files in a way that is deprecated in Python 3.11

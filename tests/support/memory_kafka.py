@@ -1,9 +1,9 @@
 """A Kafka cluster in memory. The classes of this module replace those of `skidway.kafka.client`,
 and have the methods that Skidway's programs call.
 
-No call waits, and no batch is lost, unless the test says so: `MemoryCluster.refusals` contains the
-errors with which the cluster refuses the next batches, and `MemoryLog.expire` drops the beginning
-of a log.
+No call waits, and by default no batch is lost. A test can change this: `MemoryCluster.refusals`
+contains the errors with which the cluster refuses the next batches, and `MemoryLog.expire` drops
+the beginning of a log.
 """
 
 from __future__ import annotations
@@ -180,6 +180,8 @@ class MemoryFetcher:
         self._batches_max = batches_max
         self.positions: dict[TopicPartition, int] = {}
         self._halted: set[TopicPartition] = set()
+        self.stopped: TopicPartition | None = None
+        self.refusals: dict[TopicPartition, tuple[float, str]] = {}
 
     @property
     def high_watermarks(self) -> dict[TopicPartition, int]:
@@ -200,6 +202,7 @@ class MemoryFetcher:
                 continue
             if not log.start <= position <= log.end:
                 self._halted.add(tp)
+                self.stopped = tp
                 raise OffsetOutOfRange(tp, position, log.start, log.end)
             batches = [b for b in log.batches if read_header(b).last_offset >= position]
             batches = batches[: self._batches_max]

@@ -88,8 +88,8 @@ class MemoryLoading:
         self.shown: list[Figures] = []
         """The progress figures that the runs have shown."""
         self.note: OwnNote | None = None
-        """Writes the file that tells other runs of the same output that a run is at work. If None,
-        no such file is written."""
+        """The object that writes a file by which other runs into the same output see that this run
+        is at work. If it is None, no such file is written."""
         self.beside: list[SourceTopic] = []
         """Further topics that each run loads. These topics have no records."""
         self.announce()
@@ -107,9 +107,10 @@ class MemoryLoading:
 
     def said(self) -> list[Message]:
         """Returns all messages in the audit topic, in order."""
-        log = self.cluster.log(TopicPartition(AUDIT, 0))
-        batches = (memoryview(bytes(batch)) for batch in log.batches)
-        return [decode(value) for raw in batches for _, value, _ in audit_topic.values_of(raw, 0)]
+        tp = TopicPartition(AUDIT, 0)
+        batches = self.cluster.log(tp).batches
+        found = [audit_topic.TopicBatch(tp, 0, bytes(batch)) for batch in batches]
+        return [decode(value) for _, _, value in audit_topic.records_of(found)]
 
     def deltas(self) -> list[Delta]:
         """Returns the deltas (messages with counts) that the loads into this output have
@@ -133,8 +134,8 @@ class MemoryLoading:
         self.lines += count
 
     def append(self, *records: Record) -> None:
-        """Appends a batch of these records to the topic. They do not count as lines of the file:
-        `write` continues with the line after the last one that it wrote."""
+        """Appends a batch of these records to the topic. These records do not count as lines of the
+        file: `write` continues with the line after the last one that it wrote."""
         self.cluster.log(DATA).append(encoded(records))
 
     def remove_output(self) -> None:
@@ -188,7 +189,8 @@ class MemoryLoading:
 
     def compact(self, other: Callable[[], object] = lambda: None, **settings: Any) -> Compacted:
         """Merges the small files of all hours, as `skidway load compact` does. `other` is called
-        just before the first task."""
+        just before the first task of each attempt at a load, so it may be called several times.
+        """
         spark: Any = _Spark(self, other)
         parts = self._parts(spark, settings)
         compaction = Compaction(parts.settings, self.store, spark, self.clock, lambda _: True)
@@ -262,7 +264,7 @@ class _Registry(Registry):
 
 class _Spark:
     """Replaces Spark: runs slices one after the other in this process. Calls `other` before the
-    first slice, so that a test can cause an event during the run."""
+    first slice of each load, so that a test can cause an event during the load."""
 
     started_s = 0.0
 

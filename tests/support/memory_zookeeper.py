@@ -308,8 +308,8 @@ class MemoryCoordinator:
         self.hook()
         if once or fate is Fate.ANSWER_LOST:
             raise Unreachable("not answered, but done")
-        # Like a real client, this client connects again and repeats the request, even if its
-        # session has ended and it has a new one.
+        # Like a real client, this client connects again and repeats the request, even if the old
+        # session has ended and the client has a new one.
         self.connect_again()
         return do()
 

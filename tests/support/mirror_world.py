@@ -544,8 +544,8 @@ class LocalBroker:
             path.rename(path.with_name(f"{path.name}.{topic.topic_id.hex}-delete"))
 
     def reopen(self, partition: TopicPartition, point: int = 0) -> Replica:
-        """Opens a partition's log again from its files, as a broker does after a crash. point: the
-        recovery point, that is, the offset up to which the log is known to be flushed."""
+        """Opens a partition's log again from its files, as a broker does after a crash. `point` is
+        the recovery point, that is, an offset up to which the log is certainly flushed."""
         old = self.replicas[partition]
         topic = self.catalog[partition.topic]
         config = log_config(self._defaults, self.zookeeper[partition.topic])

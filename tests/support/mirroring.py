@@ -184,8 +184,8 @@ class Pair:
 
 
 def mirror_sources(address: str, patterns: Sequence[str] = (".*",)) -> str:
-    """Returns the setting `mirror.sources` in the form that the option --set takes. address: a
-    broker of the source. patterns: which topics to mirror."""
+    """Returns the setting `mirror.sources` in the form that the option --set takes. `address` is
+    the address of a broker of the source. `patterns` says which topics to mirror."""
     return json.dumps([{"cluster": SOURCE, "bootstrap.servers": address, "topics": list(patterns)}])
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "07560fff6ce2c8574c1bf77d3c3dfef5b0e027f2"
+COMMIT = "d9f2ea2de4b2e597d45a6b0ce71f5d0af1c351eb"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),

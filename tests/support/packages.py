@@ -28,8 +28,8 @@ def wheels_of(version: str) -> Path:
 
 
 def install(programs: list[str], folder: Path, into: Path) -> None:
-    """Makes the virtual environment `into`, and installs Skidway's `programs` there. pip and all
-    packages come from the wheels in `folder`, as on a host that has only Python."""
+    """Makes the virtual environment `into`, and installs Skidway's `programs` there. The wheels in
+    `folder` contain pip and all packages, as on a host that has only Python."""
     run([sys.executable, "-m", "venv", "--without-pip", str(into)])
     (pip,) = folder.glob("pip-*.whl")
     lists = [word for program in programs for word in ("-r", str(folder / f"{program}.txt"))]

@@ -1,11 +1,13 @@
 """Fetches peers (foreign software that tests compare Skidway with, or connect it to) into
-.cache/peers. The peers are the jars of Apache Kafka and HDFS, and kafka-python's own tests.
+.cache/peers. The peers are the jars of Apache Kafka, of HDFS, of Confluent's Java client for schema
+registries, and of Spark's connectors for Kafka and Avro. The sources of kafka-python, with its own
+tests, are a peer, too.
 
 `make peers` runs `python tests/support/peers.py`, which fetches the peers that are missing. The
 tests' fixtures fetch nothing; they raise PeerMissing if a peer is missing. The program needs Maven.
-If Maven is missing, a program that runs as root installs Maven with apt-get; otherwise the program
-prints a sentence that asks the user to install it. Maven runs on the same Java as Skidway, so
-PATH does not have to contain a Java.
+If Maven is missing and the program runs as root, the program installs Maven with apt-get. If it
+does not run as root, it prints a sentence that asks the user to install Maven. Maven runs on the
+same Java as Skidway, so PATH does not have to contain a Java.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ BENCH_PEERS = ("mirror-maker", "rabbitmq-perf-test")
 """Peers that only benchmarks need. Each of these peers is used by only one benchmark, which also
 fetches it."""
 SOURCES = ("kafka-python",)
-"""Python distributions whose sources the tests need. tests/peers pins their versions and hashes."""
+"""Python distributions whose sources the tests need. Their versions and hashes are pinned in
+tests/peers."""
 DEBIAN = Path("/usr/bin")
 """The directory of the commands from Debian packages, for the case that PATH does not contain
 it."""

@@ -160,7 +160,7 @@ class Pipeline:
         self.proxy.stop()
 
     def rewrite(self, sources: Sequence[Settings]) -> None:
-        """Writes the settings of all programs. Those of the agent contain the given sources. A
+        """Writes the settings of all programs. The agent's settings contain the given sources. A
         program uses its new settings from its next start on."""
         self.site.write(sources)
         for name, changed in self.settings.items():
@@ -178,8 +178,8 @@ class Pipeline:
             return []  # the agent has no state yet
 
     def settled_bytes(self, folder: Path) -> int:
-        """Returns how many bytes of the log files in a folder the agent counts as acknowledged,
-        rejected, lost or uncertain."""
+        """Returns the number of bytes in the log files of a folder that the agent has accounted
+        for. These bytes are acknowledged, rejected, left out by a rule, lost or uncertain."""
         below = f"{folder}/"
         return sum(
             file["bytes"] - file["pending"]
@@ -188,8 +188,8 @@ class Pipeline:
         )
 
     def promised_bytes(self, folder: Path) -> int:
-        """Returns how many bytes of the log files in a folder the agent counts as acknowledged,
-        rejected, lost or uncertain, or has in a durable intent (a promise to send bytes)."""
+        """Returns the number of bytes in the log files of a folder that the agent has accounted for
+        (see `settled_bytes`) or has promised to send in a durable intent."""
         path = self.site.data("agent") / DATABASE
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as state:
             found = state.execute(

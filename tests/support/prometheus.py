@@ -35,7 +35,7 @@ def command(name: str) -> str:
 
 class Prometheus:
     """A Prometheus with the rules of deploy/monitoring. It scrapes its targets every second.
-    targets: the addresses to scrape for each job, with the labels that the job adds."""
+    `targets` contains the addresses to scrape for each job, and the labels that the job adds."""
 
     def __init__(self, folder: Path, targets: Mapping[str, tuple[list[str], Mapping[str, str]]]):
         self.port = free_port()
@@ -61,7 +61,13 @@ class Prometheus:
 
     def _when_ready(self) -> Prometheus:
         self.program.wait_until(lambda: answers(f"http://127.0.0.1:{self.port}/-/ready"))
+        self.program.wait_until(self._is_scraped)
         return self
+
+    def _is_scraped(self) -> bool:
+        """Whether Prometheus has scraped each target, so that it knows the names of all metrics."""
+        found = self._get("targets", state="active")["activeTargets"]
+        return bool(found) and all(each["health"] == "up" for each in found)
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         """Returns the series to which a PromQL expression evaluates now. Raises HTTPError if

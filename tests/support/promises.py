@@ -6,7 +6,7 @@ checks a promise is marked with the promise's name.
 
 A name begins with the number or the word of the promise's section in docs/delivery.md (see
 SECTIONS). If a test is marked with a name that is not in the list PROMISES, the test run ends at
-once. support.promises_page makes docs/promises.md from this list and the marks.
+once. The module support.promises_page makes docs/promises.md from this list and the marks.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ PROMISES = {
     "1 start at the end": "With `start_at: end`, only what was there at the first look is skipped.",
     "1 old files": "A file that is too old is counted, and read whole when it changes; one that "
     "changed after the last look is never too old.",
+    "1 still written": "A log that a program still writes to is read on after it was deleted or "
+    "hidden.",
     "1 closed early": "A file that was closed early and then deleted unread is declared.",
     "1 two agents": "The audit takes a file that two agents announced for one that may be doubled.",
     "1 adopted copy": "An agent that adopts an older copy of its state takes no line for another.",
@@ -57,6 +59,7 @@ PROMISES = {
     "2 framing": "Framing has no memory across an intent's end.",
     "2 byte order": "The first two bytes of a UTF-16 file decide its byte order, for good.",
     "2 nul bytes": "A run of NUL bytes is set apart by itself; the line behind it is delivered.",
+    "2 filled hole": "A line that is written in place of NUL bytes is never lost in silence.",
     "2 read back": "The agent sets nothing apart that it may have sent before it has read the "
     "partitions back.",
     "2 refused record": "A record that the broker refuses is lost only where no attempt arrived.",
@@ -140,6 +143,7 @@ PROMISES = {
     "6 seal of a topic made again": "A seal of a topic that was made again is also one of the "
     "topic before; a last word on the topic before is none on the new one.",
     "6 audit topic made again": "An audit topic that was made again is read from its beginning.",
+    "6 damaged audit topic": "A damaged batch of an audit topic stops only its partition, by name.",
     "6 checksum": "A loss and a double do not cancel.",
     "6 complete": "A bucket is never falsely complete, and is complete in the end.",
     "6 pruning": "Only old buckets that are complete or accepted are deleted, and a deleted bucket"

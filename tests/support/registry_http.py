@@ -49,7 +49,7 @@ class Registry:
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:
         """Makes a request. Returns the status and the document of the answer. Raises AssertionError
-        if the answer has not the registry's content type."""
+        if the answer does not have the registry's content type."""
         content = None if body is None else json.dumps(body)
         answer = self.http.request(method, path, content=content, headers=headers)
         assert answer.headers["content-type"] == CONTENT_TYPE, answer.text

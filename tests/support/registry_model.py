@@ -177,9 +177,9 @@ class Model:
             raise Refused(42206)
 
     def _is_used(self, subject: str, version: int) -> bool:
-        """Whether any version that is not deleted references this version. (A version may reference
-        itself.) References count by subject and version number only, whatever the version's schema
-        is."""
+        """Whether any version that is not deleted references this version. A version may reference
+        itself. A reference names only the subject and the version number, so the version's schema
+        does not matter."""
         live = [row for each in self.rows for row in self._live(each).values()]
         used = [self.schemas[row.id] for row in live]
         named = [(each.subject, each.version) for each in used if isinstance(each, Uses)]

@@ -43,8 +43,8 @@ class RejectedTopic:
         return cast(Client, MemoryClient(self.cluster, ManualClock()))
 
     def reject(self, time_ms: int, *lines: bytes, **others: Any) -> None:
-        """Appends a batch with one record for each of these rejected lines. others: further fields
-        that all these records get."""
+        """Appends a batch with one record for each of these rejected lines. `others` contains
+        further fields that all these records get."""
         log = self.cluster.log(self.tp)
         own = {
             "topic": "logs", "reason": "no-match", "detail": "", "host": "web1",

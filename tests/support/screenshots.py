@@ -26,8 +26,8 @@ ORDERS_LATE = NOW // MINUTE * MINUTE - 6 * MINUTE
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Which picture to take: of which page, in which state of the site, and in which window.
-    height: the window's height, or 0 to show the whole page."""
+    """A picture to take: the page, the state of the site, and the size and the colour scheme of the
+    window. `height` is the window's height, or 0 to show the whole page."""
 
     name: str
     state: str

@@ -37,9 +37,10 @@ from support.site_logs import (
 @dataclass(frozen=True, slots=True)
 class Noted:
     """A seal that the agent has prepared and not yet sent. The agent sends it as soon as its deltas
-    have counted all lines that its files had at the time `sealed_until`. sizes: the number of these
-    lines, by topic. at: the number of the last message that the agent had made at the time
-    `sealed_until`. written: how many lines the whole site had written at this time."""
+    have counted all lines that its files had at the time `sealed_until`. `sizes` contains the
+    number of these lines, by topic. `at` is the number of the last message that the agent had made
+    at the time `sealed_until`. `written` is the number of lines that the whole site had written at
+    this time."""
 
     sealed_until: int
     sizes: dict[str, int]
@@ -48,7 +49,7 @@ class Noted:
 
 
 class SiteAgent:
-    """The agent of one host. current: a function that returns the topic that now has the given name
+    """The agent of one host. The function `current` returns the topic that now has the given name
     on the brokers."""
 
     def __init__(

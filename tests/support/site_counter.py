@@ -53,10 +53,10 @@ def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]
 
 
 class SiteCounter:
-    """The counter of one tier (broker or mirror). current: a function that returns the topic that
-    now has the given name in the counter's cluster. The positions in the partitions, the marks (see
-    the module's docstring) and the message numbers become durable together. `kill` loses everything
-    else."""
+    """The counter of one tier (broker or mirror). The function `current` returns the topic that now
+    has the given name in the counter's cluster. The positions in the partitions, the marks (see the
+    module's docstring) and the message numbers become durable together. `kill` makes the counter
+    lose everything else."""
 
     def __init__(
         self,

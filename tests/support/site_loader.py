@@ -52,9 +52,9 @@ class Taken:
 
 
 class SiteLoader:
-    """A loader of the mirrored topics. place: a function that gets the correct rows of all topics
-    of one load, and returns the rows that the loader writes instead. With it, a test makes the
-    loader write wrong rows."""
+    """A loader of the mirrored topics. The function `place` gets the correct rows of all topics of
+    one load, and returns the rows that the loader writes instead. With this function, a test makes
+    the loader write wrong rows."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class SiteLoader:
             taken.rows.append((place, each.sums))
 
     def named(self, source: Source, partition: int, log: Log) -> list[NamedGap]:
-        """The gaps of a partition that the mirror declared or the operator accepted."""
+        """The gaps in a partition's offsets that the mirror declared or the operator accepted."""
         mirror = [NamedGap(first, end, "the mirror named them") for first, end in log.gaps]
         accepted = [
             NamedGap(first, end, "accepted by the operator")

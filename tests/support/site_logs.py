@@ -138,8 +138,9 @@ def topic_made(name: str, times: int) -> Topic:
 @dataclass(slots=True)
 class AuditLogs:
     """The topic `_skidway_audit` of both clusters: the messages by cluster and partition. The other
-    fields say what each delta contains. told: the lines that it counts. left_out: the lines that it
-    counts as left out by rules. ranges, gaps: its ranges and gaps."""
+    fields say what each delta contains. `told` contains the lines that the delta counts. `left_out`
+    contains the lines that the delta counts as left out by rules. `ranges` and `gaps` contain its
+    ranges and gaps."""
 
     logs: dict[tuple[str, int], list[Message]] = field(default_factory=lambda: defaultdict(list))
     starts: dict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))

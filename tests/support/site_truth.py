@@ -85,8 +85,8 @@ def completed(found: list[BucketVerdict]) -> set[BucketName]:
 
 
 def told_by(world: World, heard: Collection[NumberKey]) -> Told:
-    """The lines that the messages in `heard` count, by bucket and tier. Of a counter and of the
-    loader, only messages of the newest epoch are used."""
+    """The lines that the messages in `heard` count, by bucket and tier. Uses only the newest epoch
+    of each counter and of the loader, and all epochs of the agents."""
     audit, newest = world.audit, _newest_epochs(world, heard)
     found: Told = defaultdict(lambda: defaultdict(Counter))
     for key in heard:
@@ -114,8 +114,9 @@ def _newest_epochs(
 
 
 class Truth:
-    """Compares the verdicts of one collector with the statements in the module's docstring. What
-    the tiers have counted is known from the messages that this collector has heard."""
+    """Compares the verdicts of one collector with the statements in the module's docstring. `told`
+    contains what the tiers have counted, according to the messages that this collector has
+    heard."""
 
     def __init__(self, world: World, collector: Collector, told: Told, evidence: Evidence) -> None:
         self.world, self.collector = world, collector
@@ -182,9 +183,9 @@ class Truth:
                 yield place.agent, f"X: {line} is {times} rows"
 
     def epoch_of_rows(self, source: Source) -> int | None:
-        """The newest epoch of this topic's output of which the collector has heard, or None. (If an
+        """The newest epoch of this topic's output of which the collector has heard, or None. If an
         output is removed, the collector hears of the new epoch only with the counts of the next
-        load.)"""
+        load."""
         newest = _newest_epochs(self.world, self.collector.heard)
         return max(
             (n for (x, tier, _), n in newest.items() if (x, tier) == (source, Tier.HDFS)),
@@ -301,7 +302,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # those of the seal prepared last
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # of the seal that was prepared last
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False

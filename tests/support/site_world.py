@@ -272,8 +272,8 @@ class World:
         for name in self.names:
             for partition in PARTITIONS:
                 # A first call of `fetch` may count no records, because it skips a gap of offsets. A
-                # second call may count none, because it compares the last counted batch with the
-                # state. The third call counts the remaining records.
+                # second call may count none, because it only checks whether the batch that was
+                # counted last is still the same. The third call counts the remaining records.
                 for _ in range(3):
                     counter.fetch(name, partition, 10_000)
 
@@ -329,7 +329,7 @@ class World:
 
     def moved(self, at: int, place: Placed, loads: int) -> tuple[int, Placed]:
         """Returns the given row with another bucket, agent or topic, as the field `misplaces` says.
-        at: the position of the row's topic among the topics of the load."""
+        `at` is the position of the row's topic among the topics of the load."""
         match self.faults.misplaces:
             case "bucket":
                 return at, place._replace(bucket=place.bucket + BUCKET_MS)

@@ -53,8 +53,9 @@ class Group:
         self._poll_until(self._settled, "settled")
 
     def read_all(self, offsets: range) -> dict[Driver, set[int]]:
-        """The members must read these offsets of every partition. Polls until they have read as
-        many records, and asserts that they have read each of them once and in order.
+        """Polls the members until they have read a certain number of records: one for each of these
+        offsets in every partition. Then asserts that they have read each of these records once, and
+        in order.
 
         Returns the partitions that each member read.
         """

@@ -55,7 +55,7 @@ class StoreContract:
 
     def test_a_file_is_read_in_pieces(self, store: Store) -> None:
         """An open file can be read from any position, because Parquet files are read in this way.
-        Opening a missing file gives None."""
+        Opening a missing file returns None."""
         put(store, "d/file", b"0123456789")
         opened = store.open("d/file")
         assert opened is not None
@@ -125,8 +125,8 @@ class StoreContract:
         assert store.read("topic/file") == b"newer"
 
     def test_a_move_of_nothing_is_refused(self, store: Store) -> None:
-        """`rename` of a missing file returns False and creates nothing. (The caller must find out
-        where the file is.)"""
+        """`rename` of a missing file returns False and creates nothing. The caller must then find
+        out where the file is."""
         assert not store.rename("gone", "target")
         assert store.length("target") is None
 
@@ -153,8 +153,8 @@ class StoreContract:
         assert store.read("dd") == b"3"
 
     def test_sync_of_a_directory(self, store: Store) -> None:
-        """`sync` of an existing and of a missing directory raises no error. (`sync` makes the names
-        in a directory durable.)"""
+        """`sync` makes the names in a directory durable. It raises no error, even if the directory
+        is missing."""
         put(store, "d/file", b"1")
         store.sync(["d", "no/such"])
         assert store.length("d/file") == 1

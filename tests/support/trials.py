@@ -42,17 +42,17 @@ from support.proxy import Fault, Intervention, produces
 Told = Iterator[None]
 Teller = Callable[["Trial"], Told]
 SITE = "site"
-"""The name of the stage for stories that need only a site's programs. (A stage is a pipeline and
-its loads.)"""
+"""The name of the stage for stories that need only a site's programs. A stage is a pipeline and its
+loads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A test of one fault, with the checks that must pass after it. tell: the generator function
-    that runs the story. settings: the settings of the agent's source for the story's topic. stage:
-    the name of the pipeline on which the story runs.
+    """A test of one fault, with the checks that must pass after it. `tell` is the generator
+    function that runs the story. `settings` contains the settings of the agent's source for the
+    story's topic. `stage` is the name of the pipeline on which the story runs.
 
-    is_quick: whether `make test` runs the story.
+    `is_quick` says whether `make test` runs the story.
     """
 
     name: str
@@ -76,8 +76,8 @@ class Story:
 class Stories(list[Story]):
     """The stories of a module, in the order in which they run.
 
-    stage: stories with the same stage share one pipeline and its loads, even if they are in
-    different modules.
+    Stories with the same `stage` share one pipeline and its loads, even if they are in different
+    modules.
     """
 
     def __init__(self, stories: Iterable[Story] = (), *, stage: str = SITE) -> None:
@@ -125,8 +125,8 @@ class Trial:
         return self.oracle.write(name, count)
 
     def settle(self, within_s: float = WITHIN_S) -> None:
-        """Waits until the agent counts every byte that the story has written as acknowledged,
-        rejected, lost or uncertain."""
+        """Waits until the agent has accounted for every byte that the story has written: each is
+        acknowledged, rejected, left out by a rule, lost or uncertain."""
         try:
             eventually(
                 lambda: self.pipeline.settled_bytes(self.folder) >= self.oracle.bytes,
@@ -138,7 +138,8 @@ class Trial:
 
     def promised(self) -> int:
         """The number of bytes of this story's files that the agent has accounted for or has in a
-        durable intent (a promise to send bytes), whether or not it has sent them."""
+        durable intent (a promise to send bytes). Bytes in an intent count even before the agent has
+        sent them."""
         return self.pipeline.promised_bytes(self.folder)
 
     def ledger(self) -> list[dict[str, Any]]:
@@ -322,7 +323,7 @@ def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
 
 
 class _timed:  # noqa: N801 - named like a function for `with`
-    """Prints how long a step took. pytest shows this output if a test fails."""
+    """Prints how long a step took. If a test fails, pytest shows this output."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begin = what, time.monotonic()

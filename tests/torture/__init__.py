@@ -7,7 +7,7 @@ both. It also has a counter for each of these three clusters, the collector, the
 ZooKeeper, a loader that loads every few seconds, and agents on three hosts. Writers number their
 lines and rotate their logs. Meanwhile faults begin at random times, and several faults can be
 active at once. Then all faults end, and the torture compares the lines that arrived with the lines
-that were written. docs/testing.md explains the numbers that the torture prints.
+that were written. The numbers that the torture prints are explained in docs/testing.md.
 
     faults      kinds of faults, their targets, and a schedule drawn from the seed; no I/O
     shrinking   makes a failed schedule shorter by leaving faults out; no I/O

@@ -54,9 +54,10 @@ class Kind(StrEnum):
 
 
 class Fault(NamedTuple):
-    """One fault in the schedule. at_s: when the fault begins, in seconds after the start of the
-    run. for_s: its duration in seconds. amount: for CLOCK, the number of seconds by which the clock
-    jumps; for DELETE, FOREVER if the file does not come back; for other kinds 0."""
+    """One fault in the schedule. `at_s` says when the fault begins, in seconds after the start of
+    the run. `for_s` is its duration in seconds. For CLOCK, `amount` is the number of seconds by
+    which the clock jumps. For DELETE, `amount` is FOREVER if the file does not come back. For all
+    other kinds, `amount` is 0."""
 
     at_s: float
     kind: Kind

@@ -49,8 +49,8 @@ seconds."""
 
 
 class Line:
-    """A written line, as the oracle remembers it. topic: the name of the line's topic in the
-    mirror. number: unique among all hosts. time_ms: the time in the line."""
+    """A written line, as the oracle remembers it. `topic` is the name of the line's topic in the
+    mirror. `number` is unique among all hosts. `time_ms` is the time in the line."""
 
     __slots__ = ("fits", "host", "number", "time_ms", "topic")
 

@@ -167,7 +167,7 @@ class Operator:
 
     def _mended(self, path: str, topic: str) -> Task:
         """The task to reload the hour of a missing file, or the whole topic if the hour cannot be
-        reloaded. path: the file's path in the output."""
+        reloaded. `path` is the file's path in the output."""
         hour = layout.hour_of(path)
         end = layout.hour_text(layout.hour_number(hour) + 1)
         words = ("load", "reload", topic, "--from", hour, "--to", end)

@@ -47,8 +47,8 @@ class Programs:
         self._down: Counter[str] = Counter()
         self._lock = threading.RLock()
         self.answering = threading.Lock()
-        """The watching thread holds this lock while the operator may change the state of a program
-        that has ended."""
+        """The watching thread holds this lock while it calls `answer` for a program that has ended,
+        because the operator may then change the files of the program's state."""
         self._over = threading.Event()
         self._watch = threading.Thread(target=self._watching, daemon=True)
         self.ended: Counter[tuple[str, int]] = Counter()
@@ -104,8 +104,8 @@ class Programs:
         self._ahead_s[name] = ahead_s
 
     def move(self, name: str, tree: Path | None) -> None:
-        """From its next start on, runs the program from the source tree `tree`. None means the
-        current source tree."""
+        """Sets the source tree from which the program runs, beginning with its next start. None
+        means the current source tree."""
         self._trees.pop(name, None)
         if tree is not None:
             self._trees[name] = tree

@@ -14,7 +14,7 @@ from torture.lake import Row
 
 Bucket = tuple[str, int]
 """The name of a topic in the mirror, without `.rejected`, and the start of a bucket in ms since
-1970. (The start may also be that of an hour.)"""
+1970. The start may also be that of an hour."""
 
 
 HOUR_MS = 3_600_000
@@ -30,8 +30,8 @@ Said = tuple[str, Sequence[str]]
 
 
 INHERITED_MS = 600_000
-"""If the audit does not list a bucket, the verdict on the next listed bucket of the topic applies
-to it, provided that the listed bucket begins less than INHERITED_MS milliseconds later."""
+"""If the audit does not list a bucket, the bucket gets the verdict of the topic's next listed
+bucket. This holds only if the listed bucket begins less than INHERITED_MS milliseconds later."""
 
 
 @dataclass(slots=True)
@@ -45,8 +45,8 @@ class Truth:
       a reject, or as a reject instead of a row.
     - invented: line numbers that rows or rejects of a topic contain, but that no written line of
       this topic has.
-    - missing: lines that did not arrive, in buckets that the audit calls open or incomplete, that
-      is, for which it still waits.
+    - missing: lines that did not arrive, but whose buckets the audit calls open or incomplete,
+      because it still waits for lines.
     - marked: the number of hours that have a file `_SUCCESS`.
     - false_marks: the hours that have `_SUCCESS` although a line is missing or came twice.
     - declared: the number of other lines that are missing or came twice: those for which the
@@ -237,8 +237,8 @@ class _Words:
 
 def named_by_recount(document: Mapping[str, Any], bucket_ms: int) -> set[Bucket]:
     """The buckets in which a recount found a difference. For a file that the recount calls damaged
-    or missing, the result also has all buckets of the file's hour. document: the output of `skidway
-    audit recount --json`."""
+    or missing, the result also has all buckets of the file's hour. `document` is the output of
+    `skidway audit recount --json`."""
     found: set[Bucket] = set()
     for each in document.get("topics", ()):
         topic = each["topic"].removesuffix(".rejected")

@@ -12,9 +12,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_all_stories_of_the_site_are_one_process() -> None:
-    """The group "site" lists exactly the test modules whose stories run on the shared pipeline.
-    (Stories are end-to-end tests of faults, see support.trials.) If the group lacked such a module,
-    a second process would start another pipeline for it."""
+    """Stories are end-to-end tests of faults (see support.trials). The group "site" lists exactly
+    the test modules whose stories run on the shared pipeline. If the group lacked one of these
+    modules, a second process would start another pipeline for the module."""
     found = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests" / "e2e").glob("test_*.py")

@@ -32,8 +32,8 @@ SELF_EXPLAINING = {
 says "one module per API" or "per noun"."""
 
 LISTED = re.compile(r"^(?:    )?([a-z_]+/?(?:, [a-z_]+/?)*)  +\S")
-"""Matches a line in a package's docstring that lists modules: names, then at least two spaces, then
-words."""
+"""Matches a line that lists modules in a package's docstring: the line has names, then at least two
+spaces, then words."""
 
 NO_PROGRAM = {"build", "demo", "deploy", "dev"}
 """The extras in pyproject.toml whose packages no production host needs."""
@@ -66,9 +66,9 @@ def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
 
 
 def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
-    """`make test` runs at least one test for each rule of docs/delivery.md. It runs all unit and
-    model tests. So if a rule has only tests on real programs, at least one of these tests is marked
-    as quick."""
+    """`make test` runs at least one test for each rule of docs/delivery.md. `make test` runs all
+    unit and model tests. So if a rule has only tests on real programs, at least one of these tests
+    is marked as quick."""
     rows = [
         re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", line)
         for line in (ROOT / "docs/promises.md").read_text().splitlines()
@@ -85,9 +85,9 @@ def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
 
 
 def is_quick(file: str, name: str) -> bool:
-    """Returns whether `make test` runs the test `name`. (Some tests run a list of stories, which
-    are end-to-end tests of faults, see support.trials. `make test` runs such a test if at least one
-    of its stories is quick.)"""
+    """Returns whether `make test` runs the test `name`. Some tests run a list of stories, which are
+    end-to-end tests of faults (see support.trials). `make test` runs such a test if at least one of
+    its stories is quick."""
     tree = ast.parse((ROOT / file).read_text())
     marks = [
         ast.unparse(mark)
@@ -108,8 +108,8 @@ def test_every_metric_of_the_audit_is_explained() -> None:
 
 
 def test_every_failure_of_the_guide_names_what_shows_it() -> None:
-    """For each failure docs/operations.md says what an operator sees, what to do, and which test
-    shows it."""
+    """For each failure docs/operations.md says what an operator sees, what the operator must do,
+    and which test shows the failure."""
     guide = (ROOT / "docs/operations.md").read_text()
     section = guide.partition("\n## Failures\n")[2].partition("\n## ")[0]
     failures = re.split(r"^### ", section, flags=re.MULTILINE)
@@ -177,8 +177,8 @@ def test_files_that_documents_name_exist() -> None:
 
 def test_files_of_the_reading_order_exist() -> None:
     """Every file and folder in the reading order of docs/architecture.md exists. If the page names
-    a file without a folder, it has named just before either this file's folder or another file in
-    this folder."""
+    a file without a folder, the file's folder is the one in the path that the page names just
+    before."""
     order = (ROOT / "docs/architecture.md").read_text().partition("## Reading order\n")[2]
     items = re.findall(r"^\d+\. (.*)$", order, re.MULTILINE)
     assert len(items) > 9

@@ -31,8 +31,8 @@ def _functions(file: str) -> frozenset[str]:
 @pytest.mark.parametrize("package", packages())
 def test_a_mutant_changes_what_stands_there_once_and_is_a_program(package: str) -> None:
     """A mutant is a fault that is put into the code on purpose. The text that a mutant replaces
-    occurs exactly once in the mutant's file, and the changed file is valid Python. (So whoever
-    changes such a text in the code must change its mutants, too.)"""
+    occurs exactly once in the mutant's file, and the changed file is valid Python. So whoever
+    changes such a text in the code must change its mutants, too."""
     stale = []
     for mutant in mutants_of(package):
         text = (ROOT / mutant.file).read_text()

@@ -1,5 +1,5 @@
-"""The list of promises, the decorators `@promise` on the tests that check them, and
-docs/promises.md agree with each other."""
+"""The list of promises, the decorators `@promise` of the tests, and docs/promises.md agree with
+each other."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Some tests use random seeds or examples (support.randomness, support.explore). In every run they
-try the same seeds and examples, and on request they try others. A failure can be repeated."""
+"""Some tests use random seeds or examples (support.randomness, support.explore). In every run these
+tests try the same seeds and examples, and on request they try other seeds and examples. A failure
+can be repeated."""
 
 from __future__ import annotations
 

@@ -47,10 +47,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class BucketPage:
-    """One bucket. acceptance: the command that accepts the bucket; None if it cannot be accepted
-    yet. alike: how many of the next buckets have the same causes as this bucket; the command
-    accepts them, too. latency: in words, how long after its end the bucket was first complete.
-    changes: the lines of the history, the oldest first.
+    """One bucket. acceptance: the command that accepts the bucket; None if the bucket cannot be
+    accepted yet. alike: how many of the next buckets have the same causes as this bucket; the
+    command accepts them, too. latency: in words, how long after its end the bucket was first
+    complete. changes: the lines of the history, the oldest first.
     """
 
     name: str
@@ -84,7 +84,8 @@ def bucket_page(
     alike: how many buckets after this bucket have the same causes. complete_ms: when the bucket was
     first complete; None if the history does not say. changes: the lines of the bucket's history.
     arrivals: since when each place has had its present count. explained: a copy of the verdict that
-    has only the agents whose findings the page explains; None if the page explains all agents.
+    has only the agents whose findings the page explains; None if the page explains the findings of
+    all agents.
     """
     explained = explained or verdict
     return BucketPage(
@@ -124,8 +125,8 @@ def steps(verdict: BucketVerdict, arrivals: ByPlace) -> Iterable[Step]:
 
 
 def _after(after_ms: int | None) -> str:
-    """Returns in words when records arrived: `after_ms` after the bucket's end. Returns "" if this
-    is None."""
+    """Returns in words when records arrived: `after_ms` after the bucket's end. Returns "" if
+    `after_ms` is None."""
     if after_ms is None:
         return ""
     return f"after {words.duration(after_ms / 1000)}" if after_ms > 0 else "before its end"
@@ -134,7 +135,7 @@ def _after(after_ms: int | None) -> str:
 def agents_table(verdict: BucketVerdict, explained: int | None = None) -> Table:
     """Returns a table with a row for each agent: how many of its records each place counted. Agents
     whose records are not complete come first. explained: the number of agents whose findings the
-    page explains; None if it explains all agents.
+    page explains; None if the page explains the findings of all agents.
     """
     agents, count = GravestFirst(verdict.agents), len(verdict.agents)
     note = ""

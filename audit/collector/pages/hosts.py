@@ -83,9 +83,9 @@ def hosts_with(facts: Facts, text: str) -> list[HostState]:
 
 
 def named(facts: Facts, text: str) -> list[HostState]:
-    """Returns the hosts whose names contain the text. Their order does not depend on what they
-    send. So if a program fetches a long list in several parts, no host is missing or doubled, even
-    if hosts fall silent between two requests.
+    """Returns the hosts whose names contain the text. The order of the hosts does not depend on
+    what the hosts send. So if a program fetches a long list in several parts, no host is missing or
+    doubled, even if hosts fall silent between two requests.
     """
     return [x for x in facts.hosts if text.lower() in x.host.lower()]
 

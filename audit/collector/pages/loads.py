@@ -138,9 +138,10 @@ def _told(count: int | None) -> Cell:
 
 
 def _of(facts: Facts, key: SenderKey) -> Iterator[tuple[Source | None, int, int | None]]:
-    """Yields, for each topic of a sender, the number of offsets that the sender has counted, and
-    how many more offsets the counters with the tier broker have counted (None if no such counter
-    has counted the topic). If the sender has counted no topic, yields (None, 0, None).
+    """Yields three values for each topic that a sender has counted: the topic, the number of
+    offsets that the sender has counted, and how many more offsets the counters of the tier broker
+    have counted. The last value is None if no counter of this tier has counted the topic. If the
+    sender has counted no topic, yields (None, 0, None).
     """
     found = [
         (source, topic) for source, topic in facts.evidence.topics.items() if key in topic.coverage
@@ -154,7 +155,7 @@ def _of(facts: Facts, key: SenderKey) -> Iterator[tuple[Source | None, int, int 
 
 
 def behind(ours: dict[int, Coverage], theirs: list[dict[int, Coverage]]) -> int | None:
-    """Returns how many offsets other senders have counted after the ends of `ours`, in all
+    """Returns how many offsets other senders have counted beyond the ends of `ours`, in all
     partitions together. ours: by partition, the offsets that one sender has counted. theirs: for
     each other sender, by partition, the offsets that it has counted. Returns None if no other
     sender has counted.

@@ -68,8 +68,8 @@ class Rejected:
     @property
     def share(self) -> float:
         """The share of rejects among all lines; 0 if the number of lines is 0. The number of lines
-        may be 0 although there are rejects, because agents take counts back with negative
-        counts."""
+        may be 0 although there are rejects, because an agent can take counts back by reporting
+        negative counts."""
         return self.rejected / self.of if self.of else 0.0
 
 

@@ -1,9 +1,9 @@
 """The table of what is at risk: bytes that only a host has, records that a later tier does not have
 yet, and hosts without a recent seal.
 
-First come the rows for which it is known when their bytes or records will be lost, sorted by this
-time. The other rows follow, the oldest first, because rotation and retention delete the oldest data
-first.
+If the time at which the bytes or records of a row will be lost is known, the row comes first; these
+rows are sorted by this time. The other rows follow, the oldest first, because rotation and
+retention delete the oldest data first.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _tier_rows(facts: Facts) -> Iterator[tuple[Order, Row]]:
 
 def _host_rows(facts: Facts) -> Iterator[tuple[Order, Row]]:
     """Yields a row for each host and topic, if the host has bytes of the topic at risk. Then yields
-    a row for each of the other hosts that has no recent seal.
+    a row for each other host that has no recent seal.
     """
     if facts.evidence.rebuilding:
         return

@@ -16,7 +16,8 @@ FOUND_MAX = 200
 
 def results_table(facts: Facts, text: str, noted: Sequence[BucketHistory] = ()) -> Table:
     """Returns a table with a row for each name or reason that contains the text, in upper or lower
-    case. noted: histories of buckets; the table has those whose reasons or causes contain the text.
+    case. noted: histories of buckets; a history gets a row if one of its reasons or causes contains
+    the text.
     """
     rows = list(_found(facts, text.lower(), noted)) if text else []
     return Table(

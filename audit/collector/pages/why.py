@@ -21,10 +21,11 @@ RANGES_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """One entry. status: the verdict that the cause leads to; "warned" if the cause changes no
-    verdict. says: the first reasons, at most WORDS_SHOWN, each of which names its host. more: how
-    many reasons are left out. where: tier, place, host, path, bytes and offsets, as far as they are
-    known. command: the command to run next; "" if a person can only accept the bucket.
+    """One entry of the list of causes. status: the verdict that the cause leads to; "warned" if the
+    cause changes no verdict. says: the first reasons, at most WORDS_SHOWN, each of which names its
+    host. more: how many reasons are left out. where: tier, place, host, path, bytes and offsets, as
+    far as they are known. command: the command to run next; "" if a person can only accept the
+    bucket.
     """
 
     status: str

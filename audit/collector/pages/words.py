@@ -28,7 +28,7 @@ _STEPS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"
 
 
 def colour(verdict: BucketVerdict) -> str:
-    """Returns the key of GLYPHS (the symbols of verdicts) for the bucket. It also decides the
+    """Returns the key of GLYPHS (the symbols of verdicts) for the bucket. The key also decides the
     colour."""
     return WARNED if verdict.is_warned else verdict.status.word
 

@@ -43,7 +43,7 @@ from skidway.audit.collector.web import answers, query
 from skidway.audit.collector.web.rendering import Pages
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
-from skidway.audit.explanation.choice import alike, is_bad
+from skidway.audit.explanation.choice import alike, is_bad, with_covered
 from skidway.audit.explanation.document import document as explanation_document
 from skidway.audit.explanation.explanation import NO_ACCESS, Explanation, explain
 from skidway.audit.explanation.next_command import Access
@@ -52,8 +52,13 @@ from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.judgement.verdicts_of_agents import gravest_first
 from skidway.audit.reports import host_report, report
 from skidway.audit.reports.latencies import latencies_ms
-from skidway.audit.reports.topic_names import is_named, topic_names, topics_named
-from skidway.audit.topic.count_columns import LONGEST_MS
+from skidway.audit.reports.topic_names import (
+    is_named,
+    topic_names,
+    topics_named,
+    with_rejects,
+    without_id,
+)
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 
@@ -200,8 +205,8 @@ class Dashboard:
         history = self._history
         content["remembers"] = None if history is None else report.time_text(history.since_ms)
         if "bucket" in request.query_params:
-            found, evidence = self._asked(request, topic)
-            names, run = topic_names(x.source for x in found), self._run(found, topic)
+            found, run, evidence = self._explained_buckets(request, topic)
+            names = topic_names(x.source for x in found)
             content["buckets"] = [self._bucket(x, names[x.source], evidence, run) for x in found]
             return self._html(request, "bucket.html", content, name="buckets")
         found, content["older"] = self._listed(request, topic)
@@ -213,8 +218,8 @@ class Dashboard:
     def _bucket(
         self, verdict: BucketVerdict, name: str, evidence: Evidence, run: Sequence[BucketVerdict]
     ) -> BucketPage:
-        """Returns the page of a bucket. run: bad buckets (the result of `_run`), which may have the
-        same causes as this bucket.
+        """Returns the page of a bucket. run: the verdicts on this bucket and on later ones, which
+        may have the same causes.
         """
         now_ms, noted = self._clock.time_ms(), self._noted(verdict)
         same, explained = alike(verdict, run), _explained(verdict)
@@ -237,20 +242,34 @@ class Dashboard:
         last = same[-1].bucket if same else None
         return explain(explained, evidence, policy, now_ms, self._access, last=last)
 
-    def _run(self, found: Sequence[BucketVerdict], topic: str | None) -> list[BucketVerdict]:
-        """Returns the verdicts on the bad buckets that come after the first bad bucket in `found`.
-        A bucket is bad if somebody should look at it. Judges only some of the buckets that come
-        next: the more agents the topic has, the fewer buckets.
+    def _explained_buckets(
+        self, request: Request, topic: str | None
+    ) -> tuple[list[BucketVerdict], list[BucketVerdict], Evidence]:
+        """Returns three values: the verdicts on the buckets to explain, the verdicts on these and
+        later buckets (which may have the same causes), and the evidence. The buckets to explain are
+        those that the request asks for, and those of related topics that the shown commands would
+        also accept.
         """
-        names = None if topic is None else [topic]
+        names = None if topic is None else with_rejects([without_id(topic)])
+        near, evidence = self._asked(request, names)
+        asked = [x for x in near if topic is None or is_named(x.source, [topic])]
+        found = with_covered(asked, near)
+        return found, [*near, *self._run(found, names)], evidence
+
+    def _run(
+        self, found: Sequence[BucketVerdict], names: Sequence[str] | None
+    ) -> list[BucketVerdict]:
+        """Returns the verdicts on the buckets that come after the first bad bucket in `found`. A
+        bucket is bad if somebody should look at it. Judges only some of the buckets that come next:
+        the more agents the topics have, the fewer buckets. names: names of topics; None for all.
+        """
         bad = [x for x in found if is_bad(x)]
         count = min(PAGE_BUCKETS, ROWS_MAX // max(self._edition.agents_of(names), 1))
         if not bad or not count:
             return []
         first = min(x.bucket for x in bad)
-        longest = max(x.bucket_ms for x in bad)
-        end = first + count * min(longest, LONGEST_MS)  # an old store may have longer buckets
-        return [x for x in self._edition.verdicts((first + 1, end), names)[0] if is_bad(x)]
+        end = first + count * max(x.bucket_ms for x in bad)
+        return self._edition.verdicts((first + 1, end), names)[0]
 
     def _noted(self, verdict: BucketVerdict) -> BucketHistory | None:
         if self._history is None:
@@ -266,8 +285,7 @@ class Dashboard:
             found, older = self._listed(request, topic)
             said = report.document(standing, found, report.Bounded(agents_address))
             return answers.json({**said, "older_until": older})
-        found, evidence = self._asked(request, topic)
-        run = self._run(found, topic)
+        found, run, evidence = self._explained_buckets(request, topic)
         explanations = [
             explanation_document(said)
             for verdict in found
@@ -302,17 +320,18 @@ class Dashboard:
             names = topic_names(x.source for x in found)
             tables = [buckets_table(found, names, policy.tiers)]
             return answers.csv(tables, request.query_params.get("table"))
-        found, _ = self._asked(request, topic)
+        found, _ = self._asked(request, None if topic is None else [topic])
         names = topic_names(x.source for x in found)
         tables = [buckets_table(found, names, policy.tiers)]
         tables += [agents_table(found[0]), filtered_table(found[0])] if found else []
         return answers.csv(tables, request.query_params.get("table"))
 
-    def _asked(self, request: Request, topic: str | None) -> tuple[list[BucketVerdict], Evidence]:
+    def _asked(
+        self, request: Request, names: Sequence[str] | None
+    ) -> tuple[list[BucketVerdict], Evidence]:
         """Returns the verdicts on the buckets that begin at the time `bucket` of the request, and
-        the evidence about these buckets."""
+        the evidence about these buckets. names: names of topics; None for all."""
         bucket = query.number(request, "bucket") or 0
-        names = None if topic is None else [topic]
         return self._edition.verdicts((bucket, bucket + 1), names)
 
     def _listed(

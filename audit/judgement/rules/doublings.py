@@ -27,8 +27,8 @@ The rule orders the messages of the two agents by the messages' times, which com
 the agents' host. But that clock may have been set back between two messages. So there is a second
 rule, which needs no clock: a bucket in which both agents counted lines is in doubt, because a line
 that both delivered has the same event time both times. The second rule may miss lines without an
-event time of their own. Their event time is the time of reading, so it is different at each
-reading.
+event time of their own. The event time of such a line is the time at which an agent read the line,
+so it is different for each of the two agents.
 """
 
 from __future__ import annotations

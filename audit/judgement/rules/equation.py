@@ -96,7 +96,7 @@ def _cause(expected: Sums, found: Sums) -> Cause:
 
 def _gravity(place: Place) -> Status:
     """Returns the status of a finding about records that this place lacks. The status is
-    INCOMPLETE, but for a retired place COMPLETE, which makes no verdict worse.
+    INCOMPLETE. For a retired place, the status is COMPLETE, which makes no verdict worse.
     """
     return Status.COMPLETE if place.is_retired else Status.INCOMPLETE
 

@@ -81,8 +81,8 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
     The first time is `from_bucket` of the declared loss (the first bucket that the agent had not
     sealed) minus the lateness. If the loss has no `from_bucket`, `prior.sealed_until` replaces it.
     The lateness is the agent's bound or the policy's bound, whichever is larger. The last time is
-    the loss's `to_bucket`. If the loss has none, the last time is the later of two times: the time
-    of the message with the loss, and `prior.sealed_until`.
+    the loss's `to_bucket`. If the loss has no `to_bucket`, the last time is the later of two times:
+    the time of the message with the loss, and `prior.sealed_until`.
     """
     begin, end = note.loss.from_bucket, note.loss.to_bucket
     if begin is None and prior is not None:

@@ -4,7 +4,7 @@ among the rows that people read."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import TopicEvidence
@@ -16,19 +16,22 @@ from skidway.audit.topic.messages import Tier
 
 
 def warnings(
-    found: BucketVerdict, parents: Iterable[TopicEvidence], share: float
+    found: BucketVerdict, parents: Sequence[TopicEvidence], share: float
 ) -> Iterator[Finding]:
     """Yields a warning for each place that rejected more than `share` of a bucket's records, and a
     warning for the agents if they rejected more than `share`.
 
     parents: for a topic of agents' rejects, the evidence of the topics whose lines were rejected.
-    There is no warning for a retired output.
+    If the counts of the bucket were deleted from one of these topics, nobody knows the share that
+    the agents rejected, so there is no warning for the agents. There is no warning for a retired
+    output.
     """
     for place, sums in found.places().items():
         if sums is not None and not place.is_retired and sums.rejects > share * sums.count:
             about = Rejects(sums.rejects, sums.count, place)
             yield _warning(about, reasons.of_place(place), share)
-    if found.source.topic.endswith(REJECTED_SUFFIX):
+    is_known = not any((found.bucket, found.bucket_ms) in parent.pruned for parent in parents)
+    if found.source.topic.endswith(REJECTED_SUFFIX) and is_known:
         lines = found.records + sum(_delivered(found, parent) for parent in parents)
         if found.records > share * lines:
             yield _warning(Rejects(found.records, lines, None), "the agents", share)

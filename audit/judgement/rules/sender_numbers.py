@@ -1,7 +1,7 @@
 """Finds, without I/O, missing messages of the senders whose counts the verdict uses. A missing
 message leaves a hole in the sender's message numbers. The deltas (messages with counts) in which a
-sender counts records of one bucket form a chain: each names the one before it. So a missing delta
-also leaves a hole in a chain.
+sender counts records of one bucket form a chain: each delta names the delta before it. So a missing
+delta also leaves a hole in a chain.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
     """Yields findings about missing, expired and cloned messages. (Cloned messages are two messages
-    with the same number and different contents.) Looks at the messages of the agent, in all of its
-    epochs, and of all other senders whose counts the verdict uses. Leaves out messages that cannot
-    have counted records of the bucket. Also yields the findings of `counting_places`.
+    with the same number and different contents.) Looks at the messages of two kinds of senders: the
+    agent, in all of its epochs, and all other senders whose counts the verdict uses. Leaves out
+    messages that cannot have counted records of the bucket. Also yields the findings of
+    `counting_places`.
     """
     for key in facts.epochs.get(agent, ()):
         yield from _of_sender(facts, key, bucket, tallies)

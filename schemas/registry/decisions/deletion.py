@@ -36,8 +36,8 @@ def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> De
 def delete_version(
     state: RegistryState, subject: str, version: int | None, *, permanent: bool
 ) -> Decision:
-    """Returns the decision to delete one version; if `version` is None, the latest version. The
-    answer for the client is the version's number."""
+    """Returns the decision to delete one version. If `version` is None, this is the latest version.
+    The answer for the client is the version's number."""
     check_writable(state, subject)
     found = state.version(subject, version, deleted=version is not None)
     _check_unreferenced(state, subject, [found])

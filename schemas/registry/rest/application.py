@@ -62,7 +62,7 @@ def application(store: Store, *, mode_mutability: bool = True) -> ASGIApp:
 
 
 class AtMost:
-    """Limits how many requests run at once. Refuses further requests; clients may send them again
+    """Limits how many requests run at once. Refuses further requests, which clients may send again
     later."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:

@@ -1,4 +1,5 @@
-"""Answers the routes of /compatibility, which say whether a schema is compatible, and why not."""
+"""Answers the routes of /compatibility, which say whether a schema is compatible, and, if it is
+not, why."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ class Client:
         """`bootstrap` is host:port[,host:port...]. Raises UsageError for a malformed text.
 
         While connections are refused and no broker has ever answered this client, a request gives
-        up after `refused_timeout_ms`. A command sets a short time if a person waits for it. If
-        `refused_timeout_ms` is None, each request gives up after the request timeout.
+        up after `refused_timeout_ms`. A command sets a short time if a person waits for the
+        command. If `refused_timeout_ms` is None, each request gives up after the request timeout.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms
@@ -156,7 +156,7 @@ class Client:
 
     def delete_topics(self, names: Sequence[str]) -> requests.Results:
         """Deletes topics. Returns for each topic an error or None."""
-        from skidway.kafka.client import alterations  # imported here: see its docstring
+        from skidway.kafka.client import alterations  # imported here: alterations.py says why
 
         call = alterations.delete_topics_call(names, self.request_timeout_ms)
         return self._ask_controller(call, alterations.deleted_topics)
@@ -169,7 +169,7 @@ class Client:
 
         Raises UnsupportedVersion if the broker cannot add partitions.
         """
-        from skidway.kafka.client import alterations  # imported here: see its docstring
+        from skidway.kafka.client import alterations  # imported here: alterations.py says why
 
         call = alterations.create_partitions_call(
             counts, self.request_timeout_ms, validate_only=validate_only
@@ -196,7 +196,7 @@ class Client:
         """Changes settings of a topic. Returns the error, or None. Raises UnsupportedVersion if the
         broker cannot change settings.
         """
-        from skidway.kafka.client import alterations  # imported here: see its docstring
+        from skidway.kafka.client import alterations  # imported here: alterations.py says why
 
         call = alterations.alter_configs_call(topic, changes, validate_only=validate_only)
         return alterations.altered_configs(self._ask(call, self._any_address))[topic]
@@ -204,7 +204,7 @@ class Client:
     def log_dirs(self, broker: Broker) -> list[LogDir]:
         """Returns the log directories of a broker, and their contents. Raises UnsupportedVersion if
         the broker cannot describe them."""
-        from skidway.kafka.client import alterations  # imported here: see its docstring
+        from skidway.kafka.client import alterations  # imported here: alterations.py says why
 
         response = self._ask(alterations.describe_log_dirs_call(), _always(broker.address))
         return alterations.described_log_dirs(response)

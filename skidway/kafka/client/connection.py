@@ -162,8 +162,8 @@ class Connection:
         return found
 
     def abandoned(self) -> list[int]:
-        """Returns the tickets (numbers) of all calls without an answer. The session asks for them
-        when the connection has ended, because no answer to these calls will come.
+        """Returns the tickets (numbers) of all calls without an answer. The session asks for these
+        tickets when the connection has ended, because no answer to these calls will come.
         """
         tickets = [each.ticket for each in self._sent if each.ticket != self._negotiation]
         tickets += [ticket for _, ticket in self._silent]
@@ -172,7 +172,7 @@ class Connection:
     def _take(self, frame: memoryview) -> None:
         if not self._sent:
             raise ProtocolError("a response that nobody asked for")
-        sent = self._sent[0]  # stays in `_sent` until its response is read
+        sent = self._sent[0]  # the call stays in `_sent` until its response is read
         if peek_correlation_id(frame) != sent.correlation_id:
             raise ProtocolError("a response to another request than the oldest")
         body = response_body(frame, sent.call.api, sent.version)

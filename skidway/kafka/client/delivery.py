@@ -16,8 +16,8 @@ class Delivery(NamedTuple):
     `base_offset` is -1 if there is an error, or if the broker did not send an offset (acks 0,
     DUPLICATE_SEQUENCE_NUMBER). `error` is None if the batch was acknowledged. Otherwise it is the
     error with which the broker refused the batch for good, or `Drained`. `attempts` says how often
-    the batch was sent. If the broker refused the batch, it refused the last attempt, but an earlier
-    attempt may have stored the batch. If `error` is `Drained`, any attempt may have stored it.
+    the batch was sent. A refusal is the broker's answer to the last attempt; an earlier attempt may
+    have stored the batch. If `error` is `Drained`, any attempt may have stored the batch.
     """
 
     token: object

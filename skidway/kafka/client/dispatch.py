@@ -101,8 +101,8 @@ class Dispatch:
     def plan(
         self, leader: Leaders, usable: Callable[[Address], bool], now: float, wall_ms: int
     ) -> list[Planned]:
-        """Returns the requests to send now, in the order of sending. From this call on, these
-        requests are treated as sent.
+        """Returns the requests to send now, in the order of sending. From then on, this object
+        treats these requests as sent.
         """
         self._settle_changed()
         requests: list[Planned] = []

@@ -3,6 +3,8 @@ sets."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from skidway.kafka.client.client import Client
 from skidway.kafka.client.fetching import Fetched, Fetching
 from skidway.kafka.client.pump import FetchPump
@@ -35,6 +37,10 @@ class Fetcher:
         self._pump = FetchPump(self._fetching, client.session, client.picture)
         self.stopped: TopicPartition | None = None
         """The partition of the last error that `poll` raised."""
+        self._errors_due = 0
+        """So many errors are older than the batches that `poll` returned last. They come before
+        further batches, so that a partition that stopped does not wait for the others to be idle.
+        """
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
@@ -45,6 +51,12 @@ class Fetcher:
     def high_watermarks(self) -> dict[TopicPartition, int]:
         """The high watermark of each partition, from the last answer for that partition."""
         return self._fetching.high_watermarks
+
+    @property
+    def refusals(self) -> Mapping[TopicPartition, tuple[float, str]]:
+        """The partitions of which the brokers send nothing now: since when (monotonic seconds), and
+        why. They are still asked for."""
+        return self._fetching.refusals
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
         """Reads a partition from an offset on, even if the partition was not read before."""
@@ -63,6 +75,9 @@ class Fetcher:
         any further, raises OffsetOutOfRange, CorruptBatch or KafkaError once. To read that
         partition again, the caller has to call `seek` for it. The other partitions are still read.
         """
+        while self._errors_due:
+            self._errors_due -= 1
+            self._raise_error()
         clock, client = self._client.clock, self._client
         until = clock.monotonic() + timeout_ms / 1000
         last_look = False
@@ -74,13 +89,17 @@ class Fetcher:
             due = self._pump.next_deadline(now)
             pause_s = until - now if due is None else min(until, due) - now
             last_look = client.wait(pause_s, wake) or clock.monotonic() >= until
-        found = self._fetching.take()
+        found, self._errors_due = self._fetching.take(), self._fetching.error_count
         if found:  # request the next batches while the caller works on these
             self._pump.advance(clock.monotonic())
             client.push()
             return found
+        self._errors_due = 0
+        self._raise_error()
+        return []
+
+    def _raise_error(self) -> None:
         stopped = self._fetching.take_error()
         if stopped is not None:
             self.stopped = stopped[0]
             raise stopped[1]
-        return []

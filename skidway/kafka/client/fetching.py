@@ -18,12 +18,19 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError
-from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch, headers, read_header
+from skidway.kafka.batch import (
+    HEADER_BYTES,
+    BatchHeader,
+    CorruptBatch,
+    check,
+    headers,
+    read_header,
+)
 from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.cluster import Address, code_of
 from skidway.kafka.errors import RETRIABLE, ErrorCode, OffsetOutOfRange, error_for
@@ -124,6 +131,7 @@ class Fetching:
         self._errors: deque[tuple[TopicPartition, int, SkidwayError]] = deque()
         self._resting: dict[Address, float] = {}
         self._interruptions: dict[TopicPartition, str] = {}
+        self._refusals: dict[TopicPartition, tuple[float, str]] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.has_stale_leaders = False
         # Whether the last call of `plan` found a partition without a leader or a usable connection.
@@ -136,23 +144,33 @@ class Fetching:
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
         """Reads a partition from an offset on. Batches of the partition that were fetched and not
-        taken are dropped."""
+        taken are dropped. Its high watermark is unknown until the next answer."""
         if offset < 0:
             raise ValueError("a position is an offset, not negative")
         backoff = Backoff(self._random)
         generation = next(self._generations)
+        self.high_watermarks.pop(tp, None)
         self._readings[tp] = _Reading(offset, generation, self._max_bytes, backoff)
 
     def remove(self, tp: TopicPartition) -> None:
         """Stops reading a partition."""
         self._readings.pop(tp, None)
         self._interruptions.pop(tp, None)
+        self._refusals.pop(tp, None)
         self.high_watermarks.pop(tp, None)
+
+    @property
+    def refusals(self) -> Mapping[TopicPartition, tuple[float, str]]:
+        """The partitions of which the brokers send nothing now, because they refuse it or cannot be
+        reached: since when (monotonic seconds), and the newest reason. They are asked for again,
+        until they answer."""
+        return self._refusals
 
     def plan(
         self, leader: Leaders, usable: Callable[[Address], bool], now: float
     ) -> list[PlannedFetch]:
-        """Returns the fetches to send now. From this call on, these fetches are treated as sent."""
+        """Returns the fetches to send now. From then on, this object treats these fetches as
+        sent."""
         busy = {each.address for each in self._open.values()}
         busy |= {each.address for each in self._ready if self._reading_of(each) is not None}
         self._resting = {where: until for where, until in self._resting.items() if now < until}
@@ -165,6 +183,7 @@ class Fetching:
             address = leader(tp)
             if address is None or not (address in busy or usable(address)):
                 self.is_stalled = True
+                self._note_refusal(tp, now, "its leader is not known, or cannot be reached")
             elif address not in busy:
                 places.setdefault(address, []).append(tp)
         return [self._fetch(address, tps) for address, tps in places.items()]
@@ -218,9 +237,14 @@ class Fetching:
                 return tp, error
         return None
 
+    @property
+    def error_count(self) -> int:
+        """How many errors `take_error` may still return."""
+        return len(self._errors)
+
     def interrupt(self, why: str) -> None:
         """Marks every partition as interrupted, for the reason `why`. The next batches of an
-        interrupted partition may come from another log than the batches before (see
+        interrupted partition may come from another log than its previous batches (see
         `take_interruptions`).
         """
         for tp in self._readings:
@@ -277,7 +301,12 @@ class Fetching:
         reading = self._readings.get(tp)
         if reading is not None and reading.generation == generation:
             reading.retry_at = now + reading.backoff.next_s()
+            self._note_refusal(tp, now, why)
             self._interrupt(tp, why)
+
+    def _note_refusal(self, tp: TopicPartition, now: float, why: str) -> None:
+        since, _ = self._refusals.get(tp, (now, why))
+        self._refusals[tp] = since, why
 
     def _interrupt(self, tp: TopicPartition, why: str) -> None:
         reading = self._readings.get(tp)
@@ -297,6 +326,7 @@ class Fetching:
             self._refused(tp, reading, part, now)
             return
         reading.backoff.reset()
+        self._refusals.pop(tp, None)
         self.high_watermarks[tp] = part.high_watermark
         try:
             batches, end = whole_batches(part.records, reading.next_offset)
@@ -330,6 +360,7 @@ class Fetching:
 
     def _halt(self, tp: TopicPartition, reading: _Reading, error: SkidwayError) -> None:
         reading.is_halted = True
+        self._refusals.pop(tp, None)
         self._errors.append((tp, reading.generation, error))
 
     def _ask_for_more(self, tp: TopicPartition, reading: _Reading, records: memoryview) -> None:
@@ -359,6 +390,7 @@ def whole_batches(records: memoryview, position: int) -> tuple[list[memoryview],
     try:
         for at, header in headers(records):
             if header.last_offset < position:
+                check(records, at, header)  # a damaged header may hide wanted records
                 continue
             _check_order(header, end if found else 0)
             found.append(records[at : at + header.size_bytes])

@@ -1,5 +1,5 @@
-"""A client that runs inside the event loop of its caller. Mirrors use it, because they run in a
-broker's loop.
+"""A client that runs inside the event loop of its caller. Mirrors use this client, because they run
+in a broker's loop.
 
 The client never waits if the resolver (`look_up`) finds brokers' addresses without waiting. The
 loop supplies a `Watcher` on its own epoll, and passes that epoll's events to the client. The loop
@@ -26,9 +26,9 @@ To check whether the source has diverged (docs/delivery.md), a mirror compares t
 own log with the source. The mirror first seeks to its log end offset - 1. The first batch that the
 mirror then gets contains that offset.
 
-Below this client, the class `Connection` handles one connection without sockets. Its caller passes
-received bytes in through `space` and `received`, gets the bytes to send from `wants_write`,
-`outgoing` and `sent`, and reads the deadline from `next_deadline`.
+This client uses the class `Connection`, which handles one connection without sockets. The caller of
+a `Connection` passes received bytes in through `space` and `received`, gets the bytes to send from
+`wants_write`, `outgoing` and `sent`, and reads the deadline from `next_deadline`.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class LoopClient:
         jitter: Callable[[], float] = random.random,
         look_up: Resolve = resolve,
     ) -> None:
-        """`look_up` is a resolver that does not wait. When it has found an address, the loop must
-        call `looked_up`.
+        """`look_up` is a resolver that does not wait. When the resolver has found an address, the
+        loop must call `looked_up`.
 
         Raises UsageError when `bootstrap` is not a list of host:port.
         """
@@ -233,9 +233,9 @@ class LoopClient:
         """Returns the present time (monotonic seconds). If the last call was more than
         `STOOD_STILL_S` ago, interrupts the reading of every partition (`Fetching.interrupt`).
 
-        After such a long time without a call, the loop or the whole machine stood still. Responses
-        that wait in the sockets may then be old. Meanwhile a topic may have been deleted and
-        created again, so the next fetch may read another log than the previous fetch.
+        After such a long time without a call, the loop or the whole machine must have stood still.
+        Responses that wait in the sockets may then be old. Meanwhile a topic may have been deleted
+        and created again, so the next fetch may read another log than the previous fetch.
         """
         now = self._clock.monotonic()
         if now - self._called_at > STOOD_STILL_S:

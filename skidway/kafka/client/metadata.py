@@ -40,7 +40,7 @@ def metadata_call(topics: Iterable[str] | None) -> MessageCall:
 
 
 class Metadata:
-    """What is known about the cluster's brokers and topics, and when to ask for it again."""
+    """What is known about the cluster's brokers and topics, and when to ask the brokers again."""
 
     def __init__(self, bootstrap: tuple[Address, ...], random: Callable[[], float]) -> None:
         self._bootstrap = bootstrap

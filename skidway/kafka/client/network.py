@@ -60,8 +60,8 @@ class _Socket:
 
 
 class Network:
-    """Owns the sockets. `turn` does what the session asks for, and `ready` handles the watcher's
-    events."""
+    """Owns the sockets. `turn` opens sockets, closes sockets and sends bytes, as the session (the
+    module `session`) decides. `ready` handles the watcher's events."""
 
     def __init__(
         self, session: ClientSession, watcher: Watcher, look_up: Resolve = resolve

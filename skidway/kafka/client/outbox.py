@@ -7,8 +7,8 @@ the broker's answer to a batch means.
     doomed   batches that go back to the owner (the code that uses the producer): a refused batch
              and all batches after it
 
-The module keeps the rules below (docs/delivery.md). If it broke one of them, there would be an
-order of events after which records are missing in the log:
+The module keeps the rules below (docs/delivery.md). Without any one of these rules, some order of
+events would lead to missing records in the log:
 
 * Sequences count records. A retried batch has the same bytes and sequence. A batch never expires.
 * A broker accepts any first sequence from a producer that it does not know. If several batches are
@@ -115,7 +115,7 @@ class OutboxEntry:
         self.attempts = 0
 
     def start_again(self) -> None:
-        """Resets the header, the state and the offset, because they belong to the previous identity
+        """Resets the batch's header, state and offset, because they belong to the previous identity
         (producer id and epoch)."""
         self.header, self.state, self.base_offset = None, BatchState.UNSENT, -1
 

@@ -25,8 +25,9 @@ class Producer:
     """Sends batches to their partitions' leaders, in order, until they are acknowledged.
 
     The module `skidway.kafka.client.outbox` has the rules for order and retries. All work is done
-    in calls of `send`, `poll` and `flush`; `send` never waits. If a broker refuses a batch, but not
-    for good, the batch is retried without limit. `troubles` then has the partition and the error.
+    in calls of `send`, `poll` and `flush`; `send` never waits. If a broker refuses a batch with an
+    error that may go away, the producer retries the batch without limit. `troubles` then has the
+    partition and the error.
     """
 
     def __init__(

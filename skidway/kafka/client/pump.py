@@ -15,8 +15,8 @@ LOOK_AGAIN_S = 0.05
 
 
 class FetchPump:
-    """Connects a `Fetching` to a session, for `Fetcher` and for `LoopClient`. The class decides
-    nothing."""
+    """Connects a `Fetching`, which plans fetches, to a session, which manages connections.
+    `Fetcher` and `LoopClient` use this class. The class decides nothing."""
 
     def __init__(self, fetching: Fetching, session: ClientSession, picture: Metadata) -> None:
         self._fetching = fetching

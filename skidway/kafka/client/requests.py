@@ -41,8 +41,8 @@ Results = dict[str, KafkaError | None]
 
 
 def list_offsets_call(times: Mapping[TopicPartition, int]) -> MessageCall:
-    """Returns a request to one leader. It asks for each partition's first offset at or after the
-    partition's time in `times`. A time is in ms, or LATEST or EARLIEST.
+    """Returns a request to one leader. The request asks for each partition's first offset at or
+    after the partition's time in `times`. A time is in ms, or LATEST or EARLIEST.
     """
     topics: dict[str, list[ListOffsetsPartition]] = {}
     for tp, time_ms in times.items():

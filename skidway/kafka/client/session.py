@@ -51,14 +51,16 @@ class Disconnected(BrokerUnreachable):
 
 
 class LinkKey(NamedTuple):
-    """Identifies a link. There is at most one connection to an address on a channel."""
+    """Identifies a link (an address and a channel). There is at most one connection to an address
+    on a channel."""
 
     address: Address
     channel: Channel
 
 
 class Link:
-    """One address on one channel: idle, connecting, connected, or waiting after a failure."""
+    """One address on one channel (one kind of requests). The link is idle, connecting, connected,
+    or waiting after a failure."""
 
     __slots__ = (
         "_held",

@@ -91,8 +91,8 @@ def compact_count_at(
 
 def checked(count: int, left: int, least_bytes: int, most: int = ELEMENTS_MAX) -> int:
     """Returns `count`, the element count of an array. Raises ProtocolError if `count` is negative
-    or above `most`. Also raises it if the rest of the message (`left` bytes) is too short for so
-    many elements of `least_bytes` bytes each."""
+    or above `most`. Also raises ProtocolError if the rest of the message (`left` bytes) is too
+    short for `count` elements of `least_bytes` bytes each."""
     if count < 0:
         raise BadValue(f"an array of {count} elements")
     if count * least_bytes > left:

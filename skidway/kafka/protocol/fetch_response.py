@@ -46,8 +46,8 @@ class FetchResult(NamedTuple):
     """The broker's answer for one partition. `records` are whole batches, as a list of pieces
     (`pieces.py`).
 
-    `aborted` has a pair (producer id, first offset) for each aborted transaction. It is None if the
-    client also reads uncommitted records.
+    `aborted` has a pair (producer id, first offset) for each aborted transaction. `aborted` is None
+    if the client also reads uncommitted records.
     """
 
     topic: str

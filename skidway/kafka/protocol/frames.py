@@ -46,7 +46,7 @@ class RequestHeader(NamedTuple):
 
 
 def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
-    """Returns header and body of a request's frame, which is passed without its length.
+    """Returns header and body of a request's frame. The caller passes the frame without its length.
 
     The caller must check the version, because the broker may not offer it. If an ApiVersions
     request has an unknown version, this function reads only the first fields of the header, because
@@ -102,7 +102,8 @@ def response_frame(request: RequestHeader, body: bytes) -> bytes:
 
 
 def peek_correlation_id(frame: memoryview) -> int:
-    """Returns the correlation id in a response's frame, which is passed without its length."""
+    """Returns the correlation id in a response's frame. The caller passes the frame without its
+    length."""
     if len(frame) < INT32.size:
         raise Truncated(f"a response of {len(frame)} bytes, less than its header")
     correlation_id: int = INT32.unpack_from(frame)[0]
@@ -110,7 +111,7 @@ def peek_correlation_id(frame: memoryview) -> int:
 
 
 def response_body(frame: memoryview, key: ApiKey, version: int) -> memoryview:
-    """Returns the body of a response's frame, which is passed without its length."""
+    """Returns the body of a response's frame. The caller passes the frame without its length."""
     reader = MessageReader(frame, INT32.size)
     if reader.left < 0:
         raise Truncated(f"a response of {len(frame)} bytes, less than its header")
@@ -149,7 +150,7 @@ class FrameReader:
         self._filled = 0
 
     def space(self) -> memoryview:
-        """Returns the memory into which the next bytes are received. It is never empty."""
+        """Returns the memory into which the next bytes are received. This memory is never empty."""
         if self._partial is None:
             return memoryview(self._buffer)
         if self._filled == len(self._partial):

@@ -157,8 +157,8 @@ def decode(
     null array as four bytes, where the protocol has one byte.
 
     Without `may_have_more`, raises ProtocolError if the body is not exactly one message of this
-    class. With `may_have_more`, raises it if the body does not begin with such a message. Raises
-    UnsupportedVersion if the version is unknown.
+    class. With `may_have_more`, raises ProtocolError if the body does not begin with such a
+    message. Raises UnsupportedVersion if the version is unknown.
     """
     reader = MessageReader(memoryview(body), elements_max=cls.ELEMENTS_MAX)
     message = _compiled(cls, version).read(reader)

@@ -8,7 +8,7 @@ What is new in each version:
     4    the broker answers first, then throttles (KIP-219)
     5    leader epochs (KIP-320)
     6    flexible (KIP-482)
-    7    require_stable: leave out offsets that an open transaction may change (KIP-447)
+    7    require_stable: an error instead of an offset that an open transaction may change (KIP-447)
 
 Version 8 (several groups in one request, KIP-709) is not supported.
 """

@@ -13,8 +13,8 @@ from skidway.dataclass import dataclass
 
 
 class HasFileno(Protocol):
-    """An object that owns a file descriptor. It keeps the file open while slices of the file
-    exist."""
+    """An object that owns a file descriptor. The object keeps the file open while slices of the
+    file exist."""
 
     @property
     def path(self) -> Path:
@@ -36,7 +36,7 @@ class FileSlice:
         return self.length
 
     def behind(self, sent_bytes: int) -> FileSlice:
-        """Returns the rest of the slice after its first `sent_bytes`."""
+        """Returns the rest of the slice after its first `sent_bytes` bytes."""
         return FileSlice(self.file, self.position + sent_bytes, self.length - sent_bytes)
 
 

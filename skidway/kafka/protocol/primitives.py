@@ -12,11 +12,11 @@
     tags             uvarint count, then (uvarint tag, uvarint size, bytes); in flexible versions
                      at the end of every structure (KIP-482)
 
-Invariants: a ``MessageReader`` never reads past the end of its view. Before it allocates memory for
-bytes, it checks that the view still has as many bytes as their length says. Before it allocates
-memory for an array, it checks that the rest of the view is large enough for as many elements as the
-array's count says, each of the least size that its type can have. A reader raises only
-``ProtocolError``. The write functions raise ``ValueError`` for a value that does not fit.
+Invariants: a ``MessageReader`` never reads past the end of its view. Before it allocates memory, it
+checks each length and each count. A length must not exceed the number of bytes that are left in the
+view. The count of an array must not exceed the number of elements that fit into the rest of the
+view, if each element has the smallest size of its type. A reader raises only ``ProtocolError``. The
+write functions raise ``ValueError`` for a value that does not fit.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ processes tags one by one, so a long section would cost much time."""
 
 
 class MessageReader:
-    """Reads a message from its beginning to its end. The methods for types return the next value
-    and move the position behind it."""
+    """Reads a message from its beginning to its end. The methods for types return the next value,
+    and move the position to the end of this value."""
 
     __slots__ = ("_elements_left", "at", "end", "view")
 
@@ -151,7 +151,7 @@ class MessageReader:
 
     def count(self, least_bytes: int) -> int:
         """Reads the number of elements of an array; -1 means null. Raises Truncated if the rest of
-        the message is too short for so many elements of `least_bytes` bytes each."""
+        the message is too short for this number of elements of `least_bytes` bytes each."""
         return self._counted(self.int32(), least_bytes)
 
     def compact_count(self, least_bytes: int) -> int:

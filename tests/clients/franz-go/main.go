@@ -1,5 +1,5 @@
-// Command driver runs franz-go one step at a time: commands in, answers out, a JSON object a line.
-// See tests/clients/__init__.py.
+// Command driver carries out the tests' commands with franz-go, one at a time. It reads a command
+// and writes an answer, each as a JSON object in one line. See tests/clients/__init__.py.
 package main
 
 import (
@@ -227,7 +227,8 @@ func (d *driver) offsets(ctx context.Context, c command) (answer, error) {
 	return answer{"first": firstFound.Offset, "end": endFound.Offset}, endFound.Err
 }
 
-// Without a record that late, ListOffsetsAfterMilli returns the end, without a timestamp.
+// If no record is at or after the timestamp, ListOffsetsAfterMilli returns the log end, without a
+// timestamp.
 func (d *driver) offsetAt(ctx context.Context, c command) (answer, error) {
 	listed, err := d.admin.ListOffsetsAfterMilli(ctx, c.Timestamp, c.Topic)
 	if err != nil {

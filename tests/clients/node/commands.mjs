@@ -1,11 +1,12 @@
-// The loop of the drivers for Node: commands in, answers out, one at a time.
+// The loop of the drivers for Node. It reads the tests' commands and writes the answers, one at a
+// time.
 
 import { createInterface } from 'node:readline'
 
 export const WITHIN_MS = 30_000
 
 export async function serve (driver) {
-  // Whatever a library prints must not get between the answers.
+  // Text that a library prints must not get between the answers.
   for (const name of ['log', 'info', 'debug']) console[name] = console.error
   for await (const line of createInterface({ input: process.stdin })) {
     const { do: name, ...command } = JSON.parse(line)

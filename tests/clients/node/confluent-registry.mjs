@@ -1,4 +1,5 @@
-// @confluentinc/schemaregistry: Confluent's own client and serializers.
+// The driver of @confluentinc/schemaregistry, which has Confluent's own registry client and
+// serializers.
 
 import { createRequire } from 'node:module'
 import { serve } from './commands.mjs'
@@ -55,7 +56,8 @@ class ConfluentRegistry {
     return { versions: await this.client.deleteSubject(subject, permanent) }
   }
 
-  // register: the serializer makes the schema from the value; latest: it takes the newest schema.
+  // With `register`, the serializer makes the schema from the value. With `latest`, it uses the
+  // newest schema.
   async encode ({ topic, value, how }) {
     const settings = { register: { autoRegisterSchemas: true }, latest: { useLatestVersion: true } }
     const conf = { autoRegisterSchemas: false, ...settings[how] }

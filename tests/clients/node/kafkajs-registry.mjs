@@ -1,4 +1,5 @@
-// @kafkajs/confluent-schema-registry, which kafkajs applications use.
+// The driver of @kafkajs/confluent-schema-registry, a registry client that kafkajs applications
+// use.
 
 import { createRequire } from 'node:module'
 import { serve } from './commands.mjs'

@@ -1,4 +1,5 @@
-// kafkajs, with its own codec (gzip) and others added in its documented way.
+// The driver of kafkajs, with its own codec (gzip) and with further codecs, which are added in the
+// documented way.
 
 import { createRequire } from 'node:module'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
@@ -67,7 +68,8 @@ class KafkaJs {
     }
   }
 
-  // kafkajs has no consumer without a group: a new group, told where to begin.
+  // kafkajs has no consumer without a group, so this driver makes a new group and seeks to the
+  // offset.
   async consume ({ topic, partition, offset, count }) {
     const found = []
     const consumer = this.#consumer(`${topic}-reader-${++this.groups}`)

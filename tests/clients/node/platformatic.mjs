@@ -1,4 +1,4 @@
-// @platformatic/kafka.
+// The driver of @platformatic/kafka.
 
 import { readFileSync } from 'node:fs'
 import { Admin, Consumer, Producer, stringDeserializers, stringSerializers } from '@platformatic/kafka'
@@ -44,7 +44,8 @@ class Platformatic {
     }
   }
 
-  // @platformatic/kafka has no consumer without a group: a new group, told where to begin.
+  // @platformatic/kafka has no consumer without a group, so this driver makes a new group that
+  // begins at the offset.
   async consume ({ topic, partition, offset, count }) {
     const found = []
     const consumer = this.#consumer(`${topic}-reader-${++this.groups}`)
@@ -117,6 +118,7 @@ class Platformatic {
       ...this.common,
       groupId,
       deserializers: stringDeserializers,
+      retries: 60, // one each second: on a busy machine, a killed broker takes long to start again
       heartbeatInterval: 300,
       sessionTimeout: 10_000,
       maxWaitTime: 300

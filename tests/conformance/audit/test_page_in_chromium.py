@@ -100,8 +100,9 @@ def test_no_page_is_wider_than_its_window(window: Browser, address: str) -> None
 
 
 def test_the_command_beside_a_risk_needs_no_scrolling(window: Browser, address: str) -> None:
-    """In every state of the dashboard, and in windows of every width, the table "At risk" shows
-    each row whole, with the file's path and the next command, and nobody needs to scroll.
+    """In every state of the dashboard, and in windows of every width, each row of the table "At
+    risk" is completely visible without scrolling. This includes the file's path and the next
+    command.
     """
     window.open(address)
     for width in WIDTHS:

@@ -12,8 +12,8 @@ import org.apache.avro.Schema;
 import org.apache.avro.SchemaCompatibility;
 
 /**
- * Asks Apache Avro. Reads one JSON array from each line of standard input, and answers with one
- * JSON object in a line on standard output.
+ * Answers questions with Apache Avro's own code. Each line of standard input is a question, a JSON
+ * array. For each question the program writes one line with a JSON object to standard output.
  *
  * ["parse", schema, referenced schema...] gives {"text"} (the schema's toString) or {"refused"};
  * ["compare", reader, writer] gives {"found": [{"kind", "path", "detail", "reader"}...]} or
@@ -56,7 +56,10 @@ public class AvroOracle {
         }
     }
 
-    /** The cast is for Janino, which otherwise takes the method's ancestor. */
+    /**
+     * Without the cast, Janino would use the method `get` of JsonNode's interface TreeNode, whose
+     * result has no method `asText`.
+     */
     private static String text(JsonNode asked, int at) {
         return ((JsonNode) asked.get(at)).asText();
     }

@@ -1,4 +1,5 @@
-"""Apache Avro's Java implementation, which Confluent's registry uses, is the reference.
+"""Our code for Avro schemas agrees with Apache Avro's Java implementation, which Confluent's
+registry uses.
 
 For a pair of schemas, our verdict (compatible or not) and its reasons must equal those of Java. For
 a single schema, the canonical text must equal that of Java. The schemas are generated from fixed
@@ -268,8 +269,8 @@ def test_a_bare_name_is_a_name_to_us() -> None:
 
 
 def test_a_schema_with_references_is_javas() -> None:
-    """If a schema is parsed after the schema that it references, its text equals Java's. A name
-    that is declared twice is refused, as in Java."""
+    """If a schema is parsed after the schema that it references, the schema's canonical text equals
+    Java's text. A name that is declared twice is refused, as in Java."""
     parent = '{"type":"record","name":"P","namespace":"n","fields":[{"name":"a","type":"int"}]}'
     child = (
         '{"type":"record","name":"C","fields":[{"name":"p","type":"n.P"},'

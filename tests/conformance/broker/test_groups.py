@@ -346,7 +346,7 @@ def test_a_live_group_survives_a_restart_without_a_rebalance(
 
 
 def test_a_member_that_dies_is_replaced(broker: SkidwayBroker) -> None:
-    """A member that stops polling loses its partitions to the other member."""
+    """If one of two members of a group stops polling, the other member gets all partitions."""
     topic = filled(broker.address)
     # If the test does not poll within max.poll.interval.ms, librdkafka leaves the group, as if the
     # member had died.

@@ -59,8 +59,8 @@ def offsets(coordinator: Coordinator, group: str) -> dict[TopicPartition, int]:
 
 
 def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
-    """The broker's ledger can write offsets to new and existing ZooKeeper nodes in the same call,
-    even if it has just started and does not know which nodes exist."""
+    """A broker that has just started, and does not know which ZooKeeper nodes exist, can write
+    committed offsets to new and to existing nodes in one call."""
     partitions = [TopicPartition(topic, number) for topic in ("a", "b") for number in range(3)]
     first = {(f"g{number}", each): Committed(1) for number in range(120) for each in partitions}
     book = Ledger()
@@ -136,8 +136,8 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
             if number % 2:
                 book.carry_out(coordinator, Job(records={group: Record(b"{}", False)}))
             registry = GroupRegistry(other, group, SystemClock())
-            # In the first two rounds one side finishes before the other starts, so that each side
-            # succeeds at least once.
+            # In the first round the consumer registers before the broker stores the stock clients.
+            # In the second round the broker stores them first. So each side succeeds at least once.
             head_start = {0: "ours", 1: "stock"}.get(number)
             start = Barrier(1 if head_start else 2)
 
@@ -259,8 +259,8 @@ class AtOnce:
 
 def test_groups_without_members_expire(coordinator: Coordinator) -> None:
     """A group without members expires a week after the broker first saw it empty. If the stored
-    record of a group names members, the broker loads the group, so that the members either send
-    heartbeats or time out."""
+    record of a group names members, the broker loads the group. The members must then send
+    heartbeats, or they time out."""
     session: Any = AtOnce(coordinator)
     found = coordinator.client.exists("/")
     clock = ManualClock(time_ms=max(found.mtime, found.ctime) + 60_000)
@@ -301,9 +301,9 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
 
 
 def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator) -> None:
-    """When a group expires, a committed offset is deleted only if nobody has committed a newer
-    offset since the expiry read this offset. While a member is registered, or owns a partition, the
-    expiry does not delete the group.
+    """The broker deletes a committed offset of an expired group only if nobody has committed a
+    newer offset since the broker read the old one. While a member is registered, or owns a
+    partition, the broker does not delete the group.
     """
     more = TopicPartition("logs", 1)
     both = {("late", LOGS): Committed(1), ("late", more): Committed(1)}

@@ -75,8 +75,8 @@ def send(core: BrokerCore, data: bytes | bytearray, topic: str = "recorded") -> 
 
 
 def is_well(core: BrokerCore) -> None:
-    """Asserts that the broker has closed no connection as "failed", and still serves a correct
-    client."""
+    """Asserts that the broker has closed no connection as "failed", and still serves a client that
+    sends correct requests."""
     assert core.closed_for("failed") == 0
     create(core, "well")
     assert send(core, batch(b"well"), "well").error_code == 0

@@ -312,8 +312,8 @@ BAD = {
     "count": (request_frame(ApiKey.METADATA, 5, 1, "x", struct.pack(">i", 1 << 30)), "Truncated"),
     "produce": (request_frame(ApiKey.PRODUCE, 7, 1, "x", b"\xff\xff\0\1"), "Truncated"),
 }
-"""Has for each test case, by name, a bad frame and a reason. After the frame the broker closes the
-connection, and its metric counts the connection under this reason.
+"""Maps the name of each test case to a bad frame and a reason. After the frame the broker closes
+the connection, and its metric counts the connection under this reason.
 """
 
 

@@ -189,8 +189,8 @@ def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
 
 def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
     """If auto_offset_reset is `latest`, a new group gets only the records that are produced after
-    it has started. Its starting offsets are stored, so a later member also gets the records that
-    were produced while the group had no member."""
+    the group has started. The group's starting offsets are stored, so a later member also gets the
+    records that were produced while the group had no member."""
     topic.produce(100)
     with consumer(topic, topic.name, topic.name, auto_offset_reset="latest") as member:
         assert member.poll(100) == []

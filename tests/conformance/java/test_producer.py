@@ -124,7 +124,7 @@ def test_a_killed_broker_costs_nothing(
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
 def test_producer_performance(bootstrap: str, topic: str, acks: str) -> None:
-    """Every record that Kafka's own load tool reports as sent is stored."""
+    """The broker stores every record that Kafka's own load tool reports as sent."""
     arguments = [
         "--topic", topic, "--num-records", "20000", "--record-size", "200", "--throughput", "-1",
         "--producer-props", f"bootstrap.servers={bootstrap}", f"acks={acks}",

@@ -134,7 +134,7 @@ def test_records_deleted_in_the_middle_of_a_batch(
     tmp_path: Path,
 ) -> None:  # fmt: skip
     """If the log start offset of a partition in Kafka is inside a batch, the mirror copies the
-    whole batch. It lists the missing offsets before this batch as a gap."""
+    whole batch. The mirror lists the missing offsets before this batch as a gap."""
     create()
     produce(apache_kafka, topic, 200, **{"linger.ms": 200})
     bases = [h.base_offset for _, h in headers(log_bytes(apache_kafka, topic, 0))]

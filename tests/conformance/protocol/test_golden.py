@@ -1,9 +1,10 @@
 """Our codec agrees with the bytes in tests/data/protocol, which were written by hand from the
 protocol's description, field by field.
 
-Our codec writes and reads each message as a whole. It must refuse a message that is cut off after
-any byte, and a message that is followed by one more byte. Because the bytes were written by hand,
-these tests also find mistakes that our reader and our writer have in common.
+For each message, our codec must write exactly these bytes, and must read them. It must refuse a
+message that is cut off after any byte, and a message that is followed by one more byte. Because the
+bytes were written by hand, these tests also find mistakes that our reader and our writer have in
+common.
 """
 
 from __future__ import annotations

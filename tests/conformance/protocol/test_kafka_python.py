@@ -36,9 +36,9 @@ TYPES = {"b": "int8", "h": "int16", "i": "int32", "q": "int64", "?": "bool"}
 
 def plain(value: Any, version: int) -> Any:
     """Returns a message in the form that kafka-python's codec uses. This form consists of
-    dictionaries and lists. It leaves out the fields that do not exist in this version, and the
-    tagged fields that have their default values. If all bytes of a topic id are zero, this form has
-    None in its place."""
+    dictionaries and lists. The form leaves out the fields that do not exist in this version, and
+    the tagged fields that have their default values. If all bytes of a topic id are zero, this form
+    has None in its place."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: plain(getattr(value, field.name), version)

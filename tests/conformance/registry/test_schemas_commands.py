@@ -255,8 +255,8 @@ def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
 def test_who_uses_a_schema(
     users: RegistryAdministration, run: Run, skidway_broker: SkidwayBroker
 ) -> None:
-    """`who-uses` lists the subjects that have a schema, the schemas that reference it, and the
-    topics whose newest records were written with it."""
+    """For a given schema, `who-uses` lists the subjects that have this schema, the schemas that
+    reference it, and the topics whose newest records were written with it."""
     topic = topic_name("users")
     at = ("--bootstrap-server", skidway_broker.address)
     run_skidway("topics", "create", *at, topic, "--partitions", "2")

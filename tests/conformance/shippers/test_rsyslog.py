@@ -118,8 +118,8 @@ def rsyslog(own_broker: SkidwayBroker, tmp_path: Path) -> Iterator[Rsyslog]:
 
 @pytest.fixture
 def counting(rsyslog: Rsyslog, tmp_path: Path) -> Iterator[CountProcess]:
-    """`skidway agent count`, which notes the lines of the file that rsyslog reads. It is started
-    while the file is empty."""
+    """`skidway agent count`, which notes the lines of the file that rsyslog reads. The fixture
+    starts the command while the file is empty."""
     made = CountProcess(tmp_path / "notes", str(rsyslog.file))
     rsyslog.file.touch()
     made.start()
@@ -133,10 +133,10 @@ def told(document: dict[str, Any]) -> list[tuple[str, str, int]]:
 
 
 def test_losses_and_doublings_of_rsyslog_are_found(rsyslog: Rsyslog) -> None:
-    """`skidway audit compare` reports as missing: lines that a rule of rsyslog left out, and lines
-    of a file that was rotated while rsyslog was down. It reports as doubled: lines that rsyslog
-    sent again after an older copy of its state was restored. It reports as not shipped yet: lines
-    that rsyslog has not read yet. It reports as shipped: all other lines."""
+    """`skidway audit compare` gives each line one of four results. Lines that a rule of rsyslog
+    left out, and lines of a file that was rotated while rsyslog was down, are "missing". Lines that
+    rsyslog sent again after an older copy of rsyslog's state was restored are "doubled". Lines that
+    rsyslog has not read yet are "not shipped yet". All other lines are "shipped"."""
     rsyslog.write(*(f'line {n} with ünïcode, a "quote" and a \\' for n in range(50)))
     rsyslog.program.start()
     rsyslog.wait_shipped(50)

@@ -41,8 +41,8 @@ def program() -> Iterator[Program]:
 
 
 def test_health_is_200_or_503_with_its_detail(program: Program) -> None:
-    """/health answers with status 200 if the program is healthy and with 503 if it is not, for load
-    balancers. A JSON body contains details for people."""
+    """/health answers with status 200 if the program is healthy, and with 503 if it is not, so that
+    load balancers need to read only the status. The JSON body contains details for people."""
     status, body = program.get("/health")
     assert (status, json.loads(body)) == (200, {"ok": True, "lag": 3})
     program.health = Health(False, {"why": "no ZooKeeper"})

@@ -1,6 +1,7 @@
 """A real agent is killed and reloaded again and again, while programs write to logs and rotate them
-in every way. Afterwards every line was delivered, rejected or left out, exactly once. Only lines of
-logs that are truncated or compressed may be missing or doubled, if the agent declares this.
+in every way. Afterwards every line was delivered, rejected or left out, exactly once. There is one
+exception: lines of logs that are truncated or compressed can be missing or doubled, and the agent
+then declares this.
 
 Each line contains a number that no other line has. A line is left out if a rule drops it, or if it
 is the header of a file.
@@ -110,7 +111,8 @@ class Compressed(Log):
 
 
 class Linked(Log):
-    """A log that is a link to the newest of several files. Rotation links it to a new file."""
+    """A log that is a link to the newest of several files. Rotation makes the link point to a new
+    file."""
 
     def open(self) -> BinaryIO:
         self.generations += 1
@@ -187,7 +189,7 @@ class Writers:
 def attack(process: AgentProcess, chance: random.Random, seconds: float) -> collections.Counter:
     """Kills and reloads the agent at random moments. Returns how often this function took each
     action (for example "kill"), and under the key "rss" the agent's largest RSS in MB. The pauses
-    between the actions have random lengths; they do not wait for a condition."""
+    between the actions have random lengths, and no action waits for a condition."""
     done: collections.Counter[str] = collections.Counter()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -270,10 +272,11 @@ def declared(process: AgentProcess, log: Log) -> int:
 def test_every_line_is_in_one_place_after_an_attack(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker, seeds: Seeds
 ) -> None:
-    """If the agent is killed and reloaded in quick succession while logs are renamed, compressed,
-    linked to new files and truncated, each line becomes one record of the topic or one reject, or
-    is left out by a rule. Only lines of truncated or compressed logs may be missing or doubled, and
-    the agent declares this. The agent's memory stays bounded."""
+    """The agent is killed and reloaded in quick succession, while logs are renamed, compressed,
+    linked to new files and truncated. Still each line becomes one record of the topic or one
+    reject, or is left out by a rule. There is one exception: lines of truncated or compressed logs
+    can be missing or doubled, and the agent then declares this. The agent's memory stays
+    bounded."""
     (seed,) = seeds(range(1))
     attacked(agent, tmp_path, own_broker, seed, ATTACK_S)
 
@@ -293,8 +296,8 @@ def attacked(
     process.settings |= {"rejected.share.max": 1, "topic.partitions": 3, "read.back.wait.ms": 2000}
     process.start()
     with Writers(logs, random.Random(seed + 1)) as writers:
-        # The attack begins when the agent has seen each log. If it saw a log for the first time
-        # after a truncation, it would not read the copies of the log.
+        # The attack begins when the agent has seen each log. If the agent saw a log for the first
+        # time after a truncation, the agent would not read the copies of the log.
         eventually(lambda: has_seen(process, writers.logs), every_s=0.5, what="a look at all logs")
         done = attack(process, chance, seconds)
     if not process.healthy():

@@ -137,8 +137,9 @@ def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBr
 def test_drained_while_lines_are_appended(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """While a program still writes to a file, drain does not send the last word, which is the
-    agent's final message to the audit. After the writing has stopped, drain sends the last word."""
+    """The last word is the agent's final message to the audit. While a program still writes to a
+    file, drain does not send the last word. After the writing has stopped, drain sends the last
+    word."""
     process = agent(source(log))
     write(log, 0, 5_000)
     process.start()
@@ -159,7 +160,7 @@ def test_drained_while_lines_are_appended(
 
 def promised(agent: AgentProcess) -> bool:
     """Returns whether the agent's state has intents. An intent says which bytes of a file the agent
-    is going to send. It is stored before any of them are sent."""
+    is going to send. It is stored before any of these bytes are sent."""
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         return bool(state.execute("SELECT count(*) FROM intents").fetchone()[0])
@@ -187,10 +188,10 @@ def ends(broker: SkidwayBroker) -> int:
 def test_killed_in_the_middle_and_drained_again(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """A drain first stores which lines it is going to send (intents), and then sends them. If it is
-    killed after the first step or during the second, it sends no last word, which is the agent's
-    final message to the audit. The next drain delivers the remaining lines, each once, and sends
-    the last word."""
+    """A drain first stores which lines it is going to send (intents), and then sends them. If the
+    drain is killed after the first step or during the second, it sends no last word. (A last word
+    is the agent's final message to the audit.) The next drain delivers the remaining lines, each
+    once, and sends the last word."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -218,7 +219,7 @@ def test_killed_in_the_middle_and_drained_again(
 
 def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
     """If no broker can be reached, drain ends within its time limit, with status 3. It sends no
-    last word, which would be the agent's final message to the audit."""
+    last word. (A last word is the agent's final message to the audit.)"""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -280,7 +281,7 @@ def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None
 def test_a_host_without_a_state_has_nothing_to_drain(agent: Make, log: Path) -> None:
     """If the agent's state directory does not exist, `skidway agent drain` prints the directory's
     path and exits with status 65. If the directory is empty, the command says that no agent ever
-    ran with it, creates no file, and exits with status 0."""
+    ran with this directory, creates no file, and exits with status 0."""
     process = agent(source(log))
     process.command()
     done = drain(process)

@@ -48,7 +48,7 @@ def copies(broker: str, name: str) -> Iterator[tuple[tuple[int, int], bytes]]:
 
 
 def has_begun(process: AgentProcess, sent: int) -> bool:
-    """Returns whether the agent's state says that it has sent, or is going to send, bytes of the
+    """Returns whether, according to its state, the agent has sent or is going to send bytes of the
     log after the first `sent` bytes."""
     path = process.state / DATABASE
     try:

@@ -124,8 +124,8 @@ def test_rotations_while_the_agent_stands_still(
 
 
 def rotate(lines: Lines, *, keep: int = 99) -> None:
-    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on, and deletes the files beyond
-    `keep`."""
+    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on. At most `keep` rotated files
+    stay."""
     last = 1
     while (lines.folder / f"app.log.{last}").exists() and last < keep:
         last += 1
@@ -135,8 +135,8 @@ def rotate(lines: Lines, *, keep: int = 99) -> None:
 
 
 def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int = 99) -> None:
-    """`count` times: rotates the files, writes 100 lines to the new app.log, and waits
-    `every_s`."""
+    """Rotates the files, writes 100 lines to the new app.log, and waits `every_s`. Does all this
+    `count` times."""
     for _ in range(count):
         rotate(lines, keep=keep)
         lines.write("app.log", 100)

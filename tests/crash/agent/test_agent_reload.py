@@ -78,9 +78,9 @@ def test_an_agent_without_sources_runs_and_takes_them_at_a_reload(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker
 ) -> None:
     """If `sources.dir` has no file yet, the agent starts, and its log and /health say that it has
-    no sources. At a reload of its settings it takes the sources from a new file *.yml, with a
-    schema file in the same directory. If the file *.yml is removed, the agent continues without
-    sources."""
+    no sources. When the agent reloads its settings, it takes the sources from a new file *.yml. The
+    schema file that this file names may be in the same directory. If the file *.yml is removed, the
+    agent continues to run without sources."""
     log, folder = tmp_path / "a.log", tmp_path / "agent.d"
     folder.mkdir()
     log.write_text("a1\n")
@@ -107,7 +107,7 @@ def test_an_agent_without_sources_runs_and_takes_them_at_a_reload(
 def test_what_is_refused_never_runs(agent: Make, tmp_path: Path) -> None:
     """`agent reload` refuses settings that need a restart, settings that are not valid, and a
     schema that the registry refuses. It exits with status 78 and names the setting or source. The
-    agent continues with its old settings, and /health names the reason of the refusal."""
+    agent continues with its old settings, and /health names the reason for the refusal."""
     log = tmp_path / "a.log"
     log.write_text("1\n")
     good = source("logs", log)

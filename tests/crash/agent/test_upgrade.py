@@ -130,10 +130,10 @@ def apart(process: AgentProcess, fate: str) -> int:
 def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path, fate: str
 ) -> None:
-    """After an upgrade, the agent looks for its records on the broker. It counts the records that
-    are there as delivered, and sends all other records. Every line arrives once, and the agent
-    declares no byte lost or uncertain. It does not matter whether batches that were in flight have
-    arrived, arrive late or never arrive."""
+    """After an upgrade, the agent looks for its records on the broker. If the broker has a record,
+    this record counts as delivered. The agent sends all other records. Every line arrives once, and
+    the agent declares no byte lost or uncertain. It does not matter whether batches that were in
+    flight have arrived, arrive late or never arrive."""
     holds = fate != "arrived"
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker, holds=holds)
     process.tree = upgraded

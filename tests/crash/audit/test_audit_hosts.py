@@ -176,10 +176,10 @@ def fleet(zookeeper: str, tmp_path: Path) -> Iterator[Fleet]:
 
 @promise("6 gate")
 def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet) -> None:
-    """`skidway audit wait` exits with status 0 as soon as the host's agent has sealed its counts,
-    even if the host has no new lines. (A seal says that the agent's counts are final up to a given
-    time.) `wait` can read the seal from the audit topic or from the collector's store. If the agent
-    is stopped, or if the counter does not count, `wait` exits with status 1."""
+    """A seal is a message which says that an agent's counts are final up to a given time. `skidway
+    audit wait` exits with status 0 as soon as the host's agent has sent a seal, even if the host
+    has no new lines. `wait` can read the seal from the audit topic or from the collector's store.
+    If the agent is stopped, or if the counter does not count, `wait` exits with status 1."""
     fleet.start_counter()
     fleet.agent.start()
     assert fleet.wait("--bootstrap-server", fleet.address)[0] == 0, "it has written nothing"
@@ -266,7 +266,7 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
 def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
     """The collector loads a changed roster without a restart. If the new roster is invalid, the
     collector keeps the old roster and logs the error once. /health shows the error until the roster
-    is valid. The audit no longer expects a host if the roster says that it is retired. If the
+    is valid. The audit no longer expects a host if the roster says that the host is retired. If the
     roster no longer says so, the audit expects the host again."""
     fleet.start_counter()
     fleet.agent.start()
@@ -331,8 +331,8 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     as before, and counts the agent's new lines."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
     # A bucket is due `lateness.ms` after its end. This setting is so large that even a slow drain
-    # ends before the bucket of the drained lines is due. So only a last word (the final message of
-    # a drained agent) can seal this bucket, and not an ordinary seal.
+    # ends before the bucket of the drained lines is due. So an ordinary seal cannot cover this
+    # bucket, and only a last word (the final message of a drained agent) can.
     fleet.settings["lateness.ms"] = 10_000
     fleet.config.write_text(yaml.safe_dump(fleet.settings))
     fleet.start_counter()

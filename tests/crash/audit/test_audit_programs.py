@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from skidway.audit.topic.messages import TOPIC, Seal, Sender, Tier
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.clock import SystemClock
 from skidway.kafka import columns
+from skidway.kafka.batch import headers
 from skidway.kafka.client import Client, NewTopic, Producer
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source, sources_of
@@ -137,6 +139,36 @@ class Site:
         with urllib.request.urlopen(address, timeout=60) as answer:
             return dict(json.load(answer))
 
+    def health(self) -> tuple[int, dict[str, Any]]:
+        """The status and the content of the collector's /health; status 0 before it answers."""
+        address = f"http://127.0.0.1:{self.metrics_port}/health"
+        try:
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+        except OSError:
+            return 0, {}
+
+    def report_fails(self) -> bool:
+        """Whether `audit report` ends with an error instead of a verdict, as it must if it cannot
+        read all messages."""
+        done = run_skidway(
+            "audit", "report", "--tiers", "agent,broker", "--lateness-ms", "0",
+            "--bootstrap-server", self.address,
+        )  # fmt: skip
+        return done.returncode == 1 and not done.stdout and "cannot be read at" in done.stderr
+
+    def counted(self, tier: str) -> int:
+        """Returns how many records the given tier has counted, as the collector shows on all pages
+        of its buckets together. A page has 60 buckets at most."""
+        page = self.get("/buckets.json")
+        found = _counted(page, tier)
+        while page["older_until"] is not None:
+            page = self.get(f"/buckets.json?until={page['older_until']}")
+            found += _counted(page, tier)
+        return found
+
 
 @pytest.fixture
 def site(zookeeper: str, tmp_path: Path) -> Iterator[Site]:
@@ -166,8 +198,8 @@ def _sizes(report: dict[str, Any], tier: str) -> set[int]:
 @promise("6 numbers")
 @pytest.mark.quick
 def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> None:
-    """The counter commits its offsets, its counts and the marks with which it recognizes repeats in
-    one transaction. So it counts every record exactly once, even if it is killed."""
+    """In one transaction, the counter commits its offsets, its counts and its marks (with which it
+    recognizes repeats). So it counts every record exactly once, even if it is killed."""
     for _ in range(4):
         counter = site.counter().start().wait_until(site.ready)
         site.send(5)
@@ -395,16 +427,51 @@ def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(sit
     site.seal()
     eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"), what="dashboard")
     eventually(site.complete, what="complete")
-    eventually(lambda: _counted(site.get("/buckets.json"), "broker") == site.sent, what="counted")
+    eventually(lambda: site.counted("broker") == site.sent, what="counted")
     for program in (counter, collector):
         program.signal(signal.SIGTERM)
         assert program.wait() == 0
 
 
+@promise("6 damaged audit topic")
+def test_a_damaged_batch_of_a_real_audit_topic_is_named(site: Site) -> None:
+    """If a byte of the audit topic's log changes on the broker's disk, the collector stores the
+    messages before this byte, runs on, and says in /health which partition it cannot read. When the
+    byte is right again, the collector reads all further messages without a restart."""
+    counter = site.counter().start().wait_until(site.ready)
+    site.send(2)
+    site.seal()
+    eventually(site.complete, every_s=0.5, what="complete")
+    (log,) = site.folder.rglob("_skidway_audit-0/00000000000000000000.log")
+    batches = list(headers(memoryview(log.read_bytes())))
+    damaged_at = batches[-1][0] + batches[-1][1].size_bytes - 1
+    _flip(log, damaged_at)
+    collector = site.collector().start()
+    eventually(lambda: site.health()[0] == 503 and "blocked" in site.health()[1], what="blocked")
+    (said,) = site.health()[1]["blocked"]
+    assert f"_skidway_audit-0 cannot be read at offset {batches[-1][1].base_offset}" in said
+    assert site.report_fails()
+    _flip(log, damaged_at)
+    eventually(lambda: site.health()[0] == 200, every_s=0.5, what="it reads on")
+    assert site.complete()
+    eventually(lambda: site.counted("broker") == site.sent, what="counted")
+    assert collector.stop() == 0
+    assert counter.stop() == 0
+
+
+def _flip(path: Path, at: int) -> None:
+    """Changes a bit of a file; the second call changes it back."""
+    with path.open("r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+
+
 @promise("6 bucket size")
 def test_another_bucket_size_is_refused_until_it_is_told(site: Site) -> None:
     """If `bucket.ms`, the size of the time windows, was changed, the counter prints a sentence and
-    exits with status 78. If it is started with a new epoch, it counts all records from the
+    exits with status 78. If the counter is started with a new epoch, it counts all records from the
     beginning in buckets of the new size."""
     site.send()
     counter = site.counter().start()

@@ -442,7 +442,8 @@ def test_a_directory_of_no_topic_is_set_aside(own_broker: SkidwayBroker) -> None
 
 
 def test_admin_client_sees_one_stable_cluster(own_broker: SkidwayBroker) -> None:
-    """After a restart, an admin client sees the same cluster id, broker and topic ids."""
+    """After a restart of the broker, an admin client sees the same cluster id and the same
+    controller as before, and the topic still has the same id."""
     broker = own_broker.start()
     admin = AdminClient({"bootstrap.servers": broker.address})
     admin.create_topics([NewTopic("logs", 1)])["logs"].result(300)

@@ -33,7 +33,7 @@ LARGE_BYTES = 200_000
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[FailingDisk]:
-    """A mounted file system in which the operations that the test names fail."""
+    """A mounted file system. A test chooses which operations fail in it."""
     with FailingDisk(tmp_path / "failing").mounted() as disk:
         yield disk
 

@@ -300,7 +300,7 @@ def test_a_silent_zookeeper_stops_neither_heartbeats_nor_a_stop(
     """If ZooKeeper keeps its connections open but sends no answers, like a hung machine, the broker
     still answers members and refuses commits in time. The broker also stops cleanly after SIGTERM.
     This holds right after ZooKeeper has stopped answering, and also after the broker treats its
-    session as lost."""
+    ZooKeeper session as lost."""
     zookeeper = ZooKeeper(tmp_path)
     with running(zookeeper.program, zookeeper.ready):
         broker = SkidwayBroker(tmp_path, f"{zookeeper.address}/c")

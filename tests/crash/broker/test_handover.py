@@ -1,5 +1,5 @@
 """A partition can be moved to another broker or to another disk, with the commands `hand-over` and
-`take-over`. If one of them is killed at any moment, no record is lost."""
+`take-over`. If one of these commands is killed at any moment, no record is lost."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ STATE_PATH = documents.state_path("logs", 0)
 
 @dataclass
 class Pair:
-    """Two brokers of one cluster. The partition logs-0 is moved from `old` to `new`, which has
-    logs-1."""
+    """Two brokers of one cluster. The partition logs-0 is moved from `old` to `new`. The broker
+    `new` also has the partition logs-1."""
 
     old: SkidwayBroker
     new: SkidwayBroker

@@ -122,8 +122,8 @@ def test_a_full_directory_refuses_alone_and_goes_on(two: SkidwayBroker, small: P
 
 
 def test_topics_are_deleted_from_a_full_directory(two: SkidwayBroker, small: Path) -> None:
-    """A topic can be deleted although a log directory with its files is full. A new topic with the
-    same name begins at offset 0."""
+    """A topic can be deleted although a log directory with files of this topic is full. A new topic
+    with the same name begins at offset 0."""
     with RawClient(two.port) as client:
         fill(client)
         answer = client.ask(DeleteTopicsRequest(topic_names=("logs",)), 5, DeleteTopicsResponse)
@@ -164,8 +164,8 @@ def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -
 
 def test_a_start_without_one_directory(two: SkidwayBroker, small: Path) -> None:
     """If the broker cannot write to a log directory at its start, /health names the directory, and
-    the broker does not serve the directory's partitions. If it can write there at a later start, it
-    serves them again."""
+    the broker does not serve the directory's partitions. If the broker can write to the directory
+    at a later start, it serves these partitions again."""
     with RawClient(two.port) as client:
         client.produce("logs", sized(1000))
     assert two.program.stop() == 0

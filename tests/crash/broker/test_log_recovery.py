@@ -111,12 +111,11 @@ def test_nonsense_behind_the_end_is_cut_and_kept(tmp_path: Path, tail: bytes) ->
 
 
 def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Path) -> None:
-    """If a byte is changed in a batch, and valid batches follow it, the log is damaged. Recovery
-    reports the file and the position, and changes no file.
+    """If a byte is changed in a batch, and valid batches follow this batch, the log is damaged.
+    Recovery reports the file and the position, and changes no file.
 
     The CRC does not cover the leader epoch. Recovery notices a changed leader epoch because it is
-    higher than the next batch's (or lower than the previous batch's).
-    """
+    higher than the leader epoch of the next batch, or lower than that of the previous batch."""
     source = tmp_path / "source"
     source.mkdir()
     write_log(source)
@@ -344,8 +343,8 @@ def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) 
 
 def test_a_changed_length_at_the_end_of_a_segment_is_no_missing_end(tmp_path: Path) -> None:
     """If the length field of a segment's last batch is changed, so that the batch looks incomplete,
-    the log is damaged. Recovery does not cut off the batch, because the file contains all of it,
-    and it may have been flushed."""
+    the log is damaged. Recovery does not cut off the batch, because the file contains the whole
+    batch, and the batch may have been flushed."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     append(log, batch(b"x"))
@@ -469,9 +468,10 @@ def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool
 @promise("4 append time")
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, clean: bool) -> None:
-    """The log forgets a producer some time after its last append. Recovery treats each producer
-    that it finds in the log as if it had appended just now, even if its batches have old
-    timestamps. It is worse to forget a producer too early than to remember it for too long."""
+    """The log forgets a producer some time after the producer's last append. Recovery treats each
+    producer that it finds in the log as if the producer had appended just now, even if the
+    producer's batches have old timestamps. It is worse to forget a producer too early than to
+    remember it for too long."""
     log = open_in(tmp_path)
     append(log, batch(b"x", producer_id=9, epoch=2, sequence=0, timestamps=[1000]))
     flush(log)

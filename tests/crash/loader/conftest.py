@@ -100,8 +100,8 @@ class Cluster:
     def send_version(
         self, topic: str, number: int, schema: dict[str, Any], row: dict[str, Any]
     ) -> None:
-        """Registers `schema` as a version of the topic's schema, and sends `row`, encoded with it,
-        to partition 0 as line `number` of file 1."""
+        """Registers `schema` as a version of the topic's schema. Encodes `row` with this version,
+        and sends it to partition 0 as line `number` of file 1."""
         text = json.dumps(schema)
         codec = Codec(text)
         schema_id = RegistryClient(self.registry).register(f"{topic}-value", text)
@@ -283,7 +283,7 @@ def serving(
 ) -> Iterator[tuple[Cluster, int]]:
     """Starts a broker and a registry. Yields their addresses, and the port on which the broker
     listens. If `proxy_port` is given, the broker tells its clients to connect to this port, and not
-    to its own."""
+    to the broker's own port."""
     chroot = f"{zookeeper.address}/{uuid.uuid4().hex}"
     ports = [free_port() for _ in range(4)]
     address = f"127.0.0.1:{proxy_port or ports[0]}"

@@ -63,8 +63,8 @@ class Troubled:
         self.count = 0
 
     def fill(self) -> None:
-        """Sends 2000 more lines of each of the files 1 and 2. A load reads them with two tasks for
-        each file."""
+        """Sends 2000 more lines of each of the files 1 and 2. A load reads these lines with two
+        tasks for each file."""
         fill(self.loading, self.count, 2 * SLICE)
         self.count += 2 * SLICE
 
@@ -250,7 +250,7 @@ def test_one_of_three_data_nodes_dies_in_the_middle(
 @promise("5 real loader")
 def test_a_resident_loader_outlives_the_trouble(troubled: Troubled) -> None:
     """A resident loader is a process that makes one run after another. If HDFS is in safe mode or
-    its only DataNode dies, a resident loader reports the problem on /health. When the problem is
+    the only DataNode dies, a resident loader reports the problem on /health. When the problem is
     solved, the loader continues to load without help."""
     port = free_port()
     troubled.fill()
@@ -274,7 +274,7 @@ def test_a_resident_loader_outlives_the_trouble(troubled: Troubled) -> None:
 
 
 def problem(health: str) -> str:
-    """Asks for /health at the URL `health`. Returns the problem that it names, or ""."""
+    """Asks for /health at the URL `health`. Returns the problem that the answer names, or ""."""
     try:
         with urllib.request.urlopen(health, timeout=30) as answer:
             said = answer.read()

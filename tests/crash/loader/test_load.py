@@ -1,5 +1,6 @@
 """`skidway load run` makes exactly one row of each line, whatever happens. The tests use a real
-broker and a real registry, and load both on a real Spark and in the loader's own process."""
+broker and a real registry. They run loads on a real Spark, and loads in the loader's own
+process."""
 
 from __future__ import annotations
 
@@ -181,8 +182,8 @@ def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
 
 @promise("5 race", "5 real loader")
 def test_two_at_once(loading: Loading) -> None:
-    """If two loaders run at the same time, only one of them commits each range of offsets. Both
-    loaders succeed, and every line has one row."""
+    """If two loaders run at the same time, each range of offsets is committed by only one of them.
+    Both loaders succeed, and every line has one row."""
     fill(loading, 0, 3000)
     programs = [loading.start(), loading.start()]
     assert [program.wait(300) for program in programs] == [0, 0]
@@ -216,8 +217,8 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
     """The loader loads the records of a file only when it knows the file's host and path. It learns
-    them from an announcement, which is a message of the agent to the audit. No record is lost or
-    doubled."""
+    host and path from an announcement, which is a message of the agent to the audit. No record is
+    lost or doubled."""
     fill(loading, 0, 10)
     loading.cluster.send(loading.topic, 0, 0, 10, file=3)
     loading.cluster.send(loading.topic, 0, 10, 10)

@@ -48,7 +48,7 @@ def test_a_resident_loader_outlives_its_spark(loading: Loading) -> None:
 
 @promise("5 real loader", "5 host and path")
 def test_small_loads_need_no_spark(loading: Loading) -> None:
-    """If its loads are small, a resident loader (`--every`) starts no Java process. It loads new
+    """If the loads are small, a resident loader (`--every`) starts no Java process. It loads new
     records, even those of files that an agent has announced only since the previous run. If the
     loader is killed with kill -9, the next loader continues, and every row exists once."""
     loading.way = HERE

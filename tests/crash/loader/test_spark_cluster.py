@@ -70,9 +70,8 @@ def on_cluster(workers: SparkCluster, **more: str) -> list[str]:
 def check(loading: Loading, program: Program, count: int) -> None:
     """Asserts that the loader's run succeeded, that every line is one row, and that the loader has
     reported the right number of rows to the audit. `count` is the number of lines in each of the
-    two files. Then sends more lines, runs a load on the Spark that the tests share, and asserts the
-    same again. This load must also remove the uncommitted files in the folder `staging`.
-    """
+    two files. Then sends more lines, runs a load on the Spark that the tests share, and repeats
+    these assertions. This load must also remove the uncommitted files in the folder `staging`."""
     assert program.wait() == 0, program.output()
     assert identities(loading.rows()) == lines(count)
     assert counted(loading) == 2 * count
@@ -156,7 +155,7 @@ def test_workers_get_the_packages_from_an_archive(
     loading: Loading, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """With the commands and settings in docs/loader.md, workers can load lines even if Skidway is
-    not installed on their hosts. Spark sends them the packages in an archive."""
+    not installed on their hosts. Spark sends the packages to the workers in an archive."""
     commands, settings = blocks("On a Spark cluster", PAGE)
     for command in commands.splitlines():
         if command == "environment/bin/pip install 'skidway[loader]'":

@@ -60,8 +60,8 @@ SCHEMAS = {
 
 def test_every_question_has_its_answer(cluster: Cluster, tmp_path: Path) -> None:
     """All code of the page runs in the order of the page, and each question gets the right rows.
-    The questions ask for counts, a percentile, sessions, a join, one file's lines, new errors,
-    rejected lines, silent hosts and repeats. The last question is a stream of windows with a
+    The answers are counts, a percentile, sessions, a join, one file's lines, new errors, rejected
+    lines, silent hosts and repeats. The last question is answered by a stream of windows with a
     watermark."""
     write_logs(cluster)
     blocks = code_of(PAGE.read_text(), cluster, tmp_path)
@@ -90,9 +90,10 @@ def test_every_question_has_its_answer(cluster: Cluster, tmp_path: Path) -> None
 
 def code_of(page: str, cluster: Cluster, folder: Path) -> list[tuple[str, str]]:
     """Returns a pair (name, code) for each block of Python code on the page. The name is the number
-    of the block's question, or else the heading of its section. In the code, the addresses of
-    `cluster` and the directory `folder` replace those of the page. The code of the first pair is
-    not from the page: it sets the variable `folder`."""
+    of the question that the block answers. If the block answers no question, the name is the
+    heading of the block's section. In the code, the addresses of `cluster` and the directory
+    `folder` replace those of the page. The code of the first pair is not from the page: it sets the
+    variable `folder`."""
     assert page.count(SESSION) == 1
     changes = {
         "127.0.0.1:9092": cluster.broker,

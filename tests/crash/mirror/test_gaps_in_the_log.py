@@ -1,6 +1,6 @@
-"""After a crash, recovery accepts missing offsets in a mirror's log only if they are a named gap. A
-named gap is a range of offsets in the topic config `mirror.gaps`. If other offsets are missing,
-recovery reports the log as damaged."""
+"""After a crash, recovery accepts missing offsets in a mirror's log only if these offsets are a
+named gap. A named gap is a range of offsets in the topic config `mirror.gaps`. If other offsets are
+missing, recovery reports the log as damaged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def mirrored(*gaps: Gap, segment_bytes: int = 1 << 20) -> LogConfig:
 
 
 def put(log: PartitionLog, base: int, count: int = 1, size: int = 200, epoch: int = 0) -> None:
-    """Writes one batch to the mirror's log with the offsets and the epoch that it has in the
+    """Writes one batch to the mirror's log with the offsets and the epoch that the batch has in the
     source."""
     view = memoryview(sized(size, count))
     stamp(view, 0, base, epoch)
@@ -40,9 +40,9 @@ def segments(directory: Path) -> list[int]:
 
 
 def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
-    """A mirror has written a batch, a gap (a range of missing offsets) and a further batch to one
-    segment, and is then killed. Recovery keeps both batches, and the log continues after the second
-    one."""
+    """A mirror has written two batches to one segment, with a gap (a range of missing offsets)
+    between them, and is then killed. Recovery keeps both batches, and the log continues after the
+    second batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)
@@ -57,8 +57,8 @@ def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
 
 
 def test_gaps_between_segments_survive(tmp_path: Path) -> None:
-    """If a segment begins at the end of a gap that `mirror.gaps` lists, recovery accepts it as the
-    continuation of the segment before the gap."""
+    """If a segment begins at the end of a gap that `mirror.gaps` lists, recovery accepts this
+    segment as the continuation of the segment before the gap."""
     gaps = [Gap(0, 0, 7, "expired"), Gap(0, 12, 40, "expired"), Gap(1, 0, 99, "expired")]
     config = mirrored(*gaps, segment_bytes=SMALL)
     log = open_in(tmp_path, config)

@@ -1,6 +1,6 @@
 """The supervisor of the demo runs the demo's programs as real processes. It stops the programs in
-the reverse order of their starts, and kills them together with all processes that they have
-started."""
+the reverse order of their starts. If it kills a program, it also kills all processes that this
+program has started."""
 
 from __future__ import annotations
 

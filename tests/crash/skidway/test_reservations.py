@@ -85,8 +85,8 @@ def test_a_port_goes_with_its_reservation(tmp_path: Path) -> None:
 
 
 def test_no_outgoing_connection_gets_a_kept_port() -> None:
-    """While a port is reserved, the kernel gives it neither to an outgoing connection nor to a bind
-    to port 0, with or without SO_REUSEADDR. This is so even if no other port is left."""
+    """While a port is reserved, the kernel gives this port neither to an outgoing connection nor to
+    a bind to port 0, with or without SO_REUSEADDR. This is so even if no other port is left."""
     with Reservation() as kept, socket.create_server((LOOPBACK, 0)) as server:
         port = kept.take()
         for reuse in (0, 1):

@@ -6,6 +6,16 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "validate shows a file under each source that matches it",
+        "agent/validation/trial.py",
+        "    owners.update((each.key, source.topic) for each in found)\n",
+        "",
+        (
+            "tests/unit/agent/validation/test_checks.py::"
+            "test_a_file_is_shown_under_the_first_source_that_matches_it",
+        ),
+    ),
+    Mutant(
         "a setting may have half of a surrogate pair",
         "skidway/settings/conversion.py",
         "            text.encode()  #",

@@ -8,7 +8,54 @@ UNBEGUN = "tests/unit/agent/files/test_unbegun.py::"
 
 BACKLOG = "tests/unit/agent/accounts/test_backlog.py::"
 
+IDLE = "tests/unit/agent/test_idle_files.py::"
+
+NUL_RUNS = "tests/unit/agent/test_nul_runs.py::"
+FILLED = (f"{NUL_RUNS}test_lines_in_place_of_nul_bytes_are_read_and_nothing_is_silent",)
+
 MUTANTS = (
+    Mutant(
+        "a look does not read the last runs of NUL bytes again",
+        "agent/files/recognition.py",
+        "        elif self.replace_if_filled(tracked, now):\n            return\n",
+        "",
+        FILLED,
+    ),
+    Mutant(
+        "a look leaves out a file at rest although it has runs of NUL bytes",
+        "agent/files/recognition.py",
+        "            and not tracked.holes\n",
+        "",
+        FILLED,
+    ),
+    Mutant(
+        "a look does not read the last runs of NUL bytes of a rotated file again",
+        "agent/files/tracking.py",
+        "        if self._recognition.replace_if_filled(tracked, now):\n            return\n",
+        "",
+        FILLED,
+    ),
+    Mutant(
+        "a log that was quiet before its deletion is closed at once",
+        "agent/files/reading.py",
+        "max(tracked.grown_at, tracked.rotated_at) + self._close_rotated_s",
+        "tracked.grown_at + self._close_rotated_s",
+        (f"{IDLE}test_a_quiet_log_that_is_deleted_is_read_on_for_a_while",),
+    ),
+    Mutant(
+        "a log with a name that no look finds is closed",
+        "agent/files/tracking.py",
+        "return self._known.find(tracked, is_held=True) is None",
+        "return False",
+        (f"{IDLE}test_a_log_that_no_look_finds_stays_open_while_it_has_a_name",),
+    ),
+    Mutant(
+        "a log with a name that no look finds stays open for ever",
+        "agent/files/tracking.py",
+        " or now - tracked.rotated_at >= HIDDEN_S",
+        "",
+        (f"{IDLE}test_a_log_that_no_look_finds_is_closed_after_a_day",),
+    ),
     Mutant(
         "notes pile up in the state while the brokers are away",
         "agent/accounts/backlog.py",
@@ -522,9 +569,8 @@ MUTANTS = (
     Mutant(
         "a link that leads nowhere is found to be nothing",
         "agent/files/operating_system.py",
-        """                scan.unreadable.append((path, "it is a link that leads nowhere"))
-""",
-        "",
+        'scan.unreadable.append((path, "it is a link that leads nowhere"))',
+        "pass",
         ("tests/unit/agent/files/test_host.py::test_a_link_that_leads_nowhere_is_named",),
     ),
     Mutant(
@@ -877,12 +923,8 @@ MUTANTS = (
     Mutant(
         "a rotated file is closed as soon as it was read to its end",
         "agent/files/reading.py",
-        """            if now >= due:
-                self._tracker.finish(tracked)
-""",
-        """            if due:
-                self._tracker.finish(tracked)
-""",
+        "            if now < due:",
+        "            if not due:",
         (
             "tests/unit/agent/files/test_rotations.py::test_a_generation_is_read_on_and_closed",
             "tests/unit/agent/loop/test_loop.py::test_rotation_by_rename_keeps_the_id_and_closes_it",
@@ -1111,6 +1153,15 @@ MUTANTS = (
         "before is not None and before.key == key:\n            key = before.key\n",
         "before is not None:\n            key = before.key\n",
         (f"{QUIET}test_a_quiet_file_has_one_description",),
+    ),
+    Mutant(
+        "a file that is rotated while it is described has no time of birth",
+        "agent/files/birth_times.py",
+        "_INODE_AT)[0] != inode:\n        raise _moved(path)",
+        "_INODE_AT)[0] != inode:\n        return None",
+        (
+            "tests/unit/agent/files/test_host.py::test_a_rotation_during_a_look_hides_no_time_of_birth",
+        ),
     ),
     Mutant(
         "the settings import Arrow, and so pandas",

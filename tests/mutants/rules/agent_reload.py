@@ -46,6 +46,23 @@ MUTANTS = (
         (f"{LOOP}test_rotated_files_keep_their_source_when_another_source_goes",),
     ),
     Mutant(
+        "a reload does not forget the rejected lines of the sources that it removes",
+        "agent/loop/loop.py",
+        "take_topics(each.data.topic for each in destinations)",
+        "take_topics(self._topics.names)",
+        (f"{LOOP}test_a_removed_source_is_no_longer_reported",),
+    ),
+    Mutant(
+        "lines of a removed source that are still sent make the agent report its topic",
+        "agent/batches/rejections.py",
+        "in sorted(self._topics.keys() & self._present):",
+        "in sorted(self._topics.keys()):",
+        (
+            "tests/unit/agent/batches/test_rejections.py::"
+            "test_a_topic_without_a_source_is_no_longer_named",
+        ),
+    ),
+    Mutant(
         "a reload forgets the topics that only the old settings name",
         "agent/loop/loop.py",
         """        self._topics.keep_former(self._sealed)

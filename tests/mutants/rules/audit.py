@@ -107,11 +107,48 @@ MUTANTS = (
         (f"{_WHY}test_rows_that_wait_for_a_load_hide_no_other_cause",),
     ),
     Mutant(
+        "a deleted bucket is called complete after buckets got another length",
+        "audit/commands/why.py",
+        "    return [*shown, *deleted] or _whole(",
+        "    return shown or _whole(",
+        (f"{_WHY}test_a_deleted_bucket_of_another_length_is_not_called_complete",),
+    ),
+    Mutant(
+        "a deleted bucket proves a host after buckets got another length",
+        "audit/judgement/host_proofs.py",
+        "        return sorted(found.union(deleted[-1:]))\n",
+        "        return sorted(found)\n",
+        (
+            f"{_JUDGEMENT}test_host_proofs.py::test_a_deleted_bucket_is_no_proof_whatever_its_length",
+        ),
+    ),
+    Mutant(
         "one acceptance covers a bucket with another cause",
         "audit/explanation/choice.py",
-        "takewhile(lambda x: set(_signature(x)) == own, ordered)",
-        "ordered",
+        "if not _can_be_accepted(each) or set(_signature(each)) != own:",
+        "if not _can_be_accepted(each):",
         (f"{_WHY}test_one_acceptance_covers_all_buckets_with_the_same_causes",),
+    ),
+    Mutant(
+        "one acceptance covers rejects with a cause that nobody was shown",
+        "audit/explanation/choice.py",
+        "        if not all(explained.issuperset(_signature(x)) for x in new):\n",
+        "        if False:\n",
+        (f"{_WHY}test_one_acceptance_covers_no_rejects_with_another_cause",),
+    ),
+    Mutant(
+        "an acceptance covers the rejects of the minute, which nobody was shown",
+        "audit/commands/why.py",
+        "        shown = with_covered(first_explained(bad), judged)\n",
+        "        shown = first_explained(bad)\n",
+        (f"{_WHY}test_rejects_of_the_same_minute_are_explained_if_they_would_be_accepted",),
+    ),
+    Mutant(
+        "the page of a bucket does not show the rejects that its command accepts",
+        "audit/collector/web/dashboard.py",
+        "        found = with_covered(asked, near)\n",
+        "        found = asked\n",
+        (f"{_WEB}test_a_bucket_is_shown_with_the_rejects_that_its_acceptance_covers",),
     ),
     Mutant(
         "the first page does not tell what a recount found",
@@ -134,8 +171,8 @@ MUTANTS = (
     Mutant(
         "an acceptance of late counts covers smaller ones that come later",
         "audit/judgement/topic_judgement.py",
-        "{sum(x.sums.count for x in tallies)} {sum(x.last for x in tallies)}",
-        "{found.records} {max((x.last for x in tallies), default=0)}",
+        "(agent, *key, tally.sums.count, tally.last, tally.links)",
+        "(agent, *key)",
         (
             "tests/unit/audit/evidence/test_pruning.py::"
             "test_an_acceptance_of_late_counts_covers_no_later_ones",
@@ -143,9 +180,9 @@ MUTANTS = (
     ),
     Mutant(
         "a loss gives a deleted bucket a verdict of the judge",
-        "audit/collector/judge.py",
-        " if not self._ledger.is_pruned(source, key))\n",
-        ")\n",
+        "audit/evidence/loss_buckets.py",
+        "    return found is not None or any(\n",
+        "    return found is not None or not all(\n",
         (f"{_JUDGE}test_a_deleted_bucket_does_not_come_back_by_a_loss",),
     ),
     Mutant(
@@ -153,6 +190,23 @@ MUTANTS = (
         "audit/collector/judge.py",
         "        sources = found.changed.keys() | found.gone.keys()\n",
         "        sources = found.changed.keys()\n",
+        (f"{_JUDGE}test_rejects_are_judged_again_when_the_bucket_of_their_topic_is_deleted",),
+    ),
+    Mutant(
+        "of lines whose counts were deleted, all were rejected",
+        "audit/judgement/rules/rejects.py",
+        "endswith(REJECTED_SUFFIX) and is_known:",
+        "endswith(REJECTED_SUFFIX):",
+        (
+            "tests/unit/audit/evidence/test_pruning.py::"
+            "test_of_late_rejects_of_a_deleted_bucket_nobody_knows_the_share",
+        ),
+    ),
+    Mutant(
+        "the judge does not know that a bucket was deleted whose lines were rejected",
+        "audit/collector/judge.py",
+        "            if self._ledger.is_pruned(source, key):\n",
+        "            if source == facts.source and self._ledger.is_pruned(source, key):\n",
         (f"{_JUDGE}test_rejects_are_judged_again_when_the_bucket_of_their_topic_is_deleted",),
     ),
     Mutant(
@@ -236,10 +290,37 @@ MUTANTS = (
     ),
     Mutant(
         "a span is complete although a larger bucket that began before it is not",
-        "audit/reports/completeness_question.py",
-        "max(ledger.bucket_sizes(), default=asked.bucket_ms)",
-        "ledger.bucket_ms() or asked.bucket_ms",
+        "audit/evidence/ledger.py",
+        "max(self.bucket_sizes(), default=bucket_ms)",
+        "(self.bucket_ms() or bucket_ms)",
         (f"{_QUESTION}test_a_large_bucket_counts_in_each_span_that_it_touches",),
+    ),
+    Mutant(
+        "a deleted bucket without later counts gets a command that accept refuses",
+        "audit/explanation/explanation.py",
+        "            and self._is_acceptable\n",
+        "",
+        (
+            "tests/unit/audit/commands/test_why.py::"
+            "test_a_deleted_bucket_of_another_length_is_not_called_complete",
+        ),
+    ),
+    Mutant(
+        "a span is complete although the size of a larger bucket in it was not stored",
+        "audit/evidence/tally_rows.py",
+        "        self._write_size(key[2])\n",
+        "",
+        (f"{_QUESTION}test_a_large_bucket_counts_in_each_span_that_it_touches",),
+    ),
+    Mutant(
+        "a host is proven although a larger bucket that began long before is not complete",
+        "audit/commands/hosts.py",
+        "live.ledger.window_of(since_ms, FOREVER[1], bucket_ms)",
+        "(since_ms - bucket_ms, FOREVER[1])",
+        (
+            "tests/unit/audit/test_cli.py::"
+            "test_waiting_judges_a_larger_bucket_that_began_long_before",
+        ),
     ),
     Mutant(
         "a span is complete although a bucket of another size was deleted in it",
@@ -354,6 +435,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "an acceptance of late records covers as many of another host",
+        "audit/judgement/topic_judgement.py",
+        "(agent, *key, tally.sums.count, tally.last, tally.links)\n",
+        "(tally.sums.count, tally.last, tally.links)\n",
+        (
+            "tests/unit/audit/evidence/test_pruning.py::"
+            "test_an_acceptance_of_late_counts_covers_no_counts_of_another_host",
+        ),
+    ),
+    Mutant(
         "the newest seal of an agent is deleted like any other",
         "audit/evidence/pruning.py",
         "    SELECT max(block) FROM seals AS later\n",
@@ -456,8 +547,8 @@ MUTANTS = (
             "tests/unit/audit/evidence/test_rebuilding.py::test_the_judge_and_the_report_say_that_the_store_is_rebuilt",
         ),
     ),
-    # These mutants concern the numbers of messages, and the progress that a sender stores together
-    # with its messages.
+    # These mutants concern the numbers that senders give to their messages, and the progress that a
+    # sender stores together with its messages.
     Mutant(
         "a counter's progress is durable before the deltas that stand for it",
         "audit/counter/state.py",
@@ -627,14 +718,14 @@ MUTANTS = (
     Mutant(
         "the collector's position is durable before the messages that it read",
         "audit/evidence/ledger.py",
-        "            readable = [\n",
+        "            readable = [self._rows",
         """            self._connection.executemany(
                 "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
                 ((tp.topic, tp.partition, *at) for tp, at in reached.items()),
             )
             self._connection.execute("COMMIT")
             self._connection.execute("BEGIN IMMEDIATE")
-            readable = [
+            readable = [self._rows
 """,
         (
             "tests/unit/audit/evidence/test_ledger.py::test_a_full_disk_takes_nothing_and_loses_nothing",
@@ -777,6 +868,38 @@ MUTANTS = (
         (
             "tests/unit/audit/judgement/test_newest_agents.py::"
             "test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once",
+        ),
+    ),
+    Mutant(
+        "an agent was there before its host got its name",
+        "audit/judgement/newest_agents.py",
+        "    return evidence.began_here.get(agent, 0)\n",
+        "    return evidence.began.get(agent, 0)\n",
+        (
+            "tests/unit/audit/judgement/test_newest_agents.py::"
+            "test_a_machine_that_gets_the_name_of_a_dead_one_has_not_read_its_files",
+        ),
+    ),
+    Mutant(
+        "a message with an earlier name of the host counts as one with its present name",
+        "audit/evidence/ledger_evidence.py",
+        "            if host == found.hosts.get(agent):\n"
+        "                found.offsets.setdefault(agent, {})[Log(*log)] = Offsets(first, last)\n",
+        "            if host:\n"
+        "                found.offsets.setdefault(agent, {})[Log(*log)] = Offsets(first, last)\n",
+        (
+            "tests/unit/audit/evidence/test_ledger.py::"
+            "test_the_order_in_which_messages_come_changes_nothing",
+        ),
+    ),
+    Mutant(
+        "a loss that only a clone declares is forgotten",
+        "audit/evidence/ledger_rows.py",
+        "            self._add_progress(sender, message, _place_of_clone(digest))\n",
+        "",
+        (
+            "tests/unit/audit/evidence/test_ledger.py::"
+            "test_a_loss_that_only_a_clone_declares_counts",
         ),
     ),
     Mutant(
@@ -992,6 +1115,56 @@ MUTANTS = (
             "test_an_accepted_loss_is_accepted_in_empty_buckets_too",
         ),
     ),
+    Mutant(
+        "a loss that was accepted holds back the empty buckets of the topic of rejects",
+        "audit/judgement/completeness.py",
+        "        topic, *parents = facts.related\n",
+        "        topic, parents = facts.topic, ()\n",
+        (
+            f"{_JUDGEMENT}test_completeness.py::"
+            "test_an_accepted_loss_is_accepted_in_the_empty_buckets_of_the_topic_of_rejects",
+        ),
+    ),
+    Mutant(
+        "a loss that was accepted after the span holds back its empty buckets",
+        "audit/evidence/ledger_evidence.py",
+        "accepted_ends(self._acceptances(number, end, storable(last + 1)), losses, end)",
+        "[]",
+        (
+            "tests/unit/audit/reports/test_completeness_question.py::"
+            "test_a_loss_that_was_accepted_after_the_span_is_accepted_in_empty_buckets",
+        ),
+    ),
+    Mutant(
+        "the collector does not know losses that were accepted after the hour",
+        "audit/evidence/ledger_evidence.py",
+        "acceptances=accepted, loss_acceptances=later,",
+        "acceptances=accepted, loss_acceptances=[],",
+        (
+            "tests/unit/audit/collector/test_hours.py::"
+            "test_a_loss_that_was_accepted_after_the_hour_does_not_hold_back_its_empty_buckets",
+        ),
+    ),
+    Mutant(
+        "whatever was accepted in a topic is accepted in the topic of its rejects",
+        "audit/judgement/completeness.py",
+        "            if name.finding in self._losses:\n",
+        "            if name.finding:\n",
+        (
+            f"{_JUDGEMENT}test_completeness.py::"
+            "test_only_losses_are_accepted_for_the_topic_of_rejects",
+        ),
+    ),
+    Mutant(
+        "a name is judged by its other meaning without a note",
+        "audit/reports/completeness_question.py",
+        "    if topic and cluster in known and name not in judged:\n",
+        "    if not cluster:\n",
+        (
+            "tests/unit/audit/test_cli.py::"
+            "test_a_name_that_may_mean_a_topic_that_was_never_heard_of_gets_a_note",
+        ),
+    ),
     # These mutants concern topics that were deleted and created again.
     Mutant(
         "a seal of a topic made again says nothing of the topic before",
@@ -1080,7 +1253,7 @@ MUTANTS = (
     ),
     Mutant(
         "a host is called what the message with the greatest clock says",
-        "audit/evidence/pending_rows.py",
+        "audit/evidence/sender_rows.py",
         """    WHERE (excluded.epoch, excluded.number, excluded.time, excluded.host)
     > (epoch, number, time, host)""",
         "    WHERE (excluded.time, excluded.host) > (time, host)",
@@ -1435,6 +1608,99 @@ MUTANTS = (
             "test_a_seal_vouches_for_nothing_that_came_after_it_was_taken",
         ),
     ),
+    # These mutants concern the decoding of batches that were fetched.
+    Mutant(
+        "the records of a topic made again are read before its id is known",
+        "audit/evidence/collection.py",
+        "            self._refresh_at = now\n",
+        "            pass\n",
+        (
+            "tests/unit/audit/evidence/test_collection.py::"
+            "test_offsets_of_an_audit_topic_made_again_are_no_offsets_of_the_old_one",
+        ),
+    ),
+    Mutant(
+        "an answer without a topic id makes the collector forget the id",
+        "audit/evidence/collection.py",
+        "_id(found[name]) or self._known_id(name, known)",
+        "_id(found[name])",
+        (
+            "tests/unit/audit/evidence/test_collection.py::"
+            "test_an_answer_without_a_topic_id_does_not_hide_a_new_topic",
+        ),
+    ),
+    Mutant(
+        "the name of a host ends at a NUL character",
+        "audit/evidence/sender_rows.py",
+        "[host for host in hosts if _NUL not in host]",
+        "list(hosts)",
+        ("tests/unit/audit/evidence/test_ledger.py::test_two_machines_may_have_any_name",),
+    ),
+    Mutant(
+        "records before the wanted offset are taken",
+        "audit/evidence/collection.py",
+        "                if offset >= begin and value is not None:\n",
+        "                if value is not None:\n",
+        ("tests/unit/audit/topic/test_topic.py::test_the_collector_leaves_out_what_is_not_wanted",),
+    ),
+    Mutant(
+        "the marker of a transaction is counted as a record",
+        "audit/topic/topic.py",
+        'np.where(attributes & CONTROL != 0, 0, taken.headers["count"])',
+        'taken.headers["count"]',
+        ("tests/unit/audit/topic/test_topic.py::test_markers_of_transactions_are_no_records",),
+    ),
+    Mutant(
+        "the time of the broker is the time of the sender",
+        "audit/evidence/collection.py",
+        "(None, time_ms) if is_appended else (time_ms, None)",
+        "(time_ms, None)",
+        (
+            "tests/unit/audit/topic/test_topic.py::"
+            "test_the_time_of_the_broker_is_no_time_of_the_sender",
+        ),
+    ),
+    Mutant(
+        "only the bytes of waiting batches are limited, and not their records",
+        "audit/evidence/collection.py",
+        "self._records >= WAITING_RECORDS_MAX or",
+        "",
+        ("tests/unit/audit/topic/test_topic.py::test_only_a_limited_number_of_records_waits",),
+    ),
+    Mutant(
+        "records behind a damaged batch are stored, and the batch is never read",
+        "audit/evidence/collection.py",
+        "        self._begins[tp] = offset\n",
+        "",
+        (
+            "tests/unit/audit/evidence/test_collection.py::"
+            "test_a_damaged_batch_stops_only_its_partition",
+        ),
+    ),
+    Mutant(
+        "the base offset of a damaged batch is trusted",
+        "audit/topic/topic.py",
+        "yield TopicBatch(part.tp, begin, bytes(raw))",
+        "yield TopicBatch(part.tp, max(begin, int.from_bytes(raw[:8])), bytes(raw))",
+        ("tests/unit/audit/evidence/test_collection.py::test_a_damaged_header_moves_no_position",),
+    ),
+    Mutant(
+        "a collector has caught up although a partition is blocked",
+        "audit/evidence/collection.py",
+        "self.has_caught_up = is_whole and not self.blocked",
+        "self.has_caught_up = is_whole",
+        (
+            "tests/unit/audit/evidence/test_collection.py::"
+            "test_a_partition_that_the_brokers_cannot_send_now_is_named",
+        ),
+    ),
+    Mutant(
+        "a damaged batch is never tried again",
+        "audit/evidence/collection.py",
+        "                self._fetcher.seek(tp, self._begins[tp])\n\n    def _known_id",
+        "\n    def _known_id",
+        ("tests/unit/audit/evidence/test_collection.py::test_a_damaged_batch_is_tried_again",),
+    ),
     Mutant(
         "a seal was taken when we read it, and not when the broker had it",
         "audit/evidence/hearing.py",
@@ -1447,10 +1713,20 @@ MUTANTS = (
     ),
     # These mutants concern senders whose clocks are wrong.
     Mutant(
+        "of the windows within a transaction, only the last one counts",
+        "audit/evidence/sender_columns.py",
+        "            del readings[:-WINDOWS_KEPT]\n",
+        "            del readings[:-1]\n",
+        (
+            "tests/unit/audit/judgement/test_clocks.py::"
+            "test_readings_do_not_depend_on_how_many_records_come_at_a_time",
+        ),
+    ),
+    Mutant(
         "a sender is heard when its clock says so, however far ahead that is",
-        "audit/evidence/hearing.py",
-        "        at_ms = time_ms if where is None else min(time_ms, where.taken_ms)\n",
-        "        at_ms = time_ms\n",
+        "audit/evidence/sender_columns.py",
+        "= np.minimum(heard_ms[self.places.at], self.places.taken_ms)\n",
+        "= heard_ms[self.places.at]\n",
         (
             "tests/unit/audit/judgement/test_clocks.py::"
             "test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks",
@@ -1526,7 +1802,7 @@ MUTANTS = (
     Mutant(
         "a loss counts where lines were counted only",
         "audit/judgement/topic_judgement.py",
-        "tallies.keys() | lossy - self._facts.topic.pruned)\n",
+        "tallies.keys() | lossy)\n",
         "tallies.keys())\n",
         (
             "tests/unit/audit/judgement/test_standing.py::test_a_loss_is_listed_where_no_line_arrived",
@@ -1621,14 +1897,24 @@ MUTANTS = (
     Mutant(
         "a loss at the begin of a window is in no window",
         "audit/judgement/topic_judgement.py",
-        "if x is not None and begin <= x < end}",
-        "if x is not None and begin < x < end}",
+        "for x in self._facts.topic.lossy if begin <= x[0] < end}",
+        "for x in self._facts.topic.lossy if begin < x[0] < end}",
         (
             "tests/unit/audit/judgement/test_declared_losses.py::"
             "test_a_loss_is_listed_in_the_window_that_has_its_bucket",
         ),
     ),
     # These mutants concern findings that a person has accepted.
+    Mutant(
+        "an acceptance leaves out the findings of agents whose lines are not lost",
+        "audit/judgement/verdicts_of_agents.py",
+        "np.flatnonzero(self._statuses() > Status.COMPLETE)",
+        "np.flatnonzero(self._statuses() > Status.UNKNOWN)",
+        (
+            "tests/unit/audit/judgement/test_topic_judgement.py::"
+            "test_each_rule_applies_to_buckets_that_are_judged_by_columns",
+        ),
+    ),
     Mutant(
         "an acceptance covers whatever is found in its bucket later",
         "audit/judgement/topic_judgement.py",
@@ -1674,8 +1960,8 @@ MUTANTS = (
     Mutant(
         "a bucket that is too young is accepted before all of it is known",
         "audit/judgement/acceptances.py",
-        "        if verdict.due and (names := verdict.unaccepted())\n",
-        "        if (names := verdict.unaccepted())\n",
+        "        if verdict.due and (names := unaccepted(verdict))\n",
+        "        if (names := unaccepted(verdict))\n",
         ("tests/unit/audit/topic/test_decisions.py::test_what_is_not_there_cannot_be_accepted",),
     ),
     Mutant(
@@ -2228,11 +2514,43 @@ MUTANTS = (
     ),
     Mutant(
         "the bucket of a loss has no size where nobody counted anything",
-        "audit/judgement/topic_judgement.py",
-        "size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS",
-        "size = self._facts.evidence.bucket_ms",
+        "audit/evidence/ledger_evidence.py",
+        "size = self._found.bucket_ms or DEFAULT_BUCKET_MS",
+        "size = self._found.bucket_ms",
         (
-            f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_where_nobody_ever_counted_anything_has_a_bucket",
+            f"{_JUDGEMENT}test_declared_losses.py::"
+            "test_a_loss_at_a_time_without_counts_has_a_bucket",
+        ),
+    ),
+    Mutant(
+        "a loss comes back in a bucket of its own after buckets got another length",
+        "audit/evidence/loss_buckets.py",
+        "        if _is_counted(connection, source, time_ms, sizes):\n"
+        "            counted.add(time_ms)\n            continue\n",
+        "",
+        (
+            f"{_JUDGEMENT}test_declared_losses.py::"
+            "test_a_loss_that_nobody_accepted_gets_a_bucket_of_the_new_length",
+        ),
+    ),
+    Mutant(
+        "an accepted loss without counts comes back in a bucket of another length",
+        "audit/evidence/loss_buckets.py",
+        "        found |= kept or {",
+        "        found |= {",
+        (
+            f"{_JUDGEMENT}test_declared_losses.py::"
+            "test_an_accepted_loss_stays_accepted_if_buckets_get_another_length",
+        ),
+    ),
+    Mutant(
+        "an accepted loss comes back after its bucket was deleted",
+        "audit/evidence/loss_buckets.py",
+        "        for size in deleted_sizes\n",
+        "        for size in ()\n",
+        (
+            f"{_JUDGEMENT}test_declared_losses.py::"
+            "test_an_accepted_loss_does_not_come_back_after_all_buckets_were_deleted",
         ),
     ),
     Mutant(
@@ -2586,7 +2904,7 @@ MUTANTS = (
     ),
     Mutant(
         "a sender was heard last when the last message that came says",
-        "audit/evidence/pending_rows.py",
+        "audit/evidence/sender_rows.py",
         "INSERT INTO last_seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET time = max(time,"
         " excluded.time)",
         "INSERT INTO last_seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET time = excluded.time",
@@ -2594,64 +2912,57 @@ MUTANTS = (
     ),
     Mutant(
         "an agent began when the last message that came says",
-        "audit/evidence/pending_rows.py",
+        "audit/evidence/sender_rows.py",
         "    time = excluded.time WHERE excluded.time < time\n",
         "    time = excluded.time\n",
         _ANY_ORDER,
     ),
     Mutant(
         "of an agent's bounds the last that came hold, not the widest",
-        "audit/evidence/pending_rows.py",
+        "audit/evidence/sender_rows.py",
         "lateness = max(lateness, excluded.lateness), ahead = max(ahead, excluded.ahead)",
         "lateness = excluded.lateness, ahead = excluded.ahead",
         _ANY_ORDER,
     ),
     Mutant(
         "an agent's bounds grow together or not at all",
-        "audit/evidence/pending_rows.py",
+        "audit/evidence/sender_rows.py",
         "    WHERE excluded.lateness > lateness OR excluded.ahead > ahead\n",
         "    WHERE excluded.lateness > lateness AND excluded.ahead > ahead\n",
         _ANY_ORDER,
     ),
     Mutant(
         "a sender was heard last, by our clock too, when the last message that came says",
-        "audit/evidence/ledger_rows.py",
-        """            "INSERT INTO heard VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
-""",
-        """            "INSERT INTO heard VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET time = excluded.time",
-""",
+        "audit/evidence/sender_rows.py",
+        "INSERT INTO heard VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET time = max(time,"
+        " excluded.time)",
+        "INSERT INTO heard VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET time = excluded.time",
         _ANY_ORDER,
     ),
     Mutant(
         "an epoch went on when the last seal of it came",
-        "audit/evidence/ledger_rows.py",
-        '" ON CONFLICT DO UPDATE SET taken = min(taken, excluded.taken)",\n',
-        '" ON CONFLICT DO UPDATE SET taken = excluded.taken",\n',
+        "audit/evidence/sender_rows.py",
+        "DO UPDATE SET taken = min(taken, excluded.taken)\n",
+        "DO UPDATE SET taken = excluded.taken\n",
         _ANY_ORDER,
     ),
     Mutant(
         "an agent's messages begin with the one that came last",
-        "audit/evidence/ledger_rows.py",
-        """            " first = min(first, excluded.first), last = max(last, excluded.last)",
-            ((agent, *log""",
-        """            " first = excluded.first, last = max(last, excluded.last)",
-            ((agent, *log""",
+        "audit/evidence/sender_rows.py",
+        "    first = min(first, excluded.first), last = max(last, excluded.last)\n",
+        "    first = excluded.first, last = max(last, excluded.last)\n",
         _ANY_ORDER,
     ),
     Mutant(
         "an agent's messages end with the one that came last",
-        "audit/evidence/ledger_rows.py",
-        """            " first = min(first, excluded.first), last = max(last, excluded.last)",
-            ((agent, *log""",
-        """            " first = min(first, excluded.first), last = excluded.last",
-            ((agent, *log""",
+        "audit/evidence/sender_rows.py",
+        "    first = min(first, excluded.first), last = max(last, excluded.last)\n",
+        "    first = min(first, excluded.first), last = excluded.last\n",
         _ANY_ORDER,
     ),
     Mutant(
         "a host is called what the message that came last says",
-        "audit/evidence/pending_rows.py",
+        "audit/evidence/sender_rows.py",
         """    WHERE (excluded.epoch, excluded.number, excluded.time, excluded.host)
     > (epoch, number, time, host)
 """,
@@ -2689,7 +3000,7 @@ MUTANTS = (
     ),
     Mutant(
         "to a version before, a host is called what came last",
-        "audit/evidence/pending_rows.py",
+        "audit/evidence/sender_rows.py",
         " WHERE (excluded.time, excluded.host) > (time, host)\n",
         "\n",
         _ANY_ORDER,
@@ -2849,6 +3160,27 @@ MUTANTS = (
         ("tests/unit/audit/topic/test_columns.py::test_buckets_that_cannot_exist_are_refused",),
     ),
     Mutant(
+        "buckets that become due wait until a step has time",
+        "audit/collector/judge.py",
+        "if is_over and not became_due:",
+        "if is_over:",
+        (f"{_JUDGE}test_all_buckets_that_become_due_are_judged_in_one_step",),
+    ),
+    Mutant(
+        "buckets that become due keep the collector from taking messages",
+        "audit/collector/judge.py",
+        "if judged_s > DUE_STEP_S:",
+        "if judged_s > 60:",
+        (f"{_JUDGE}test_all_buckets_that_become_due_are_judged_in_one_step",),
+    ),
+    Mutant(
+        "an offset of a seal may belong to no topic",
+        "audit/topic/seal_columns.py",
+        "bool(found.max() < count)",
+        "True",
+        ("tests/unit/audit/topic/test_columns.py::test_an_index_that_points_nowhere_is_refused",),
+    ),
+    Mutant(
         "a bucket of any length keeps the collector from answering",
         "audit/topic/count_columns.py",
         " or sizes.max() > LONGEST_MS",
@@ -2868,16 +3200,6 @@ MUTANTS = (
         "starts.min() < -FARTHEST_MS or ",
         "",
         ("tests/unit/audit/topic/test_columns.py::test_buckets_that_cannot_exist_are_refused",),
-    ),
-    Mutant(
-        "an old bucket of any length keeps the collector from answering",
-        "audit/collector/hours.py",
-        "min(x, LONGEST_MS)",
-        "x",
-        (
-            "tests/unit/audit/collector/test_hours.py::"
-            "test_a_bucket_of_an_older_store_is_looked_for_in_a_day_at_most",
-        ),
     ),
     Mutant(
         "rejects and negative counts keep the first page from being made",
@@ -2980,6 +3302,36 @@ MUTANTS = (
         (
             "tests/unit/audit/evidence/test_tally_rows.py::"
             "test_each_count_goes_to_its_topic_and_agent",
+        ),
+    ),
+    Mutant(
+        "of the counts of a large transaction, only the last ones are stored",
+        "audit/evidence/tally_rows.py",
+        "self._parts.append(_part_of(_table_of(told)))",
+        "self._parts = [_part_of(_table_of(told))]",
+        (
+            "tests/unit/audit/evidence/test_tally_rows.py::"
+            "test_each_count_goes_to_its_topic_and_agent",
+        ),
+    ),
+    Mutant(
+        "a deleted bucket with later records counts as not shown",
+        "audit/evidence/evidence.py",
+        "len(self.pruned - self.tallies.keys())",
+        "len(self.pruned)",
+        (
+            "tests/unit/audit/commands/test_report_command.py::"
+            "test_a_report_says_how_many_buckets_were_deleted",
+        ),
+    ),
+    Mutant(
+        "only the last topic of a seal shows whether the agent's clock was ahead",
+        "audit/evidence/seal_rows.py",
+        "newest = max(newest, values[0])",
+        "newest = values[0]",
+        (
+            "tests/unit/audit/evidence/test_ledger.py::"
+            "test_each_topic_of_a_seal_has_its_own_time_ahead_of_us",
         ),
     ),
     Mutant(
@@ -3219,8 +3571,8 @@ MUTANTS = (
     Mutant(
         "a bucket that is too young is to be accepted",
         "audit/explanation/explanation.py",
-        "        can_accept = self._verdict.due and (",
-        "        can_accept = (",
+        "            self._verdict.due\n            and (finding.status",
+        "            (finding.status",
         (_EXPLANATION + "test_an_open_bucket_is_not_accepted",),
     ),
     # These mutants concern the contents of the dashboard's pages.
@@ -3375,12 +3727,82 @@ MUTANTS = (
     Mutant(
         "why without a topic hides a loss behind rows that wait for a load",
         "audit/commands/every_why.py",
-        "verdict = first_explained(of_topic)[0]",
-        "verdict = of_topic[0]",
+        "verdict = first_explained(bad)[0]",
+        "verdict = bad[0]",
         (
             "tests/unit/audit/commands/test_why.py::"
             "test_without_a_topic_one_bucket_of_each_topic_is_named",
         ),
+    ),
+    Mutant(
+        "why without a topic does not tell what the newest recount found",
+        "audit/commands/every_why.py",
+        "        _differing(evidence, policy, now_ms, access),\n",
+        "",
+        (f"{_WHY}test_without_a_topic_a_recount_that_differs_is_told",),
+    ),
+    Mutant(
+        "why without a topic says that all is well while an expected host is silent",
+        "audit/commands/every_why.py",
+        "    return int(bool(rows) or not found or is_missed or times.is_ours_wrong)\n",
+        "    return int(bool(rows) or not found or times.is_ours_wrong)\n",
+        (f"{_WHY}test_without_a_topic_hosts_that_do_not_report_are_named",),
+    ),
+    Mutant(
+        "why shows a line of another bucket as the first missing line",
+        "audit/commands/first_line.py",
+        "            is_meant &= (batch.timestamps >= span[0]) & (batch.timestamps < span[1])\n",
+        "            pass\n",
+        (f"{_WHY}test_a_missing_line_of_another_bucket_is_not_shown",),
+    ),
+    Mutant(
+        "why names an acceptance of a bucket in which nothing was counted",
+        "audit/explanation/explanation.py",
+        "        return bucket in self._topic.tallies or bucket in self._topic.lossy\n",
+        "        return True\n",
+        (f"{_WHY}test_what_nobody_can_accept_in_a_bucket_is_sent_to_another_bucket",),
+    ),
+    Mutant(
+        "why does not say from when on a young bucket can be judged",
+        "audit/explanation/next_command.py",
+        'since="" if where.due is None else time_text(where.due)',
+        'since=""',
+        (f"{_WHY}test_a_bucket_that_is_too_young_is_not_to_be_accepted",),
+    ),
+    Mutant(
+        "why names one of the clusters that may have an absent mirror",
+        "audit/explanation/next_command.py",
+        "    clusters = (where.place,) if where.place else where.clusters\n",
+        "    clusters = (where.place,) if where.place else where.clusters[:1]\n",
+        (f"{_EXPLANATION}test_the_counter_of_an_absent_mirror_has_the_name_of_a_cluster",),
+    ),
+    Mutant(
+        "the history has a bucket only by its start",
+        "audit/collector/history_store.py",
+        "        window = time_ms - LONGEST_MS + 1, time_ms + 1\n",
+        "        window = time_ms, time_ms + 1\n",
+        ("tests/unit/audit/collector/test_history.py::test_a_bucket_is_named_by_any_time_in_it",),
+    ),
+    Mutant(
+        "the history answers with a bucket that ended before",
+        "audit/collector/history_store.py",
+        "return self._read(window, time_ms, is_meant, count_max)",
+        "return self._read(window, window[0], is_meant, count_max)",
+        ("tests/unit/audit/collector/test_history.py::test_a_bucket_is_named_by_any_time_in_it",),
+    ),
+    Mutant(
+        "why does not say that nothing was counted in a bucket",
+        "audit/commands/why.py",
+        '    empty = "" if is_counted else "; nothing was counted in it"\n',
+        '    empty = ""\n',
+        (f"{_WHY}test_a_bucket_in_which_nothing_was_counted_is_not_only_called_complete",),
+    ),
+    Mutant(
+        "why names an acceptance while messages are unread",
+        "audit/explanation/explanation.py",
+        "            and not (self._evidence.rebuilding or self._evidence.unread)  #",
+        "            #",
+        (f"{_EXPLANATION}test_nothing_is_accepted_while_messages_are_unread",),
     ),
     Mutant(
         "only the newest load of an output is kept",
@@ -3410,8 +3832,9 @@ MUTANTS = (
         'text.startswith("\\0")',
         (f"{_PAGES}test_parts.py::test_csv_has_the_values_of_all_rows_and_no_formulas",),
     ),
-    # These mutants concern judging only buckets that changed, and judging the buckets of many
-    # agents by columns (all agents at once in arrays).
+    # These mutants break two rules. The audit must judge a bucket again if anything on which the
+    # verdict depends has changed. If the audit judges many agents at once (as columns of arrays),
+    # the verdicts must be the same as if it judged them one by one.
     Mutant(
         "a bucket with new counts is not judged again",
         "audit/evidence/ledger_changes.py",

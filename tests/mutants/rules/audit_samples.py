@@ -380,9 +380,16 @@ MUTANTS = (
     Mutant(
         "a note may have a sender of any length",
         "audit/topic/notes.py",
-        "isinstance(x, str) and len(x) <= _NAME_MAX",
-        "isinstance(x, str)",
+        "    if max(map(len, texts)) > _NAME_MAX:\n",
+        "    if not texts:\n",
         (f"{_NOTES}test_what_only_begins_like_a_note_is_refused",),
+    ),
+    Mutant(
+        "a note of a loader with a long path is refused",
+        "audit/topic/notes.py",
+        "_NAME_MAX = 16_384\n",
+        "_NAME_MAX = 4_096\n",
+        (f"{_NOTES}test_a_note_of_a_loader_with_the_longest_path_is_read",),
     ),
     Mutant(
         "notes are never deleted",

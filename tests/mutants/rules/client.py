@@ -189,12 +189,32 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a fetch that was lost interrupts nothing",
         "skidway/kafka/client/fetching.py",
-        """            reading.retry_at = now + reading.backoff.next_s()
+        """            self._note_refusal(tp, now, why)
             self._interrupt(tp, why)
 """,
-        """            reading.retry_at = now + reading.backoff.next_s()
+        """            self._note_refusal(tp, now, why)
 """,
         (f"{_INTERRUPTIONS}::test_a_lost_fetch_is_told_at_once",),
+    ),
+    Mutant(
+        "the error of a partition waits until the other partitions are idle",
+        "skidway/kafka/client/fetcher.py",
+        "self._fetching.take(), self._fetching.error_count",
+        "self._fetching.take(), 0",
+        (
+            "tests/unit/skidway/kafka/client/test_fetching.py::"
+            "test_an_error_of_a_partition_does_not_wait_until_the_others_are_idle",
+        ),
+    ),
+    Mutant(
+        "a damaged batch is taken for one before the wanted offset",
+        "skidway/kafka/client/fetching.py",
+        "                check(records, at, header)  # a damaged header may hide wanted records\n",
+        "",
+        (
+            "tests/unit/skidway/kafka/client/test_fetching.py::"
+            "test_a_damaged_batch_is_not_taken_for_an_earlier_one",
+        ),
     ),
     Mutant(
         "a loop that stood still goes on as if no time had passed",

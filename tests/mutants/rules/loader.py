@@ -688,7 +688,7 @@ MUTANTS = (
             "test_a_partition_that_ended_early_asks_for_no_further_load",
         ),
     ),
-    # These mutants concern marks. (A mark says up to which byte a file is loaded.)
+    # These mutants concern marks. A mark says up to which byte a file is loaded.
     Mutant(
         "what ends at the mark is a new record",
         "audit/counts/marks.py",

@@ -1,5 +1,5 @@
 """Mutants of the mirror. They concern gaps, the topics that the mirror follows, the positions that
-it commits at the source, and its check that its log continues the source's log."""
+the mirror commits at the source, and the check that the mirror's log continues the source's log."""
 
 from mutants.mutant import Mutant
 
@@ -181,5 +181,20 @@ MUTANTS: tuple[Mutant, ...] = (
         "            if each.follower.phase is Phase.FOLLOWING and each.replica.offset\n",
         "            if each.replica.offset\n",
         (f"{_PROGRESS}::test_a_partition_that_is_stopped_tells_nothing",),
+    ),
+    # A topic that is not mirrored because of its name must be reported.
+    Mutant(
+        "an ordinary topic with the name of a mirror is left out without a word",
+        "broker/mirror/rounds.py",
+        "    for name, reason in sorted(mistakable.items()):\n",
+        "    for name, reason in ():\n",
+        (f"{_SOURCE}::test_an_ordinary_topic_with_the_name_of_a_mirror_is_named",),
+    ),
+    Mutant(
+        "a mirror of our own topic is reported as left out",
+        "broker/mirror/rounds.py",
+        "    elif not is_mirror:\n        made.left_out[topic.name] = reason\n",
+        "    else:\n        made.left_out[topic.name] = reason\n",
+        (f"{_SOURCE}::test_an_ordinary_topic_with_the_name_of_a_mirror_is_named",),
     ),
 )

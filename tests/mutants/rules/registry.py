@@ -1,5 +1,5 @@
-"""Mutants of the schema registry. They concern ids, the log of schemas in ZooKeeper, compatibility,
-deletion, modes and references."""
+"""Mutants of the schema registry and of its client. They concern ids, the log of schemas in
+ZooKeeper, compatibility, version numbers, deletion, modes, references, passwords and the client."""
 
 from mutants.mutant import Mutant
 

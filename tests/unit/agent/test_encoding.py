@@ -76,7 +76,7 @@ def test_validate_says_in_how_many_lines_something_is_replaced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With `on_error: replace`, `validate` counts lines with invalid bytes as good lines. Without
-    this setting, it counts them as lines that would be rejected."""
+    this setting, `validate` counts these lines as lines that would be rejected."""
     assert main(configured(tmp_path, on_error="replace")) == 0
     said = capsys.readouterr().out
     assert "all of 2 lines fit; in 1 something is not UTF-8, replaced\n" in said

@@ -1,5 +1,5 @@
-"""Tests the agent's metrics for each topic, and its pending bytes: those that are not yet
-acknowledged, rejected, or declared lost or uncertain."""
+"""Tests the agent's metrics for each topic, and the number of its pending bytes: bytes that are not
+yet acknowledged, rejected, or declared lost or uncertain."""
 
 import threading
 from typing import Any
@@ -40,8 +40,8 @@ def test_rejected_lines_and_bytes_are_told_by_topic_and_reason() -> None:
 
 
 def test_replaced_lines_are_told_by_topic() -> None:
-    """The metrics count a line in which invalid bytes were replaced as delivered and not as
-    rejected."""
+    """If the agent replaces invalid bytes of a line, the metrics count the line as replaced, and
+    not as rejected."""
     world = a_world("figures-replaced", on_error="replace")
     world.files.append(A, b"good\n\xff\n")
     world.start()
@@ -76,8 +76,8 @@ def _truncate_unread(world: World, data: bytes) -> None:
 
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
     """If a file is truncated, the metrics count as lost the bytes that the agent had found in the
-    file and not delivered. They count no lost lines. They count the loss once, even if the agent is
-    restarted before it reports the loss to the audit."""
+    file and not delivered. The metrics count no lost lines. They count the loss once, even if the
+    agent is restarted before it reports the loss to the audit."""
     world = a_world("figures-lost")
     world.files.append(A, b"1\n")
     world.start()
@@ -95,9 +95,9 @@ def test_lost_bytes_are_as_many_as_were_seen() -> None:
 
 
 def test_bytes_are_lost_only_once() -> None:
-    """A broker refuses a record, and then the file is truncated before the agent has read it to its
-    end. The metrics count both the record's bytes and the unread bytes as lost, but no byte
-    twice."""
+    """A broker refuses a record, and then the record's file is truncated before the agent has read
+    the file to its end. The metrics count both the record's bytes and the unread bytes as lost, but
+    no byte twice."""
     world = a_world("figures-once")
     world.files.append(A, b"a\nbb\nc\n")
     world.start()
@@ -139,8 +139,8 @@ def quiet() -> World:
 
 def test_pending_bytes_are_those_of_now(quiet: World) -> None:
     """The agent computes the pending bytes (not yet acknowledged, rejected, lost or uncertain) when
-    somebody asks for them, not when it scans its files. So they do not include bytes that were
-    acknowledged since the last scan."""
+    somebody asks for them, not when it scans its files. So the pending bytes do not include bytes
+    that were acknowledged since the last scan."""
     written_and_reported(quiet)
     assert quiet.agent.pending_bytes == 100
     for _ in range(10):

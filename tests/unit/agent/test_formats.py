@@ -64,8 +64,8 @@ def test_the_sample_of_a_format_has_the_fields_that_a_reader_sees(name: str) -> 
 
 @pytest.mark.parametrize("log", sorted(REAL))
 def test_the_format_of_a_real_log_is_guessed(log: str) -> None:
-    """The test has a real log of each of several systems. `guess` finds the format of each log, and
-    every line of the log fits this format."""
+    """The test uses real logs of several systems. `guess` finds the format of each log, and every
+    line of the log fits this format."""
     found = guess(DATA / "logs" / f"{log}.log", 1_000)
     assert found.block["format"] == REAL[log]
     assert found.preview.share == 1.0
@@ -142,8 +142,8 @@ def test_the_files_of_a_pod_are_those_of_all_its_pods(tmp_path: Path) -> None:
 def test_guess_survives_odd_files(
     name: str, data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For every file, `guess` proposes a block of settings that works and whose paths match the
-    file. The printed text is safe for a terminal."""
+    """However odd the name and the content of a file are, `guess` proposes a block of settings that
+    works, and whose paths match the file. The printed text is safe for a terminal."""
     log = write(tmp_path, name, data)
     assert main(["agent", "guess", str(log)]) == 0
     assert "\x1b" not in capsys.readouterr().out
@@ -235,8 +235,8 @@ def test_relative_paths_begin_at_the_file_that_names_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A relative path in `schema` or `hash.key.location` begins at the directory of the file that
-    names it, whatever the current directory is. An absolute path stays as it is, and so does the
-    name of a subject in `schema`."""
+    contains the path, whatever the current directory is. An absolute path stays as it is, and so
+    does the name of a subject in `schema`."""
     folder = tmp_path / "agent.d"
     folder.mkdir()
     (tmp_path / "elsewhere").mkdir()
@@ -273,7 +273,7 @@ def test_a_format_takes_the_zone_and_the_joining_of_its_source() -> None:
 
 def test_fields_of_the_settings_are_in_each_row() -> None:
     """Each row has the fields of the setting `fields`. If a group of the format's pattern has a
-    type, its column has this type, and an empty value becomes null."""
+    type, the group's column has this type, and an empty value becomes null."""
     sample = catalog.formats()["access"].sample.encode()
     rows = [
         each.row for each in preview(source("access", fields={"env": "prod"}), sample, "/").rows

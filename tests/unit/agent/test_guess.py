@@ -411,8 +411,8 @@ def test_how_times_are_written(texts: list[str], format_: str | None) -> None:
     ],
 )
 def test_times_without_a_zone_are_named(content: str, tmp_path: Path) -> None:
-    """If the times of a log have no zone, `guess` says that they are read as UTC. If they have a
-    zone, even after a blank, the zone is used, and `guess` does not mention it."""
+    """If the times of a log have no zone, `guess` says that they are read as UTC. If the times have
+    a zone, even after a blank, the zone is used, and `guess` does not mention it."""
     found, _ = tried(tmp_path, content)
     assert "timestamp" in found.block or "format" in found.block
     assert any("name no zone" in note for note in found.notes)

@@ -81,8 +81,8 @@ def test_times_without_a_year_are_recognized(time: str, format_: str, tmp_path: 
 def test_times_of_json_are_found_inside_objects(
     line: dict[str, object], fields: str, format_: str, tmp_path: Path
 ) -> None:
-    """If a line has a time only inside an object, `guess` finds it, and the proposed schema and
-    settings read it. Quoted numbers can be times, too."""
+    """If a line has a time only inside an object, `guess` finds the time, and the proposed schema
+    and settings read the time there. Quoted numbers can be times, too."""
     found, results = tried(tmp_path, f"{json.dumps(line)}\n" * 3)
     assert found.block["timestamp"] == {"fields": [fields], "format": format_}
     assert [each["time"][:19] for each in results] == [AT[:19]] * 3

@@ -6,8 +6,9 @@ from __future__ import annotations
 import pytest
 
 from skidway.agent.files.ignored import Left
+from skidway.agent.files.tracking import HIDDEN_S
 from skidway.errors import ConfigurationRefused
-from support.agent_world import World, raw, settings
+from support.agent_world import MemoryFile, World, raw, settings
 from support.promises import promise
 
 HOUR_MS = 3_600_000
@@ -32,7 +33,7 @@ def old_file(world: World, data: bytes = b"old\n", path: str = PATH) -> None:
 @promise("1 old files")
 def test_an_old_file_is_counted_and_read_whole_when_it_changes() -> None:
     """If a file is too old when the agent first finds it, the agent counts the file but does not
-    read it. When a program writes to the file, the agent reads it from its first byte."""
+    read it. When a program writes to the file, the agent reads the file from the first byte."""
     world = world_of()
     old_file(world)
     started(world)
@@ -65,9 +66,9 @@ def test_a_known_file_is_never_too_old() -> None:
 @promise("1 old files")
 @pytest.mark.parametrize("was_there", [False, True])
 def test_a_file_that_changed_after_the_last_look_is_never_too_old(was_there: bool) -> None:
-    """If a program writes to a file while no agent runs, the next agent reads the file, however
-    long no agent ran. This is true for new files, and for files that were too old at the last
-    scan."""
+    """If a program writes to a file while the agent is down, the agent reads the file after the
+    agent's next start, however long the agent was down. This is true for new files, and for files
+    that were too old at the last scan."""
     world = world_of("/log/*")
     if was_there:
         old_file(world)
@@ -261,4 +262,61 @@ def test_an_old_file_that_goes_away_is_no_loss(pattern: str) -> None:
     world.files.delete(PATH + ".1")
     world.settle()
     assert world.values() == ["new"]
+    assert world.losses() == []
+
+
+def opened(close_rotated_ms: int = 9_000) -> tuple[World, MemoryFile]:
+    """Returns a world with a running agent, and a log. The agent has read this log, and no program
+    has written to the log for a minute. A program still has the log open."""
+    world = World(settings(raw(), close_rotated_ms=close_rotated_ms))
+    file = world.files.append(PATH, b"one\n")
+    started(world)
+    world.settle(60, 1)
+    return world, file
+
+
+@promise("1 still written")
+def test_a_quiet_log_that_is_deleted_is_read_on_for_a_while() -> None:
+    """A program may still write to a log that was deleted. The agent reads such a log until the log
+    has not grown for `close.rotated.ms`. The time before the deletion does not count."""
+    world, file = opened()
+    world.files.delete(PATH)
+    world.settle(5, 1)
+    world.files.write(file, b"two\n")
+    world.settle(5, 1)
+    assert world.values() == ["one", "two"]
+    world.settle(15, 1)
+    assert world.files.open_count == 0
+    assert world.losses() == []
+
+
+@promise("1 still written")
+def test_a_log_that_no_look_finds_stays_open_while_it_has_a_name() -> None:
+    """A log may have only a name that no scan of the agent finds. Such a name is a hard link in
+    another directory, or is in a directory on which another file system was mounted. The agent
+    keeps such a log open for a day, because only the open file shows whether the log grows. If the
+    log then loses its last name, the agent closes the file."""
+    world, file = opened()
+    world.files.hide(PATH)
+    world.settle(120, 1)
+    world.files.write(file, b"two\n")
+    world.settle(5, 1)
+    assert world.values() == ["one", "two"]
+    assert world.files.open_count == 1
+    file.names.clear()
+    world.settle(20, 1)
+    assert world.files.open_count == 0
+    assert world.losses() == []
+
+
+def test_a_log_that_no_look_finds_is_closed_after_a_day() -> None:
+    """If no scan finds a log's name, the agent keeps the log open for a day (HIDDEN_S) and then
+    closes the log."""
+    world, _ = opened()
+    world.files.hide(PATH)
+    world.settle(5, 1)
+    assert world.files.open_count == 1
+    world.clock.advance(HIDDEN_S)
+    world.settle(15, 1)
+    assert world.files.open_count == 0
     assert world.losses() == []

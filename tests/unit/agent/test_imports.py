@@ -42,7 +42,7 @@ OWN = {
 
 STANDARD = {"asyncio", "concurrent.futures", "multiprocessing", "unittest", "xml", "pydoc"}
 """Modules of the standard library that an agent never uses if all its sources have the raw parser.
-Other packages could import them."""
+Other packages could import these modules."""
 
 
 def test_an_agent_with_raw_text_imports_what_it_uses() -> None:

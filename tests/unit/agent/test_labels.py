@@ -81,7 +81,7 @@ def world() -> World:
 
 def test_records_have_the_labels_of_their_pod(world: World) -> None:
     """Each record has the labels that its pod has when the agent reads the record's line. If the
-    labels change, later records have the new ones."""
+    labels change, later records have the new labels."""
     write(world, labelled("1"))
     world.files.append(LOG, line("a"))
     world.start()
@@ -119,8 +119,8 @@ def test_records_that_are_read_back_have_the_labels_that_they_had_first(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After an upgrade, the agent may find that records of an intent (a stored promise to send
-    lines) are missing on the brokers. It sends them with the labels that they had before the
-    upgrade."""
+    lines) are missing on the brokers. The agent sends these records with the labels that they had
+    before the upgrade."""
     write(world, labelled("1"))
     world.kill_in_flight(line("a"), path=LOG)
     write(world, labelled("2"))
@@ -175,8 +175,9 @@ def test_without_labels_nothing_waits(world: World) -> None:
 
 @pytest.mark.parametrize("later", [{}, b"{", b"", b"[]", None])
 def test_a_pod_that_is_gone_keeps_its_labels(world: World, later: object) -> None:
-    """The last lines of a deleted pod have the labels of the lines before them. The same is true
-    while the file with the labels is missing or cannot be read, and after a restart."""
+    """The last lines of a deleted pod have the labels of the lines before them. The agent also uses
+    these labels while the file with the labels is missing or cannot be read, and after a
+    restart."""
     write(world, labelled("1"))
     world.files.append(LOG, line("a"))
     world.start()
@@ -197,8 +198,8 @@ def test_a_pod_that_is_gone_keeps_its_labels(world: World, later: object) -> Non
 
 def test_what_is_missing_is_named_once(world: World) -> None:
     """The agent logs only once that a log has no labels. If the file with the labels cannot be
-    read, the agent logs this only once, unless the reason changes, or the file could be read in the
-    meantime."""
+    read, the agent logs the reason once. It logs again if the reason changes, or if the file could
+    be read in between."""
     labels = PodLabels(world.files)
     world.files.append(LOG, line("a"))
     world.start()
@@ -224,6 +225,20 @@ def test_what_is_missing_is_named_once(world: World) -> None:
     assert labels.take_news() == [Unreadable(LABELS, None)]
     assert labels.unreadable == 0
     assert dict(labels_at(tracked.labels, tracked.read_position)) == {"app": "web", "version": "1"}
+
+
+def test_a_file_with_labels_that_no_source_names_is_forgotten(world: World) -> None:
+    """If no source names a file with labels any more, the agent no longer counts the file as
+    unreadable."""
+    world.files.append(LOG, line("a"))
+    world.start()
+    world.settle()
+    labels = world.agent._labels
+    assert labels.unreadable == 1
+    labels.take_locations([LABELS])
+    assert labels.unreadable == 1
+    world.reload(settings(raw("others", "/other/b.log")))
+    assert labels.unreadable == 0
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again(
@@ -354,8 +369,8 @@ VALUES = st.recursive(
 
 @given(st.binary(max_size=60) | VALUES.map(lambda value: json.dumps(value).encode()))
 def test_no_content_ends_the_agent(data: bytes) -> None:
-    """Whatever bytes the file with the labels contains, it is either read or refused, and each
-    label can be encoded as UTF-8."""
+    """Whatever bytes the file with the labels contains, the agent either reads or refuses the file,
+    and each label can be encoded as UTF-8."""
     try:
         found = read(data)
     except MetadataRefused:

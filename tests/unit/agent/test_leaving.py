@@ -1,6 +1,6 @@
-"""Tests an agent that is asked to leave. Its last word on a topic is a final seal, which says that
-all lines are delivered. The tests show what prevents a last word, and what makes the agent take it
-back."""
+"""Tests an agent that is asked to leave. The agent's last word on a topic is a final seal, which
+says that all lines are delivered. The tests show what prevents a last word, and what makes the
+agent take a last word back."""
 
 import pytest
 
@@ -130,9 +130,9 @@ def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
 
 
 def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
-    """The last word is the final seal, which says that all lines are delivered. Even if the
-    agent has sent it, the agent does not leave if the kernel has reported a change since the
-    last scan."""
+    """The last word is the final seal, which says that all lines are delivered. Even after the
+    agent has sent the last word, the agent does not leave if the kernel has reported a change since
+    the last scan."""
     world.files.append(A, b"1\n")
     assert drain(world)
     world.files.append(A, b"2\n")
@@ -219,8 +219,8 @@ def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
 
 
 def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
-    """A last word is the final seal of an agent that leaves. After it, an older version of the
-    agent, which knows no last words, may have begun a new epoch (in which message numbers begin
+    """A last word is the final seal of an agent that leaves. After this seal, an older version of
+    the agent, which knows no last words, may have begun a new epoch (in which message numbers begin
     with 1 again). The present agent then forgets the old last word. Its first seal contains the
     seal's own time and not the time of the last word."""
     world.files.append(A, b"1\n")
@@ -237,9 +237,9 @@ def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
 
 def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
     """The last word is the final message of an agent that leaves. An older version of the agent,
-    which knows no last words, may have sent a seal after it. When the present version starts again,
-    it deletes the stored last word, because the last word's time is older than the time of that
-    seal."""
+    which knows no last words, may have sent a seal after this last word. When the present version
+    starts again, it deletes the stored last word, because the last word's time is older than the
+    time of that seal."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)

@@ -153,8 +153,8 @@ def test_the_patterns_of_spring_boot() -> None:
     ).map("".join)
 )  # fmt: skip
 def test_every_pattern_works_or_is_refused(pattern: str) -> None:
-    """Whatever a pattern looks like, the agent either refuses it with a sentence or can read lines
-    with it."""
+    """Whatever a pattern looks like, the agent either refuses the pattern with a sentence, or can
+    read lines with the pattern."""
     try:
         made = source(pattern)
     except ConfigurationRefused:
@@ -202,7 +202,7 @@ def test_a_date_without_a_day_is_no_time() -> None:
 
 
 def test_fine_digits_are_no_part_of_the_time() -> None:
-    """If a time has a fraction of nine digits, the agent reads it and keeps the first six
+    """If a time has a fraction of nine digits, the agent reads the time and keeps the first six
     digits."""
     made = read("%d{yyyy-MM-dd HH:mm:ss.SSSSSSSSS} %m", "2026-11-21 08:15:01.123456789 x\n")
     assert made.rows[0].row["time"] == "2026-11-21 08:15:01.123456"
@@ -232,7 +232,7 @@ def test_patterns_that_nobody_can_read_back_are_refused(
     pattern: str, sentence: str, at: int
 ) -> None:
     """If the agent could not divide the lines of a pattern into fields, it refuses the pattern with
-    one sentence, and a caret marks the place in the pattern that causes this."""
+    one sentence, and a caret marks the place in the pattern that causes the refusal."""
     with pytest.raises(ConfigurationRefused, match=sentence) as caught:
         source(pattern)
     first, shown, mark = str(caught.value).split("\n")
@@ -279,15 +279,15 @@ def test_an_empty_value_is_read_as_empty(level: str, key: str) -> None:
     ],
 )  # fmt: skip
 def test_empty_values_beside_blanks_of_widths(pattern: str, line: str, expected: list[str]) -> None:
-    """If a pattern fills a text with blanks up to a width, these blanks never become a part of an
-    empty text beside them."""
+    """If a pattern pads a value with blanks to a fixed width, the agent never reads these blanks as
+    a part of an empty value beside them."""
     assert fields(pattern, line, "level", "a", "b", "logger", "message") == expected
 
 
 def test_blanks_at_the_beginning_of_a_message() -> None:
-    """A message keeps the blanks at its beginning. There is one exception: the pattern fills the
-    text before the message with blanks up to a width, and only one blank separates the two. Nobody
-    can then tell the message's first blanks from the filling."""
+    """A message keeps the blanks at its beginning. There is one exception: the pattern pads the
+    text before the message with blanks to a fixed width, and only one blank separates this text
+    from the message. Nobody can then tell the message's first blanks from the padding."""
     assert fields("%p %m%n", "INFO   a  b", "message") == ["  a  b"]
     assert fields("%-5p - %m%n", "INFO  -   a  b", "message") == ["  a  b"]
     assert fields("%-5p %m%n", "INFO  a  b", "message") == ["a  b"]

@@ -49,8 +49,8 @@ class Library:
 def test_a_busy_agent_keeps_freed_memory_and_a_quiet_one_gives_it_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """`keep_freed` tells glibc how much freed memory it may keep, and `give_back` makes glibc
-    return all free memory to the kernel."""
+    """`keep_freed` sets how much freed memory glibc may keep, and `give_back` makes glibc return
+    all free memory to the kernel."""
     library = Library()
     monkeypatch.setattr(memory, "_libc", library)
     memory.keep_freed()
@@ -71,7 +71,7 @@ def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_only_unchanged_pages_of_libraries_are_given_back() -> None:
     """The agent returns a page of memory to the kernel only if the page belongs to a library, and
-    the process has not changed it and cannot change it."""
+    the process has not changed the page and cannot change it."""
     assert list(memory.unchanged(SMAPS)) == [SMAPS[0], SMAPS[3]]
 
 

@@ -7,12 +7,14 @@ import random
 
 import pytest
 
+from skidway.agent.files.decompressed import Decompressed
+from skidway.agent.files.holes import FILLED, remember
 from skidway.agent.files.host import Status
 from skidway.agent.files.reading import HOLE_PIECES
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.kafka.types import TopicPartition
 from support.agent_press import rejected_rows
-from support.agent_world import MemoryHandle, World, raw, settings
+from support.agent_world import MemoryFile, MemoryHandle, World, raw, settings
 from support.promises import promise
 from support.randomness import Seeds
 
@@ -37,8 +39,8 @@ def holes(world: World) -> list[tuple[int, int]]:
 
 @promise("2 nul bytes")
 def test_a_hole_is_set_apart_and_the_line_behind_it_is_delivered() -> None:
-    """NUL bytes at the beginning of a line are rejected by themselves, and the reject gives their
-    number. The line after them is delivered. A few NUL bytes inside a line stay in the line."""
+    """NUL bytes at the beginning of a line become a reject of their own, which gives their number.
+    The line after the NUL bytes is delivered. A few NUL bytes inside a line stay in the line."""
     world = running()
     world.files.append(PATH, b"one\n" + bytes(7) + b"two\nth\0ree\n")
     world.settle()
@@ -94,8 +96,8 @@ def test_a_hole_that_is_sent_again_is_the_same_record() -> None:
 
 
 def test_a_hole_at_the_end_waits_like_a_line_without_end() -> None:
-    """NUL bytes at the end of a file are rejected when the file has not changed for a while. (The
-    agent waits in the same way before it sends a last line without a line terminator.) If more NUL
+    """NUL bytes at the end of a file are rejected when the file has not changed for a while. The
+    agent waits for the same time before it sends a last line without a line terminator. If more NUL
     bytes come later, they become another rejected record."""
     world = running()
     world.files.append(PATH, b"one\n" + bytes(10))
@@ -208,8 +210,9 @@ def test_how_much_is_read_at_once_does_not_decide_where_a_long_line_ends(
 @promise("2 nul bytes")
 @pytest.mark.parametrize("count", [1, 255, 256, 257, 600])
 def test_nul_bytes_at_the_end_of_a_long_line_that_stands_still(count: int) -> None:
-    """If a file ends with an over-long line and no longer changes, a few NUL bytes at the end
-    belong to the line, and many are a hole. Each byte is in one record."""
+    """If a file ends with an over-long line and no longer changes, fewer than 256 NUL bytes at its
+    end belong to the line, and 256 or more are a hole. Each byte of the file is in one rejected
+    record."""
     world = running()
     size = READ_BYTES + 10
     world.files.append(PATH, b"x" * size + bytes(count))
@@ -219,3 +222,47 @@ def test_nul_bytes_at_the_end_of_a_long_line_that_stands_still(count: int) -> No
     rows = sorted((row["first"], row["length"]) for row in rejected_rows(world.brokers))
     assert rows == ([(0, size + count)] if count < 256 else [(0, size), (size, count)])
     assert world.only()["pending"] == 0
+
+
+def fill(file: MemoryFile, at: int, data: bytes) -> None:
+    """Overwrites NUL bytes, like a program that has mapped the file into memory: the file's size
+    and its time of change stay the same."""
+    file.data[at : at + len(data)] = data
+
+
+@promise("2 filled hole")
+@pytest.mark.parametrize("behind", [b"", b"later\n"])
+@pytest.mark.parametrize("is_rotated", [False, True])
+def test_lines_in_place_of_nul_bytes_are_read_and_nothing_is_silent(
+    behind: bytes, is_rotated: bool
+) -> None:
+    """If a program writes a line in place of NUL bytes that the agent has rejected, the agent reads
+    the line under a new file id. It also declares a loss, because it cannot know what else was in
+    this place."""
+    world = World(settings(raw(), close_rotated_ms=3_600_000))
+    world.start()
+    file = world.files.append(PATH, b"one\n" + bytes(4096) + behind)
+    world.settle()
+    assert holes(world) == [(4, 4096)]
+    if is_rotated:
+        world.files.rename(PATH, "/log/a.log.1")
+        world.settle(5)
+    assert world.losses() == []
+    fill(file, 4, b"two\n")
+    world.settle()
+    assert "two" in world.values()
+    (loss,) = {loss.reason for loss in world.losses()}
+    assert loss == FILLED
+
+
+def test_a_compressed_file_is_not_read_again_for_its_nul_bytes() -> None:
+    """Nobody writes to a compressed file, and its bytes can only be read again from its beginning.
+    So the agent does not remember the runs of NUL bytes in such a file."""
+    world = running()
+    world.files.append(PATH, b"one\n")
+    world.settle()
+    (tracked,) = world.agent.tracker.files.values()
+    remember(tracked, object.__new__(Decompressed), [(0, 9)])
+    assert tracked.holes == ()
+    remember(tracked, world.files.open(PATH), [(0, 9)])
+    assert tracked.holes == ((4, 13),)

@@ -52,8 +52,8 @@ def test_the_examples_are_accepted(number: int, tmp_path: Path) -> None:
 
 
 def test_the_manifest_for_kubernetes_has_settings_that_work(tmp_path: Path) -> None:
-    """The manifest in docs/kubernetes.md is YAML. The agent accepts the configuration in it, and
-    the manifest defines each volume that its containers mount."""
+    """The manifest in docs/kubernetes.md is YAML. The agent accepts the configuration in the
+    manifest. The manifest defines each volume that its containers mount."""
     page = agent_page.PAGE.with_name("kubernetes.md").read_text()
     (text,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     config, daemons = yaml.safe_load_all(text)

@@ -83,7 +83,7 @@ def test_formats_that_nobody_can_read_back_are_refused(
     pattern: str, date_format: str | None, sentence: str
 ) -> None:
     """If the agent could not divide the lines of a format into fields, it refuses the format with
-    one sentence, and a caret marks the place in the format that causes this."""
+    one sentence, and a caret marks the place in the format that causes the refusal."""
     with pytest.raises(ConfigurationRefused, match=sentence) as caught:
         source(pattern, date_format)
     assert str(caught.value).endswith("^")

@@ -1,6 +1,6 @@
 """An intent is a stored promise to send certain bytes. If the agent cannot make the records of an
-intent again exactly as before, for example after an upgrade, it searches the brokers for them, and
-sends only what is missing. In these tests, the agent's whole loop runs in memory."""
+intent again exactly as before, for example after an upgrade, it searches the brokers for these
+records, and sends only the missing ones. In these tests, the agent's whole loop runs in memory."""
 
 from __future__ import annotations
 
@@ -67,9 +67,10 @@ def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -
 
 
 def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: Any) -> None:
-    """An intent is a stored promise to send a range of bytes. If only its records for the data
-    topic arrived, or only those for the topic of rejected lines, the agent divides the intent. The
-    missing records get new intents, with the time at which the old intent's bytes were read."""
+    """An intent is a stored promise to send a range of bytes. If only the intent's records for the
+    data topic arrived, or only its records for the topic of rejected lines, the agent divides the
+    intent. The missing records get new intents, with the time at which the old intent's bytes were
+    read."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     (read_ms,) = {intent.read_ms for intent in StateDatabase(picky.connection).intents()}
     upgrade()
@@ -90,8 +91,8 @@ def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
     """An intent is a stored promise to send certain bytes. If the agent finds parts of an intent on
-    the brokers, these parts stay in intents until the checkpoint is past them. So if the agent is
-    killed before its checkpoint, it does not read these parts as new bytes."""
+    the brokers, these parts stay in intents until the checkpoint is past these parts. So if the
+    agent is killed before its checkpoint, it does not read these parts as new bytes."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()
@@ -166,8 +167,8 @@ def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
 
 
 def test_rejected_records_that_are_found_count_as_rejected(picky: World, upgrade: Any) -> None:
-    """If the agent finds records of rejected lines on the broker, it counts them for the topic of
-    rejected lines. `skidway agent state show` lists them as rejected."""
+    """If the agent finds records of rejected lines on the broker, it counts these records for the
+    topic of rejected lines. `skidway agent state show` lists their bytes as rejected."""
     picky.kill_in_flight(b"b1\nb2\n", survivors=5)
     picky.brokers.arrive_late(TopicPartition("logs.rejected", 0))
     upgrade()
@@ -268,9 +269,9 @@ def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: A
 def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
     world: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """While the agent searches the brokers for records, one unreadable file does not stop it: it
-    continues with the next files. The unreadable file's lines are sent in order as soon as the file
-    can be read."""
+    """While the agent searches the brokers for records, an unreadable file does not stop the
+    search: the agent continues with the next files. The unreadable file's lines are sent in order
+    as soon as the file can be read."""
     files = [A, B, "/log/c.log"]
     for path in files:
         world.files.append(path, path.encode() + b" 1\n")
@@ -323,8 +324,8 @@ def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
 
 def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> None:
     """If a file was deleted, the agent searches the broker for the records of the file's intents
-    (stored promises to send certain bytes). The bytes of records that it finds count as delivered.
-    The other bytes are declared lost, with their range."""
+    (stored promises to send certain bytes). The bytes of records that the agent finds count as
+    delivered. The other bytes are declared lost, with their range."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     world.files.delete(A)
     world.start()
@@ -357,9 +358,10 @@ def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: 
 
 
 def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World) -> None:
-    """An operator may give up lines on their way (`skidway agent state give-up`) although their
-    topic was not created again. The agent then searches the brokers for the records of these lines.
-    It sends the lines that it does not find, with the current settings."""
+    """With `skidway agent state give-up`, an operator tells the agent to give up the unacknowledged
+    lines of a topic. If the topic was not deleted and created again, the agent then searches the
+    brokers for the records of these lines. It sends the lines that it does not find, with the
+    current settings."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     assert len(given_up(StateDatabase(world.connection), "logs")) == 2
     world.start()
@@ -389,9 +391,10 @@ def test_a_record_that_readers_would_drop_is_not_sent(
 def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """An intent is a stored promise to send certain bytes. The agent sends a missing part of an
-    intent only if records begin and end at the part's bounds, both for the version that made the
-    intent and for the running version. Otherwise the agent declares the part lost."""
+    """An intent is a stored promise to send certain bytes. The brokers lack a part of an intent
+    that an older version of the agent made. The running version sends this part only if, in both
+    versions, a record begins where the part begins, and a record ends where the part ends.
+    Otherwise the agent declares the part lost."""
     picky.kill_in_flight(b"a1\nb1\n", arrives=FIRST)
     upgrade()
     bounds = lambda intent, *_: np.array([intent.first, intent.end])  # noqa: E731
@@ -409,8 +412,8 @@ def test_settings_that_the_program_refuses_now_do_not_stop_the_agent(
 ) -> None:
     """An intent (a stored promise to send certain bytes) has the settings with which it was made.
     If the running version of the program refuses these settings, the agent does not stop. It finds
-    out which records of the intent arrived, and sends the lines of the others with the present
-    settings."""
+    out which records of the intent arrived, and sends the lines of the missing records with the
+    present settings."""
     picky.kill_in_flight(b"a1\n", b"a2\n", arrives=FIRST)
     promised = {each.fingerprint for each in StateDatabase(picky.connection).recipes().values()}
     build = press.build_parser

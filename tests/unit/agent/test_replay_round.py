@@ -26,8 +26,8 @@ CODECS = [
     ("utf-16", "utf-16-be"),
 ]  # fmt: skip
 WORDS = {"latin-1": "café", "koi8-r": "слово"}
-"""For some encodings, a word with characters of the encoding. All encodings that are not in this
-table have the characters of "表示"."""
+"""For some encodings, a word with characters of the encoding. For all other encodings, the tests
+use the word "表示"."""
 
 ASCII = "".join(map(chr, range(32, 127)))
 
@@ -122,8 +122,8 @@ def test_what_is_no_whole_line_is_not_replayed(data: bytes, tmp_path: Path) -> N
 
 def test_a_line_that_does_not_fit_looks_cut() -> None:
     """A reject (the record about a rejected line) has a limited size. If even one byte of the line
-    does not fit into it, the reject counts as cut (incomplete). This is so even if only masks made
-    the line too long."""
+    does not fit into the reject, the reject counts as cut (incomplete). This is so even if only
+    masks made the line too long."""
     wholes = set()
     made = recipe(limit=20_000, max_line_bytes=100)
     (row,) = rejected(press(made, reading(b"x" * 19_900 + b"\n")))

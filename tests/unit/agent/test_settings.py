@@ -101,8 +101,8 @@ def test_what_cannot_work_is_refused_before_it_runs(
 @pytest.mark.parametrize("topic", ["hdfs-logs.rejected", "orders.rejected"])
 def test_a_topic_must_not_be_called_like_rejects(tmp_path: Path, topic: str) -> None:
     """A topic named *.rejected is refused, because the audit would treat it as a topic of rejected
-    lines. If it were accepted, its lines could also be mixed with the rejected lines of another
-    topic."""
+    lines. If such a topic were accepted, its lines could also be mixed with the rejected lines of
+    another topic."""
     more = f"  - {{topic: {topic}, paths: [/x]}}\n"
     with pytest.raises(ConfigurationRefused, match="rejected"):
         load(SMALLEST + more, tmp_path)
@@ -134,8 +134,8 @@ def test_a_schema_that_does_not_fit_the_parser_is_refused(tmp_path: Path) -> Non
 
 
 def test_the_example_file_is_a_configuration(tmp_path: Path) -> None:
-    """The example configuration file has the key of every setting. It is a valid configuration as
-    soon as the required keys have values."""
+    """The example configuration file has the key of every setting. The file is a valid
+    configuration as soon as the required keys have values."""
     keys = {each.key for each in settings.documented(AgentSettings)}
     text = settings.example(AgentSettings)
     assert keys_of(yaml.safe_load(uncommented(text, keys))) == keys

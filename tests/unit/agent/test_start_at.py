@@ -45,8 +45,9 @@ def test_what_was_written_before_the_first_look_is_skipped_and_said(rest: bytes)
 
 @promise("1 start at the end")
 def test_files_that_appear_later_are_read_whole() -> None:
-    """If a file appears after the first scan, the agent reads it from its beginning, whether or not
-    the agent ran when the file appeared. The setting `start_at: end` does not change this."""
+    """If a file appears after the first scan, the agent reads the file from its beginning, whether
+    or not the agent ran when the file appeared. The setting `start_at: end` does not change
+    this."""
     world = started(world_of())
     world.files.append("/log/b.log", b"one\n")
     world.settle()
@@ -146,7 +147,7 @@ def test_a_file_that_cannot_be_opened_at_first_begins_where_it_ended_then(is_kil
 @promise("1 start at the end")
 def test_a_file_that_was_cut_before_it_could_be_opened_is_read_whole() -> None:
     """With `start_at: end`, if a file cannot be opened at the first scan and is then truncated, the
-    agent reads its new content from the beginning as soon as it can open the file."""
+    agent reads the new content of the file from the beginning as soon as it can open the file."""
     world = world_of()
     world.files.append(PATH, b"old old old\n").unreadable = True
     started(world)
@@ -231,7 +232,7 @@ def test_a_skipped_file_that_is_rewritten_is_read_whole() -> None:
 def test_a_big_endian_file_begins_at_a_line() -> None:
     """With `start_at: end`, the agent begins to read a UTF-16 file after a line feed in the file's
     own byte order. A character whose bytes would be a line feed in the other byte order does not
-    count as one."""
+    count as a line feed."""
     world = world_of(encoding="utf-16")
     world.files.append(PATH, "\ufeff\u000a\u0a00ol\u0a00\nd\u0a00".encode("utf-16-be"))
     started(world)

@@ -1,6 +1,6 @@
 """With `start_at: end`, the agent skips the lines that a file has at the first scan that could find
 the file. The tests change patterns, topics and `exclude`. If a scan with the earlier settings could
-have found a file, but the file did not exist then, the agent skips none of its lines."""
+have found a file, but the file did not exist then, the agent skips none of the file's lines."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def test_a_file_that_appears_before_a_pattern_is_added_is_read_whole(is_restart:
 @promise("1 start at the end")
 def test_new_files_are_read_whole_after_the_topic_changed() -> None:
     """If only the topic of a source with `start_at: end` changes, the agent continues in the files
-    that it was reading, and reads the files that appeared since the last scan from their first
-    byte."""
+    that it was reading. If a file has appeared since the last scan, the agent reads this file from
+    the first byte."""
     world = looked(end("logs", "/log/*.log"))
     world.files.append(APP, b"two\n")
     world.files.append("/log/new.log", b"new\n")
@@ -127,9 +127,9 @@ def test_a_file_that_an_early_look_did_not_exclude_is_read_whole() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_restart", [False, True])
 def test_a_file_that_every_look_excluded_is_skipped(is_restart: bool) -> None:
-    """If all earlier scans excluded a path, and a pattern of a new source matches it, the next scan
-    is the first that can find a file at this path. So with `start_at: end`, the agent skips the
-    lines that the file already has."""
+    """If all earlier scans excluded a path, and a pattern of a new source matches this path, the
+    next scan is the first that can find a file at this path. So with `start_at: end`, the agent
+    skips the lines that the file already has."""
     others = end("logs", "/log/*.log", exclude=["/log/b*"])
     world = looked(others)
     world.files.append("/log/b.log", b"b old\n")
@@ -173,8 +173,8 @@ def test_a_wider_pattern_skips_only_rotated_files_that_are_older_than_the_last_l
 
 @promise("1 start at the end")
 def test_a_wider_pattern_after_the_clock_was_set_back_loses_no_line() -> None:
-    """If a pattern with `start_at: end` is changed so that it also matches rotated files of a known
-    log, and the clock was set back, none of these files is skipped."""
+    """A pattern with `start_at: end` is changed so that it also matches rotated files of a known
+    log. If the clock was set back before, the agent skips none of these files."""
     world = World(settings(end("logs", APP)))
     world.files.append(APP, b"")
     world.start()
@@ -189,8 +189,8 @@ def test_a_wider_pattern_after_the_clock_was_set_back_loses_no_line() -> None:
 @promise("1 start at the end")
 @pytest.mark.parametrize("is_direct_first", [False, True])
 def test_a_pattern_that_goes_round_a_link_skips_no_new_file(is_direct_first: bool) -> None:
-    """One pattern finds a log directly, and another pattern finds it through a link. If the
-    settings change from one of these patterns to the other, no new file is skipped, even with
+    """One pattern finds a log directly, and another pattern finds the same log through a link. If
+    the settings change from one of these patterns to the other, no new file is skipped, even with
     `start_at: end`."""
     patterns = ["/data/*.log", "/srv/*.log"][:: 1 if is_direct_first else -1]
     world = World(settings(end("logs", patterns[0])))

@@ -47,9 +47,10 @@ def written(world: World, data: bytes, seed: int) -> None:
 def test_utf16_lines_are_delivered_however_they_are_written(
     codec: str, is_told: bool, seeds: Seeds
 ) -> None:
-    """Every line of a UTF-16 file is delivered as the text that Python's codec makes of it, even if
-    programs write only a part of a character at a time. The byte order comes from the setting
-    `encoding`, or from the file's byte order mark. The mark is not a part of the first line."""
+    """Every line of a UTF-16 file is delivered as the text that Python's codec makes of this line,
+    even if programs write only a part of a character at a time. The byte order comes from the
+    setting `encoding`, or from the file's byte order mark. The mark is not a part of the first
+    line."""
     for seed in seeds(range(4)):
         lines = random.Random(seed).choices(LINES, k=12)
         world = running(codec.replace("16-", "16") if is_told else "utf-16")
@@ -68,9 +69,10 @@ def test_a_file_without_a_mark_is_little_endian() -> None:
 
 @promise("2 byte order")
 def test_after_a_kill_the_middle_of_the_file_is_read_in_the_same_order() -> None:
-    """An intent is a stored promise to send certain bytes. After a kill, the agent sends an intent
-    in the middle of a big-endian file again, and then reads the lines after it. It uses the file's
-    byte order for both, although the byte order mark is only at the beginning of the file."""
+    """An intent is a stored promise to send certain bytes. After a kill, the agent sends the bytes
+    of an intent in the middle of a big-endian file again, and then reads the lines after these
+    bytes. It uses the file's byte order for both steps, although the byte order mark is only at the
+    beginning of the file."""
     world = running("utf-16")
     world.files.append(PATH, "\ufeffone\n".encode("utf-16-be"))
     world.settle()
@@ -176,7 +178,7 @@ def test_a_long_line_of_utf16_is_rejected_and_the_next_is_delivered() -> None:
 @pytest.mark.parametrize("container", ["cri", "docker"])
 def test_containers_do_not_write_utf16(encoding: str, container: str) -> None:
     """The agent refuses a source with both a UTF-16 encoding and the setting `container`. The error
-    names both."""
+    names both settings."""
     source = raw(encoding=encoding, container=container)
     with pytest.raises(ConfigurationRefused, match=f"encoding: {encoding} .* container"):
         source.check()
@@ -187,7 +189,7 @@ def test_validate_and_test_read_utf16(
     codec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`validate`, `test` and `guess` read a UTF-16 file in the byte order that its byte order mark
-    gives. They also read the last lines of a large file in this byte order."""
+    gives. These commands also read the last lines of a large file in this byte order."""
     text = "\ufeff" + "".join(f"id {number}\n" for number in range(100_000)) + "x"
     log = tmp_path / "a.log"
     log.write_bytes(text.encode(codec) + b"-")

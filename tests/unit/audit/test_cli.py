@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,15 +19,16 @@ from support.audit_senders import LOGS
 from support.clock import ManualClock
 
 
-def _store(folder: Path, *, records: int = 5) -> None:
+def _store(folder: Path, *, records: int = 5, topic: str = "logs") -> None:
+    source = replace(LOGS, topic=topic)
     agent = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
     broker = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
     said = [
-        Delta(agent, 1, 5, counts=(Count(LOGS, 7, 0, 60_000, 5, 50, 9),)),
-        Seal(agent, 2, 10**9, (SealedTopic(LOGS, 10**9, 1),)),
+        Delta(agent, 1, 5, counts=(Count(source, 7, 0, 60_000, 5, 50, 9),)),
+        Seal(agent, 2, 10**9, (SealedTopic(source, 10**9, 1),)),
         Delta(
-            broker, 1, 5, ranges=(Range(LOGS, 0, 0, 5),),
-            counts=(Count(LOGS, 7, 0, 60_000, records, 50, 9),),
+            broker, 1, 5, ranges=(Range(source, 0, 0, 5),),
+            counts=(Count(source, 7, 0, 60_000, records, 50, 9),),
         ),
     ]  # fmt: skip
     folder.mkdir(exist_ok=True)
@@ -73,7 +75,7 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """If an option names the store, `report` takes all other settings from the installed audit.yml.
-    If no audit.yml is installed, it says which default settings it used."""
+    If no audit.yml is installed, `report` says which default settings it used."""
     _store(tmp_path / "store")
     monkeypatch.setattr(options, "DIRECTORY", tmp_path)
     named = ["audit", "report", "--store", str(tmp_path / "store")]
@@ -155,8 +157,8 @@ def test_a_recount_of_what_is_no_output_is_a_mistake_in_the_question(
 def test_settings_can_be_checked_without_starting(
     program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`audit validate` ends with status 0 if the settings are good. If they are not, it ends with
-    status 78 and prints the mistake."""
+    """`audit validate` ends with status 0 if the settings are good. If the settings have a mistake,
+    the command ends with status 78 and prints the mistake."""
     arguments = ["audit", "validate", program, "--set", "bootstrap.servers=a:1"]
     if program == "count":
         arguments += ["--set", f"state.dir={tmp_path}"]
@@ -212,6 +214,43 @@ def test_waiting_for_a_host_that_is_proven_ends_at_once(
     # counts.
     assert main([*arguments, *more, "--set", "tiers=agent,hdfs"]) == 1
     assert "tier hdfs never reported this topic" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("records", [5, 4])
+def test_waiting_judges_a_larger_bucket_that_began_long_before(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    records: int,
+) -> None:
+    """The agent used buckets of ten minutes, and now uses buckets of a minute. If the time of
+    `--since` is in a bucket of ten minutes, `wait` judges this bucket, although it began several
+    minutes before that time. In one case of this test the broker has all 5 records of this bucket,
+    and in the other case only 4."""
+    config, large, small = _config(tmp_path), 999_000_000, 999_960_000
+    agent = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
+    broker = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
+    newest = Count(LOGS, 7, small, 60_000, 1, 1, 1)
+    ledger = Ledger(tmp_path / "store" / DATABASE)
+    ledger.take(
+        messages.encode(x)
+        for x in (
+            Delta(agent, 3, 5, counts=(Count(LOGS, 7, large, 600_000, 5, 5, 5), newest)),
+            Seal(agent, 4, SEALED_MS, (SealedTopic(LOGS, SEALED_MS, 3),)),
+            Delta(
+                broker, 2, 5, ranges=(Range(LOGS, 0, 5, 11),),
+                counts=(Count(LOGS, 7, large, 600_000, records, 5, 5), newest),
+            ),
+        )
+    )  # fmt: skip
+    ledger.close()
+    clock = ManualClock(SEALED_MS + 5_000)
+    monkeypatch.setattr("skidway.audit.commands.hosts.SystemClock", lambda: clock)
+    arguments = ["--host", "web1", "--since", "705s", "--timeout-s", "0"]
+    found = main(["audit", "wait", "--config", str(config), *arguments])
+    printed = capsys.readouterr().out
+    assert found == (0 if records == 5 else 1), printed
+    assert ("short by 1 of 5" in printed) is (records == 4)
 
 
 @pytest.mark.parametrize(
@@ -301,6 +340,35 @@ def test_a_job_may_run_when_all_before_a_time_is_complete(
     assert (found["ok"], found["topics"][0]["buckets"]) == (True, 1)
     assert _complete(tmp_path, "--set", "tiers=agent,broker,hdfs") == 1
     assert "tier hdfs never reported this topic" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_name_that_may_mean_a_topic_that_was_never_heard_of_gets_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The name `dc1.logs` may mean topic `logs` of cluster `dc1`, or a topic that is called
+    `dc1.logs`. If the audit has never heard of topic `logs` of cluster `dc1`, `audit complete`
+    judges the topic that is called `dc1.logs`. It prints this topic's full name, and a note about
+    the other meaning. There is no note if the name has only one meaning."""
+    _store(tmp_path, topic="dc1.logs")
+    _heard(tmp_path, SEALED_MS)
+    assert _complete(tmp_path, "--json", topic="dc1.logs") == 0
+    said = capsys.readouterr()
+    note = (
+        "dc1.logs may also mean topic logs of cluster dc1, of which the audit has never heard; the"
+        " answer is about dc1.dc1.logs"
+    )
+    assert f"note: {note}\n" in said.err
+    found = json.loads(said.out)
+    assert found["sentences"][0].startswith("dc1.dc1.logs is complete")
+    assert found["notes"] == [note]
+    assert _complete(tmp_path, topic="dc1.dc1.logs") == 0
+    assert "may also mean" not in capsys.readouterr().err
+    _store(tmp_path / "both")
+    _store(tmp_path / "both", topic="other")
+    _complete(tmp_path / "both", topic="dc1.logs")
+    _complete(tmp_path / "both", topic="dc1.never")
+    assert "may also mean" not in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("clock")
@@ -415,8 +483,8 @@ def test_a_report_names_the_hosts_that_are_missed(
 def test_reports_name_what_the_roster_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An expected host that never reported keeps a bucket from being complete. The report marks a
-    retired host, whose records are in the bucket, as retired."""
+    """An expected host that never reported keeps a bucket from being complete. If a bucket has
+    records of a retired host, the report calls this host retired."""
     report = ["audit", "report", "--tiers", "agent,broker", "--config"]
     assert main([*report, str(_config(tmp_path))]) == 0
     capsys.readouterr()

@@ -118,8 +118,8 @@ def test_exemptions_leave_two_tiers_to_compare() -> None:
     [("topics=a(", "regular expression"), ("tier=agent", "tier"), ("cluster.name=a.b", "dot")],
 )
 def test_a_counter_that_cannot_work_is_refused(override: str, words: str) -> None:
-    """Settings of the counter that cannot work are refused with one sentence before the counter
-    starts its work."""
+    """Settings with which a counter cannot work are refused with one sentence before the counter
+    starts."""
     with pytest.raises(ConfigurationRefused, match=words):
         settings.load(CounterSettings, None, [*COUNT, override])
 

@@ -97,7 +97,7 @@ def test_the_rate_of_a_run_is_its_messages_over_its_time() -> None:
 def test_the_seconds_that_perf_test_prints_become_a_series() -> None:
     """While it runs, perf-test (the load generator of RabbitMQ) prints lines with the time, and the
     rate since the previous line. Each of these lines becomes a point of a series. The averages at
-    the end of perf-test's output do not."""
+    the end of perf-test's output do not become points."""
     printed = (
         "id: test, starting producer #0\n"
         "id: test, time 1.000 s, sent: 100 msg/s\n"

@@ -26,8 +26,8 @@ class Operation:
 
 def test_an_operation_completes_once() -> None:
     """An operation, such as a fetch that waits for records, may wait for several partitions. When
-    it has completed because one of them changed, it is not checked again for any partition, and
-    does not expire."""
+    the operation has completed because one of these partitions changed, the broker does not check
+    the operation again, and the operation does not expire."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A, B], 10.0)

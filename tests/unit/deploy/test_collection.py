@@ -150,11 +150,11 @@ def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agent() -> None:
-    """Before an agent is uninstalled, a separate systemd unit "drains" the agent: it delivers all
-    lines that the agent has not delivered yet. If the uninstallation is interrupted, the agent's
-    own unit is unchanged, and the separate unit stops when the agent starts. The output settings of
-    the separate unit use neither `append:` (new in systemd 240) nor `truncate:` (new in systemd
-    248), so that older versions of systemd can run it."""
+    """Before an agent is uninstalled, a separate systemd unit "drains" the agent: this unit
+    delivers all lines that the agent has not delivered yet. If the uninstallation is interrupted,
+    the agent's own unit is unchanged, and the separate unit stops when the agent starts. The output
+    settings of the separate unit use neither `append:` (new in systemd 240) nor `truncate:` (new in
+    systemd 248), so that older versions of systemd can run this unit."""
     drain = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     assert "skidway-agent.service.d" not in drain
     assert "skidway-agent-drain.service" not in units.names()

@@ -42,7 +42,7 @@ def ordered(*seen: Any) -> str:
         ([member(3)] * 2 + [NEVER], "rest rest new"),  # one server has lost its disk
         ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # no server runs (a power cut)
         ([member(3)] * 3, "rest rest rest"),
-        ([member(3), UNSEEN, UNSEEN], "rest"),  # the run is limited to a healthy server
+        ([member(3), UNSEEN, UNSEEN], "rest"),  # `--limit` names one server, and it is healthy
         ([member(3, runs=False), UNSEEN, UNSEEN], "first"),
     ],
 )
@@ -66,15 +66,15 @@ def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     ],
 )
 def test_what_could_lose_the_ensemble_s_data_is_refused(seen: list[Any], said: str) -> None:
-    """The start of an ensemble is refused if it could lose data. For example, if a server may have
-    data but is not among the hosts of the playbook run, servers without data could form a quorum
-    and continue without this data."""
+    """The start of an ensemble is refused if this start could lose data. For example, if a server
+    may have data but is not among the hosts of the playbook run, servers without data could form a
+    quorum and continue without this data."""
     assert said in ordered(*seen)
 
 
 def test_a_server_that_was_started_alone_is_known_by_its_zoo_cfg() -> None:
     """The zoo.cfg with which a server last started decides whether the server ran alone. The
     present zoo.cfg on disk does not count, because an interrupted run of the playbook may have
-    changed it."""
+    changed this file."""
     assert servers_in("dataDir=/x\nclientPort=2181\n") == 0
     assert servers_in("dataDir=/x\nserver.1=a:2888:3888\nserver.2=b:2888:3888\n") == 2

@@ -32,7 +32,7 @@ def recorded() -> set[str]:
 
 
 def queries() -> Iterator[tuple[str, str]]:
-    """Yields each expression of rules and boards, with a text that says where it is."""
+    """Yields each expression of rules and boards, with a text that says where the expression is."""
     for part in RULE_FILES:
         for rule in rules(part):
             yield f"{part}: {rule.get('alert') or rule['record']}", rule["expr"]

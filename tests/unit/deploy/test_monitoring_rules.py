@@ -1,5 +1,5 @@
-"""Tests the rules with Debian's promtool: it accepts the rules and configurations of Prometheus,
-and each alert fires when it must, and only then."""
+"""Tests the rules with Debian's promtool: promtool accepts the rules and configurations of
+Prometheus, and each alert fires when it must, and only then."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_promtool_accepts_the_example() -> None:
 
 def test_promtool_accepts_what_the_role_writes(tmp_path: Path) -> None:
     """`promtool check config` accepts a configuration to which the role has added rules and
-    targets, and it checks the file of targets, too."""
+    targets. The command checks the file of targets, too."""
     host = {"inventory_hostname": "b1", "broker_settings": {"metrics.listener": "0.0.0.0:9102"}}
     groups = {"brokers": ["b1"], "audit": ["b1"]}
     targets = tmp_path / "targets.yml"

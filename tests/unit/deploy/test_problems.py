@@ -16,8 +16,8 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 THERE = {"skidway_zookeeper_connect": "z:2181", "skidway_schema_registry_url": "http://r:8081"}
-"""Variables that each host needs. Tests of other problems set them, so that only the tested problem
-is reported."""
+"""Variables that each host needs. Tests of other problems set these variables, so that only the
+tested problem is reported."""
 
 
 def problems(groups: dict[str, list[str]], hosts: list[dict[str, Any]], **clusters: Any) -> str:
@@ -30,8 +30,8 @@ def sentences(groups: dict[str, list[str]], hosts: list[dict[str, Any]], **clust
 
 
 def test_a_good_inventory_has_no_problems() -> None:
-    """No problem is found in a valid inventory. Two clusters may each have a broker with the id
-    1."""
+    """No problem is found in a valid inventory. For example, it is no problem if two clusters each
+    have a broker with the id 1."""
     brokers = [host("b1", skidway_cluster="dc1", broker_id=1)]
     brokers.append(host("b2", skidway_cluster="dc2", broker_id=1))
     assert problems({"brokers": ["b1", "b2"]}, brokers, dc1={}, dc2={"mirrors": ["dc1"]}) == ""
@@ -70,7 +70,7 @@ def test_a_host_is_of_one_cluster() -> None:
 def test_settings_that_each_counter_needs_for_itself_are_not_for_all() -> None:
     """A host may have several counters (the audit's programs that count records). If the inventory
     sets one port or one directory for all of them, a problem is reported, because only one counter
-    could use it."""
+    could use this port or directory."""
     monitor = host("m", audit_counter_settings={"metrics": {"listener": "0.0.0.0:1"}, "tier": "x"})
     said = problems({"audit": ["m"]}, [monitor], dc1={}, dc2={})
     assert "audit_counter_settings sets metrics.listener, tier for all counters" in said
@@ -192,7 +192,7 @@ KAFKA = {"bootstrap_servers": "k:9092"}
 @pytest.mark.parametrize("every", [None, "", "1s", "60s", "090s", "5m", "2h", "1d"])
 def test_a_loader_s_time_between_runs_is_one_that_the_loader_takes(every: str | None) -> None:
     """No problem is reported if loader_every is a time that `skidway load run --every` accepts, or
-    if it is not set."""
+    if loader_every is not set."""
     found = problems({"loaders": ["l"]}, [host("l", loader_every=every)], dc1=KAFKA)
     assert found == ""
     if every:

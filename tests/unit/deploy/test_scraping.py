@@ -62,8 +62,8 @@ def test_every_program_of_the_inventory_is_a_target() -> None:
 
 def test_programs_have_their_cluster_as_label_and_the_audit_has_none() -> None:
     """The targets of brokers, agents and loaders get the label `cluster`. The audit's target gets
-    no such label: it would replace the label `cluster` that the audit's metrics already have, with
-    the cluster of a topic."""
+    no such label, because the audit's metrics already have a label `cluster`, which names the
+    cluster of a topic. A label `cluster` of the target would replace this label."""
     found = scraping.scrape_targets(CLUSTERS, GROUPS, opened(), "watch")
     clusters = {x["labels"]["instance"]: x["labels"].get("cluster") for x in found}
     assert (clusters["b1:9102"], clusters["b2:9105"]) == ("dc1", "offline")
@@ -72,8 +72,8 @@ def test_programs_have_their_cluster_as_label_and_the_audit_has_none() -> None:
 
 def test_what_serves_on_loopback_is_scraped_only_on_its_own_host() -> None:
     """By default programs serve metrics only on loopback. Then only a Prometheus on the same host
-    scrapes them, and the role says which settings an operator must change for programs on other
-    hosts."""
+    scrapes these programs, and the role says which settings an operator must change for programs on
+    other hosts."""
     found = scraping.scrape_targets(CLUSTERS, GROUPS, hosts(), "watch")
     assert set(targets(found)) == {"watch:9104", "watch:9114", "watch:9115"}
     said = scraping.unscraped(CLUSTERS, GROUPS, hosts(), "watch")
@@ -107,8 +107,8 @@ def test_counters_that_the_inventory_names_are_scraped_where_they_listen() -> No
 
 def test_the_filter_knows_the_defaults_of_the_role() -> None:
     """The filter that derives the targets has its own copy of the counters' default address and
-    first port. It cannot read the defaults of the role `audit` in the variables of another host.
-    The copy is equal to the role's defaults."""
+    first port. The filter cannot read the defaults of the role `audit` in the variables of another
+    host. The copy is equal to the role's defaults."""
     found = RoleVariables("audit", {"skidway_clusters": CLUSTERS}, hosts(), GROUPS)
     counters = found["audit_counters"]
     assert [each["metrics.listener"] for each in counters.values()] == [

@@ -32,8 +32,9 @@ def test_given_settings_win_whichever_way_they_are_written() -> None:
     ],
 )
 def test_settings_with_a_password_are_known_as_such(given: Any, secret: bool) -> None:
-    """Settings that contain a secret are recognized. Only these are kept out of Ansible's output,
-    so that an operator can read the changes (`--diff`) of all other settings."""
+    """Settings that contain a secret are recognized. Only the settings with a secret are kept out
+    of Ansible's output, so that an operator can read the changes (`--diff`) of all other
+    settings."""
     assert settings.holds_secret(given) is secret
 
 

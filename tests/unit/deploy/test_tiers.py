@@ -18,8 +18,8 @@ OFFLINE: dict[str, Any] = {"mirrors": ["dc1", "dc2"]}
 def exempt(
     clusters: dict[str, Any], loaders: list[dict[str, Any]] | None = None, agents: str = ""
 ) -> dict[str, list[str]]:
-    """Returns, for each tier, the topics that are exempt from it (that the audit does not expect in
-    it). `agents` has the cluster of each agent, separated by blanks."""
+    """Returns, for each tier, the exempt topics: the topics that the audit does not expect in this
+    tier. `agents` has the cluster of each agent, separated by blanks."""
     hosts: dict[str, Any] = {f"a{n}": {"skidway_cluster": c} for n, c in enumerate(agents.split())}
     groups = {"agents": list(hosts)}
     if loaders is not None:
@@ -44,9 +44,9 @@ def at(cluster: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_where_every_cluster_is_mirrored_and_loaded_nothing_is_exempt() -> None:
-    """With the example inventory, audit.yml exempts no topic from any tier. The same holds for an
-    inventory without a mirror or without loaders: the audit then does not compare the tier mirror
-    or hdfs at all."""
+    """With the example inventory, audit.yml exempts no topic from any tier. With an inventory
+    without a mirror or without loaders, audit.yml exempts no topic either, because the audit then
+    does not compare the tier mirror or hdfs at all."""
     clusters = {"dc1": {}, "dc2": None, "offline": OFFLINE}
     assert exempt(clusters, [at("offline")], "dc1 dc2") == {}
     assert exempt({"dc1": {}}, [at("dc1")], "dc1") == {}
@@ -68,8 +68,8 @@ def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() 
 def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
     """Patterns in mirrored_topics match whole names. So the pattern `nginx` does not match
     `nginx.rejected`, the topic of the rejected records. A topic that is not mirrored cannot be
-    loaded from the mirror either, so it is exempt from the tiers mirror and hdfs (the audit does
-    not expect it there)."""
+    loaded from the mirror either, so this topic is exempt from the tiers mirror and hdfs (the audit
+    does not expect the topic there)."""
     clusters = {"dc1": {"mirrored_topics": ["nginx", "auth.*"]}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1")
     for topic in ("nginx", "auth", "auth.rejected"):
@@ -114,7 +114,8 @@ def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]
 
 def test_what_one_of_two_loaders_loads_is_loaded() -> None:
     """One loader may load from a cluster itself, and another loader from the cluster that mirrors
-    it. A topic then counts as loaded if at least one of the two loaders loads it."""
+    the first cluster. A topic then counts as loaded if at least one of the two loaders loads the
+    topic."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     loaders = [at("dc1", loader_topics=["a"]), at("offline", loader_topics=["dc1.b"])]
     found = exempt(clusters, loaders, "dc1")
@@ -175,9 +176,9 @@ def test_a_tier_is_not_lost_without_a_word() -> None:
 
 
 def test_tiers_may_come_and_those_that_are_named_may_go() -> None:
-    """Tiers may be added. To drop a tier that the audit has compared until now, an operator names
-    the tier with Ansible's option -e (several tiers are separated by commas). If no audit was
-    installed before, there is no tier that could be dropped."""
+    """An operator can add tiers without a confirmation. To drop a tier that the audit has compared
+    until now, an operator names the tier with Ansible's option -e (several tiers are separated by
+    commas). If no audit was installed before, there is no tier that could be dropped."""
     two = ["agent", "broker"]
     assert tiers.lost_tiers_problem({"tiers": two}, [*two, "hdfs"], []) == ""
     assert tiers.lost_tiers_problem({"tiers": [*two, "hdfs"]}, two, "hdfs") == ""

@@ -32,9 +32,9 @@ def test_variables_reach_a_service_as_they_are() -> None:
 
 
 def test_a_service_has_the_given_variables_beside_the_derived_ones() -> None:
-    """Environment variables that an operator gives do not remove those that the role derives. The
-    operator's variables come last, so that systemd uses the operator's value if the role derives
-    the same variable."""
+    """Environment variables that an operator gives do not remove the variables that the role
+    derives. The operator's variables come last, so that systemd uses the operator's value if the
+    role derives the same variable."""
     for given in ("A=1", ["A=1"]):
         sections = units.drop_in({"Service": {"Environment": given}}, Environment=["B=2"])
         assert sections == {"Service": {"Environment": ["B=2", "A=1"]}}

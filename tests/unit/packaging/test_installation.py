@@ -65,8 +65,8 @@ def needed(
     name: str, extras: frozenset[str], found: dict[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
     """Adds an installed distribution, and all distributions that it needs on this machine, to the
-    dictionary `found`, and returns the dictionary. It maps each distribution's name to the names of
-    the extras with which it is needed."""
+    dictionary `found`, and returns the dictionary. The dictionary maps each distribution's name to
+    the names of the extras with which the distribution is needed."""
     key = _key(name)
     if key not in found or extras - found[key]:
         found[key] = extras | found.get(key, frozenset())

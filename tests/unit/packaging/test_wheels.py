@@ -25,8 +25,8 @@ def test_versions_in_normal_form_are_taken(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["v1.2", "1.2-rc1", "1.2.0-dev", "../up", "1.2 3", "1:2"])
 def test_other_versions_are_refused_with_a_sentence(version: str) -> None:
-    """A version that is not in pip's normal form, or that is a path, is refused. So it never
-    becomes the name of a directory."""
+    """A version that is not in pip's normal form, or that is a path, is refused. So such a version
+    never becomes the name of a directory."""
     with pytest.raises(PackagingFailed, match="no version in normal form"):
         version_or_default(version)
     assert wheels.main(["--version", version]) == 2

@@ -231,7 +231,8 @@ def test_a_schema_may_use_the_types_of_those_it_references() -> None:
         '{"type":"record","name":"C","namespace":"n","fields":[{"name":"a","type":"P"},'
         '{"name":"b","type":"E"},{"name":"c","type":"P"}]}'
     )
-    # if `canonical` gets no referenced schemas, it writes their types into the text
+    # if `canonical` does not get the referenced schemas, it writes the referenced types into the
+    # text
     assert canonical(parse(canonical(made))) == canonical(made)
     with pytest.raises(SchemaInvalid, match="no type"):
         parse(child)

@@ -1,5 +1,5 @@
-"""Tests the check whether a schema may follow earlier versions: Avro's rules, the compatibility
-levels, and the reasons with their paths."""
+"""Tests the check whether a schema is compatible with earlier versions: Avro's rules, the
+compatibility levels, and the reasons with their paths."""
 
 from __future__ import annotations
 

@@ -132,7 +132,8 @@ def test_recursive_schemas_end() -> None:
 @given(st.permutations("abcdef"))
 def test_no_more_fields_are_said_to_move_than_have_to(order: list[str]) -> None:
     """If fields were reordered, as few of them as possible are reported as moved. The fields that
-    are not reported have the old order among themselves, and no larger set of fields has it."""
+    are not reported have the old order among themselves, and no larger set of fields is in the old
+    order."""
     old = parse(record(*(field(name, "int") for name in "abcdef")))
     new = parse(record(*(field(name, "int") for name in order)))
     moved = {each.place for each in differences(old, new)}

@@ -31,9 +31,9 @@ def test_old_python_is_missing() -> None:
     ],
 )
 def test_open_files_limit_is_judged(soft: int, hard: int, verdict: str) -> None:
-    """The result of `skidway doctor` for the limit of open files is "missing" if the limit is below
-    1024, "advice" if it is from 1024 to 16,383, and "good" if it is 16,384 or more, or if there is
-    no limit."""
+    """The result of `skidway doctor` for the limit of open files is "missing" below 1024, and
+    "advice" from 1024 to 16,383. The result is "good" if the limit is 16,384 or more, or if there
+    is no limit."""
     finding = machine.open_files(soft, hard)
     assert finding.verdict == verdict
     assert bool(finding.advice) == (verdict != "good")
@@ -71,7 +71,8 @@ def test_writability_is_tried(tmp_path: Path) -> None:
 
 def test_used_port_is_advice_that_names_the_holder() -> None:
     """If a program's default port is in use, the result of `skidway doctor` is only "advice",
-    because the program itself may use the port. The text names the process that uses the port."""
+    because this program itself may be running and using the port. The text names the process that
+    uses the port."""
     assert machine.free_port(9092, "broker", None).verdict == "good"
     finding = machine.free_port(9092, "broker", "process 7 (java)")
     assert finding.verdict == "advice"

@@ -1,5 +1,5 @@
-"""Every program has a systemd unit. systemd accepts each unit, and rates its exposure at most 1.5
-of 10 points."""
+"""Every program has a systemd unit. The checks of systemd accept each unit, and rate its exposure
+at most 1.5 of 10 points."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def sections(unit: str) -> configparser.RawConfigParser:
 
 
 def test_every_program_has_its_unit() -> None:
-    """There is a service for each of the six programs. Further services are for the audit's
-    counters (one instance for each cluster that is counted), for the resident loader (a process
-    that makes one run after another), and for the two nightly checks of loaded rows: the recount
-    and the samples. The load and the checks have timers."""
+    """There is a service for each of the six programs (ZooKeeper, broker, registry, agent, loader,
+    audit). Further services are for the audit's counters (one instance for each cluster that is
+    counted), for the resident loader (a process that makes one run after another), and for the two
+    nightly checks of loaded rows: the recount and the samples. The load and the checks have
+    timers."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
     expected |= {"skidway-audit-count@.service", RESIDENT} | ONE_RUN
     timers = {unit.replace(".service", ".timer") for unit in ONE_RUN}
@@ -98,8 +99,8 @@ def test_a_loader_that_stays_is_what_the_command_takes(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The resident loader (a process that makes one run after another) accepts the interval that
-    its unit sets. (In this test the command then fails, but only because it has no configuration
-    file.) The loader refuses an invalid interval with an exit status after which systemd does not
+    its unit sets. In this test the command then fails, but only because it has no configuration
+    file. The loader refuses an invalid interval with an exit status after which systemd does not
     start the unit again."""
     service = sections(RESIDENT)["Service"]
     name, _, every = service["Environment"].partition("=")

@@ -9,9 +9,9 @@ from torture.programs import SHIFTED_CLOCK
 
 
 def test_a_program_with_a_shifted_clock_can_sleep() -> None:
-    """In a program whose clock libfaketime shifts, the torture run replaces time.sleep by another
-    function, for the program and all its libraries. (The original time.sleep can fail under
-    libfaketime.)"""
+    """The original time.sleep can fail under libfaketime. So in a program whose clock libfaketime
+    shifts, the torture run replaces time.sleep by another function, for the program and all its
+    libraries."""
     script = "import time; print(time.sleep.__module__)"
     env = os.environ | {"PYTHONPATH": str(SHIFTED_CLOCK)}
     ran = subprocess.run(

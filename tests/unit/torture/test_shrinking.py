@@ -34,8 +34,8 @@ def test_what_did_not_fail_again_is_not_taken() -> None:
 
 
 def test_no_more_runs_than_wanted() -> None:
-    """To shorten the schedule of a failed torture run, shorter schedules are run. This ends after
-    the given number of runs, because a run takes as long as its schedule."""
+    """To shorten the schedule of a failed torture run, `shrunk` tries shorter schedules. `shrunk`
+    ends after the given number of runs, because a run takes as long as its schedule."""
     runs = 0
 
     def fails(_: Sequence[Fault]) -> bool:

@@ -69,8 +69,9 @@ def test_a_marked_hour_must_have_each_line_once() -> None:
 
 
 def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() -> None:
-    """If a line of a bucket is missing or doubled, the verdict "complete" is reported as false. A
-    missing line counts as lost even if the audit's report does not list its bucket."""
+    """If a line of a bucket is missing or doubled, the verdict "complete" on this bucket is
+    reported as false. A missing line counts as lost even if the audit's report does not list its
+    bucket."""
     found = _found([1, 1, 2], _bucket("complete"))
     assert (found.doubled, found.lost, found.false_complete) == ([1], [3], {(APP, 5_000)})
     assert not found.is_good
@@ -107,10 +108,11 @@ def test_what_is_declared_is_counted_apart() -> None:
 
 
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
-    """The audit's report does not list a bucket that lost all its lines. It shows this loss in the
-    later bucket in which the agent declared it. So a line whose bucket is not in the report gets
-    the verdict of the next bucket that is in the report. But it gets this verdict only if the next
-    bucket is less than ten minutes later, and only if the verdict is "lost" or "unknown"."""
+    """The audit's report does not list a bucket that lost all its lines. The report shows this loss
+    in the later bucket in which the agent declared the loss. So a line whose bucket is not in the
+    report gets the verdict of the next bucket that is in the report. But the line gets this verdict
+    only if the next bucket is less than ten minutes later, and only if the verdict is "lost" or
+    "unknown"."""
     for word, bucket, lost in (
         ("lost", 90_000, []),
         ("complete", 90_000, [3]),
@@ -129,9 +131,9 @@ def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
 
 
 def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
-    """A line that does not match the pattern in the agent's settings goes to the rejects. There its
-    event time is the time at which the agent read it. So it may arrive, or be declared lost, in any
-    bucket of the rejects after the time at which it was written."""
+    """A line that does not match the pattern in the agent's settings goes to the rejects. The event
+    time of its reject is the time at which the agent read the line. So the line may arrive, or be
+    declared lost, in any bucket of the rejects after the time at which it was written."""
     lines = _lines(4, fits=False)
     rejected = f"{APP}.rejected"
 
@@ -202,10 +204,10 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
     """If all lines of a bucket have arrived, but the audit does not call the bucket complete, the
     result lists the bucket with the first reason of its verdict. The bucket is in the list
-    `unhealed` if the verdict on its records or on its rejects is "open" or "incomplete". It is in
-    the list `false_alarms` if the verdict is "lost" or "unknown". But the bucket is in a third
-    list, `beside`, if the audit gives the same reason for another bucket, in which lines are really
-    missing or doubled."""
+    `unhealed` if the verdict on its records or on its rejects is "open" or "incomplete". The bucket
+    is in the list `false_alarms` if the verdict is "lost" or "unknown". But the bucket is in a
+    third list, `beside`, if the audit gives the same reason for another bucket, in which lines are
+    really missing or doubled."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

@@ -1,5 +1,5 @@
 // Keeps an open page up to date: fetches the page again and replaces the content of <main> and <footer>.
-// The button stops and starts this. Without this script, the page reloads itself.
+// The button stops and starts these updates. Without this script, the page reloads itself.
 "use strict";
 (function () {
   const EVERY_MS = 5000;
@@ -19,7 +19,8 @@
   say();
   document.querySelector("header").append(button);
 
-  // The element that has the focus, by its id, or by its address and how many elements before it have this address.
+  // Returns a function that finds the element again after a refresh: by its id, or by its address and the number of
+  // elements before it that have the same address. Returns null if the element cannot be found again.
   function place(element) {
     if (!element || !element.closest("main, footer")) return null;
     if (element.id) return () => document.getElementById(element.id);

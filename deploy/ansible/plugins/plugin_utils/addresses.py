@@ -41,9 +41,9 @@ def address(host: HostVars) -> str:
 
 
 def broker_address(host: HostVars) -> str:
-    """Returns the address (host:port) that a broker tells its clients. It comes from the setting
-    `advertised.listeners` in the variables of the broker's host, or else from the host's name and
-    the broker's port."""
+    """Returns the address (host:port) that a broker tells its clients. The address comes from the
+    setting `advertised.listeners` in the variables of the broker's host, or else from the host's
+    name and the broker's port."""
     settings = flat(host.get("broker_settings") or {})
     for told in texts(settings.get("advertised.listeners") or []):
         return told.partition("://")[2]

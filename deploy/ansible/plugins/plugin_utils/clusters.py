@@ -18,8 +18,8 @@ def of_cluster(
 
 def mirror_sources(clusters: Clusters, cluster: str, servers: Mapping[str, str]) -> list[Settings]:
     """Returns the value of the setting `mirror.sources` for the brokers of a cluster: one entry for
-    each cluster that this cluster mirrors. Raises ValueError if one of them is not in `servers`,
-    which has the bootstrap servers of each cluster."""
+    each cluster that this cluster mirrors. Raises ValueError if a mirrored cluster is not in
+    `servers`, which has the bootstrap servers of each cluster."""
     found = []
     for source in listed(clusters, cluster, "mirrors"):
         if source not in servers:

@@ -3,9 +3,9 @@ pure.
 
 A server of an ensemble serves clients only while a quorum runs. So Ansible starts the first servers
 without waiting until each server is healthy. Servers without data must never form a quorum while
-another server has the ensemble's data. They would elect a leader without data, and the server with
-the data would drop its data to follow this leader. So Ansible first starts the servers with data,
-and then only as many new servers as a quorum needs.
+another server has the ensemble's data. Such a quorum would elect a leader without data, and the
+server with the data would drop its data to follow this leader. So Ansible first starts the servers
+with data, and then only as many new servers as a quorum needs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds out which steps of the roles Ansible may execute in a run with certain tags."""
+"""Finds out which steps of the roles can be part of a run of Ansible with certain tags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROSTER = "audit_roster"
 
 
 def touches(tags: Iterable[str], program: str) -> bool:
-    """Whether a run with these tags (`ansible_run_tags`) may do a step of the program.
+    """Whether a run with these tags (`ansible_run_tags`) can include a step of the program.
 
     The result is False only if every tag belongs to a step of another program or to the step of the
     roster. All other tags, including those of a user's own playbook, may select any step.

@@ -64,8 +64,8 @@ def lost_tiers_problem(
     else "".
 
     `in_use` has the settings of the running audit; it is None if there is no running audit.
-    `wanted` has the tiers of the new settings. `retired` has the tiers that the new settings may
-    lack.
+    `wanted` has the tiers of the new settings. `retired` has the tiers that the new settings are
+    allowed to lack.
     """
     before = texts(flat(in_use or {}).get("tiers") or [])
     lost = [tier for tier in before if tier not in {*texts(wanted), *texts(retired)}]

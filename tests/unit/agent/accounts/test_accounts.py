@@ -19,8 +19,8 @@ def world() -> World:
 @promise("6 losses")
 def test_a_range_is_declared_once(world: World) -> None:
     """If the agent finds a declared loss again, it does not declare the loss a second time. There
-    is one exception: if it declared bytes uncertain (perhaps lost), and now knows that they are
-    lost, it also declares the loss."""
+    is one exception: if the agent declared bytes uncertain (perhaps lost), and now knows that these
+    bytes are lost, it also declares the loss."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.settle(5)

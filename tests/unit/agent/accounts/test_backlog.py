@@ -40,8 +40,8 @@ def delete_after(world: World, seconds: float) -> None:
 
 def test_bytes_without_an_acknowledgement_are_told_with_file_and_age(world: World) -> None:
     """The backlog describes the bytes that the agent has read and no broker has acknowledged. It
-    contains their number, the path of their file, and the time at which the oldest of these bytes
-    was written. After the acknowledgement the backlog is empty."""
+    contains the number of these bytes, the path of their file, and the time at which the oldest of
+    these bytes was written. After the acknowledgement the backlog is empty."""
     world.start()
     world.settle(3)
     assert told(world) == Backlog()
@@ -167,9 +167,9 @@ def _tracked(position: int) -> TrackedFile:
 
 
 def test_the_age_is_that_of_the_first_byte_that_is_not_safe() -> None:
-    """If bytes of a file are neither acknowledged nor declared lost or uncertain, their age is that
-    of the first of them. To know this age, the agent remembers lengths of the file, each with the
-    time at which the file had this length. When all bytes up to a remembered length are
+    """If bytes of a file are neither acknowledged nor declared lost or uncertain, their age is the
+    age of the first of these bytes. To know this age, the agent remembers lengths of the file, each
+    with the time at which the file had this length. When all bytes up to a remembered length are
     acknowledged or declared, the agent forgets this length."""
     found = then(None, _tracked(0), 10, 1_000)
     assert found == [(10, 7)]

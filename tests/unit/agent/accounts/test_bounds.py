@@ -1,7 +1,7 @@
 """Each audit message of the agent, except announcements and notes, contains two bounds. The first
 says how much older than the last seal a lost line may be. The second says how far ahead of the
-agent's clock a line's time may be. The audit judges with these bounds, or with its own settings if
-those are larger."""
+agent's clock a line's time may be. The audit judges with these bounds. If the audit's own settings
+are larger, it uses its own settings."""
 
 from __future__ import annotations
 

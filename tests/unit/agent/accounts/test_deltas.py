@@ -1,6 +1,6 @@
 """A delta is a message with the counts of records in some buckets. For each bucket it contains the
 number of the bucket's previous delta. So all deltas of a bucket form one chain, whether one
-transaction or several have stored them."""
+transaction or several transactions stored the deltas."""
 
 from __future__ import annotations
 

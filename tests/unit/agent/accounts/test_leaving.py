@@ -33,9 +33,9 @@ def is_last_word(leaving: Leaving, file: TrackedFile) -> bool:
 
 def test_only_a_topic_at_rest_gets_its_last_word() -> None:
     """A topic's last word is a message which says that all the topic's lines are delivered. An
-    agent that was asked to leave sends it when two conditions hold. Every byte is acknowledged,
-    and the agent has checked since its start that every open file is still the file that it has
-    read."""
+    agent that was asked to leave sends this message when two conditions hold: every byte is
+    acknowledged, and the agent has checked since its start that every open file is still the file
+    that it has read."""
     leaving = Leaving({})
     assert not is_last_word(leaving, tracked(9, 9))
     leaving.is_asked = True

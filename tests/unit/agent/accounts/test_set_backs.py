@@ -24,8 +24,9 @@ def test_a_clock_that_only_goes_on_says_the_present() -> None:
 @promise("clocks reach of a loss")
 def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_later() -> None:
     """A seal says that all earlier lines are counted. After the clock was set back, an unread line
-    of a topic may have the later time that the clock showed just before. This ends when the agent
-    has scanned the files again and has sent the topic's seal for this scan."""
+    of a topic may have the later time that the clock showed just before it was set back. The agent
+    no longer expects such a line when it has scanned the files again and has sent the topic's seal
+    for this scan."""
     found = SetBacks()
     _read(found, 10)
     found.noted("logs")

@@ -25,7 +25,7 @@ def records(firsts: list[int], source: object = LOGS, schema_id: int = 4) -> Ran
 def test_a_sample_tells_whole_ranges_or_a_drawn_part() -> None:
     """A sample has records of one range of bytes of a file. If the range has few records, the
     sample contains all of them. Otherwise it contains as many neighbouring records as a sample may
-    have. A random number (the lot) decides with which record they begin."""
+    have. A random number (the lot) decides with which record the sample begins."""
     few, many = records([0, 10, 20]), [records(list(range(0, 80, 20))), records([10, 30, 50, 70])]
     assert window([few], 0, 30, 5, limit=3) == (0, 30)
     drawn = [window(many, 0, 80, lot, limit=3) for lot in range(6)]

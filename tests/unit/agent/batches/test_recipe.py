@@ -1,6 +1,6 @@
 """A recipe consists of the settings by which lines become records, and of the versions of the code
-that makes the records. Whenever anything changes that can change these records, the recipe changes
-too."""
+that makes the records. If a setting or a version changes in a way that can change these records,
+the recipe changes too."""
 
 from __future__ import annotations
 

@@ -9,11 +9,17 @@ def line(first: int, reason: str = "no-match") -> RejectedLine:
     return RejectedLine(reason, "detail", b"payload", "host", "/log/a", 5, first, 10)
 
 
+def counting(*topics: str, share_max: float = 0.5) -> Rejections:
+    found = Rejections(share_max)
+    found.take_topics(topics)
+    return found
+
+
 def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
     """The agent logs a summary of a topic's first rejected lines at once, and then at most one
     summary a minute. Each rejected line is in one summary. A summary says, for each reason, how
-    many lines were rejected. It also says where the first of its lines is."""
-    rejections = Rejections(0.5)
+    many lines were rejected. It also says where the first of these lines is."""
+    rejections = counting("logs")
     rejections.saw("logs", 3, [line(40), line(50, "schema")], 0.0)
     assert rejections.due(0.0) == [Untold("logs", {"no-match": 1, "schema": 1}, "/log/a", 40)]
     rejections.saw("logs", 0, [line(60)], 1.0)
@@ -27,7 +33,7 @@ def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
 def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
     """The agent reports a topic if more than the configured share of the topic's recent lines were
     rejected. It does not report a topic that had only a few recent lines."""
-    rejections = Rejections(0.5)
+    rejections = counting("few", "good", "bad")
     rejections.saw("few", 0, [line(1)], 0.0)
     rejections.saw("good", 10, [line(n) for n in range(10)], 0.0)
     rejections.saw("bad", 9, [line(n) for n in range(10)], 0.0)
@@ -35,7 +41,7 @@ def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
         "bad": "10 of the last 19 lines did not fit, as one in /log/a at byte 0: no-match; "
         "skidway agent validate shows why"
     }
-    tolerant = Rejections(1.0)
+    tolerant = counting("bad", share_max=1.0)
     tolerant.saw("bad", 0, [line(n) for n in range(100)], 0.0)
     assert not tolerant.too_many()
 
@@ -44,10 +50,28 @@ def test_a_source_that_was_mended_is_well_after_ten_minutes_of_lines() -> None:
     """If a source that rejected most lines is repaired, the agent no longer reports it once good
     lines have replaced the rejected lines among its recent lines. If no new lines come, the agent
     continues to report the source, however much time passes."""
-    rejections = Rejections(0.5)
+    rejections = counting("logs")
     rejections.saw("logs", 0, [line(n) for n in range(100)], 0.0)
     assert rejections.too_many()
     rejections.saw("logs", 1, [], HALF_WINDOW_S * 3)
     assert rejections.too_many(), "one good line among a hundred"
     rejections.saw("logs", 10, [], HALF_WINDOW_S * 4)
     assert not rejections.too_many()
+
+
+def test_a_topic_without_a_source_is_no_longer_named() -> None:
+    """If no source has a topic any more, the agent no longer reports the topic, even if it still
+    rejects lines of the topic that it had read before. If the topic comes back, its former lines do
+    not count. The summaries in the agent's log still count every rejected line."""
+    rejections = counting("logs", "others")
+    for topic in ("logs", "others"):
+        rejections.saw(topic, 0, [line(n) for n in range(10)], 0.0)
+    rejections.take_topics(["others"])
+    assert list(rejections.too_many()) == ["others"]
+    rejections.saw("logs", 0, [line(n) for n in range(10)], 1.0)
+    assert list(rejections.too_many()) == ["others"]
+    assert {untold.topic: untold.count for untold in rejections.due(1.0)}["logs"] == 20
+    rejections.take_topics(["logs", "others"])
+    assert list(rejections.too_many()) == ["others"]
+    rejections.saw("logs", 0, [line(n) for n in range(10)], 2.0)
+    assert rejections.too_many()["logs"].startswith("10 of the last 10 lines")

@@ -93,9 +93,9 @@ def test_a_derived_schema_follows_the_rules() -> None:
 
 
 def test_a_given_schema_is_that_of_the_shaped_records() -> None:
-    """If the settings name a schema, the schema must contain, under their new names, the fields
-    that rules rename. It need not contain the fields that rules remove. The conditions of rules can
-    nevertheless use these fields; their values are then texts."""
+    """If the settings name a schema, the schema must contain the fields that rules rename, under
+    their new names. It need not contain the fields that rules remove. The conditions of rules can
+    nevertheless use the removed fields; the values of removed fields are then texts."""
     made = given(
         [member("text"), member("level", default="?")],
         shape='drop status starts with "2" as ok\nrename message to text\nremove status, level',
@@ -290,9 +290,8 @@ def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
 
 
 def test_a_private_group_of_the_path_is_noted() -> None:
-    """If a rule removes a group of `path.pattern`, the preview of rows that the agent can show
-    contains a note. It says that the rows lack the group, but that the agent sends the file's whole
-    path."""
+    """If a rule removes a group of `path.pattern`, the agent's preview of rows contains a note. The
+    note says that the rows lack the group, but that the agent sends the file's whole path."""
     source = SourceSettings(
         topic="logs", paths=["/log/*/a"], path_pattern="/log/(?P<user>[^/]+)/", shape="remove user"
     )

@@ -72,9 +72,9 @@ def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
 
 @promise("4 Apache Kafka")
 def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
-    """Apache Kafka may delete a segment because its records have old event times, even if they were
-    written just now. The agent creates topics whose settings prevent this, and refuses an existing
-    topic whose settings allow it."""
+    """Apache Kafka may delete a segment because its records have old event times, even if the
+    records were written just now. The agent creates topics whose settings prevent this, and refuses
+    an existing topic whose settings allow it."""
     site = Site(raw("a"))
     site.ensure(apache=True)
     configs = site.cluster.topics["a"].configs

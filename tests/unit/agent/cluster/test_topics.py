@@ -21,8 +21,8 @@ def test_a_batch_below_what_was_acknowledged_lies_in_another_log(
     tp: TopicPartition, base: int, fallen: bool
 ) -> None:
     """The agent concludes that a topic was created again if a batch is acknowledged at an offset
-    that is not higher than the partition's last acknowledged offset. It draws this conclusion
-    before a broker reports the new topic."""
+    that is not higher than the partition's last acknowledged offset. The agent does not wait until
+    a broker reports the new topic."""
     assert has_fallen_back([Delivery(None, tp, base, None)], {TP: 7}) is fallen
 
 

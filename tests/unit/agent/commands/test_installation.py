@@ -46,7 +46,7 @@ def test_without_the_wheels_it_is_this_version() -> None:
 
 
 def test_another_directory_is_refused(tmp_path: Path) -> None:
-    """If the directory that `install-snippet` is given has no wheels.json, this is a usage error,
-    and the error names the directory."""
+    """If the given directory has no wheels.json, `install-snippet` ends with a usage error that
+    names the directory."""
     with pytest.raises(UsageError, match="is no directory of `make wheels`"):
         snippet(tmp_path)

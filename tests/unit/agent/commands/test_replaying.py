@@ -100,9 +100,9 @@ def test_lines_that_cannot_be_replayed_are_named(
     tmp_path: Path, document: dict[str, Any], sentence: str
 ) -> None:
     """`agent replay` reads lines that `rejected export` has written: each is a JSON object with the
-    repaired text of one rejected line. It refuses the input if one of its lines is no such object,
-    has only a part of the rejected line, or is too long. It also refuses an input that contains the
-    same rejected line twice. The error gives the numbers of the input lines."""
+    repaired text of one rejected line. It refuses the input if one of the input's lines is not such
+    an object, has only a part of the rejected line, or is too long. It also refuses an input that
+    contains the same rejected line twice. The error gives the numbers of the input lines."""
     with pytest.raises(NotReplayed, match=sentence):
         run(tmp_path, rejected(0), document)
     assert lines(tmp_path) == []

@@ -32,7 +32,7 @@ def test_a_single_file_id_needs_no_distinction() -> None:
 
 def test_a_deleted_file_and_the_file_at_its_path_are_told_apart() -> None:
     """If a file was deleted, and another file is now at its path, `agent state show` lists both
-    with their inodes, and marks the deleted file as deleted."""
+    files with their inodes, and marks the deleted file as deleted."""
     world = a_world()
     world.files.delete(PATH)
     world.files.append(PATH, b"two\n")
@@ -74,7 +74,7 @@ def test_contents_of_one_file_are_told_apart() -> None:
 
 def test_an_entry_tells_which_file_it_is_about() -> None:
     """An entry in the list of files has the device, the inode and the time of birth of its file.
-    Together they distinguish the file from every other file of the host."""
+    These three values together distinguish the file from every other file of the host."""
     world = World(settings(raw("logs", PATH)))
     world.files.knows_births = True
     world.files.append(PATH, b"one\n")

@@ -27,9 +27,9 @@ def world(tmp_path: Path) -> Counting:
 
 
 def test_whole_lines_are_noted_with_their_places(world: Counting) -> None:
-    """`skidway agent count` stores a note of each line: its first byte, length and hash. It stores
-    no note of an empty line, and notes a line without a line end only after the line end is
-    written."""
+    """`skidway agent count` stores a note of each line. The note has the position of the line's
+    first byte, the line's length and its hash. The command stores no note of an empty line. It
+    notes a line without a line end only after the line end is written."""
     world.files.append(LOG, b"one\r\n\ntwo\nunfin")
     world.turn()
     (noted,) = world.counted().files
@@ -60,8 +60,9 @@ def test_lines_of_deleted_files_stay_noted(world: Counting) -> None:
 
 
 def test_lines_that_were_rotated_while_no_agent_ran_are_noted(world: Counting) -> None:
-    """After a restart, `skidway agent count` also notes the rest of a file that was renamed
-    meanwhile, and the lines of files that were rotated again and compressed."""
+    """After a restart, `skidway agent count` also notes the lines of files that were rotated while
+    it was down. It even notes the rest of a file that it had begun to read and that was compressed
+    meanwhile."""
     world.write("a")
     world.turn()
     world.kill()
@@ -92,8 +93,8 @@ def test_a_truncated_log_begins_anew(world: Counting) -> None:
 
 
 def test_lines_that_went_away_unread_are_told(world: Counting) -> None:
-    """If a file is deleted before `skidway agent count` could read it to its end, the notes say
-    from which byte on the file's lines are not noted."""
+    """If a file is deleted before `skidway agent count` could read the file to its end, the notes
+    say from which byte on the file's lines are not noted."""
     world.write("a")
     world.turn()
     world.kill()
@@ -127,8 +128,8 @@ def test_what_is_not_noted_is_forgotten_with_its_time(
 
 def test_files_that_appeared_later_were_written_later(world: Counting) -> None:
     """A look is one scan of the log directories. If a look finds a new file, the notes say that all
-    the file's lines were written after the look before it. Nothing came before the first look, so
-    for its files the notes give no such time."""
+    the file's lines were written after the previous look. No look came before the first one, so the
+    notes give no such time for the files that the first look finds."""
     world.write("a")
     world.turn()
     looked_ms = world.clock.time_ms()
@@ -142,9 +143,9 @@ def test_files_that_appeared_later_were_written_later(world: Counting) -> None:
 
 
 def test_a_restart_does_not_make_files_younger(world: Counting) -> None:
-    """If the agent finds a new file after a restart, the notes say that its lines were written
-    after the last look (scan) that was stored before the restart. They do not say that the lines
-    were written after the restart."""
+    """If the agent finds a new file after a restart, the notes say that the file's lines were
+    written after the last look (scan) that was stored before the restart. They do not say that the
+    lines were written after the restart."""
     world.write("a")
     world.turn()
     last_ms = world.clock.time_ms()
@@ -170,8 +171,8 @@ def test_start_at_end_skips_what_was_there(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_divided_for_an_hour_is_not_compared(world: Counting) -> None:
-    """If a line gets no line end for an hour, `skidway agent count` notes neither its beginning nor
-    its rest as a line. This holds even if the agent is killed in between."""
+    """If a line gets no line end for an hour, `skidway agent count` notes neither the line's
+    beginning nor its rest as a line. This holds even if the agent is killed in between."""
     world.files.append(LOG, b"a\nunfin")
     world.turn()
     world.turn(times=3, seconds=2000)
@@ -183,9 +184,9 @@ def test_a_line_that_is_divided_for_an_hour_is_not_compared(world: Counting) -> 
 
 
 def test_long_lines_are_noted(world: Counting) -> None:
-    """A line that is longer than one read is noted as a whole. A line that is longer than
-    `LINE_BYTES_MAX` is not noted, but listed as a range without notes. The lines after it are
-    noted."""
+    """A line that is longer than what the agent reads at once is noted as a whole. A line that is
+    longer than `LINE_BYTES_MAX` is not noted, but listed as a range without notes. The lines after
+    it are noted."""
     long = b"x" * (READ_BYTES * 2 + 7)
     world.files.append(LOG, b"a\n" + long + b"\nb\n" + b"y" * (LINE_BYTES_MAX + 1) + b"\nc\n")
     world.turn(times=60)
@@ -198,7 +199,7 @@ def test_long_lines_are_noted(world: Counting) -> None:
 
 def test_a_full_disk_loses_no_note(world: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the disk is full, `skidway agent count` reads nothing. When there is room again, it
-    stores the notes of lines that it has in memory, each once."""
+    stores each note that it has in memory once."""
     loop = world.start()
     assert world.state is not None
     world.write("a", "b")
@@ -305,9 +306,10 @@ def test_the_state_of_an_agent_is_not_touched(tmp_path: Path) -> None:
 
 
 def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
-    """`skidway agent count` needs a directory of its own for its notes, so that they neither mix
-    with other files nor are shipped as lines of a log. The directory may be empty, or may have the
-    notes of an earlier run, even of a run that was killed while it made the database."""
+    """`skidway agent count` needs a directory of its own for its notes, so that the notes do not
+    mix with other files, and no agent sends them as lines of a log. The directory may be empty, or
+    may have the notes of an earlier run, even of a run that was killed while it made the
+    database."""
     notes_of = tmp_path / "notes"
     check_directory(notes_of, (Pattern("/log/app.log"),))
     for name in (".lock", "lost+found", "count.db.new", "count.db.new-journal"):
@@ -337,7 +339,7 @@ def test_notes_are_not_counted_as_logs(tmp_path: Path, pattern: str) -> None:
 
 def test_a_file_is_no_directory_for_notes(tmp_path: Path) -> None:
     """If the path that should be the directory of the notes is a file, `skidway agent count`
-    refuses it with one sentence."""
+    refuses this path with one sentence."""
     (tmp_path / "notes").touch()
     with pytest.raises(UsageError, match="is no directory"):
         check_directory(tmp_path / "notes", ())
@@ -359,7 +361,7 @@ def test_notes_of_another_machine_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`skidway agent count` refuses notes that were copied from another machine, because the
-    positions in them belong to other files."""
+    positions in these notes belong to other files."""
     open_count(tmp_path).close()
     monkeypatch.setattr("skidway.agent.values.identity.machine_id", lambda: "other")
     with pytest.raises(StateRefused, match="another machine"):

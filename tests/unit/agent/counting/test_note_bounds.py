@@ -1,5 +1,5 @@
 """Tests when `skidway agent count` deletes its oldest notes about log lines. It deletes notes in
-groups, the segments."""
+groups, which are called segments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_old_notes_are_dropped() -> None:
 
 def test_a_segment_ends_after_a_part_of_the_time() -> None:
     """A segment is a group of notes that is dropped as a whole. If notes are kept for a time T, all
-    notes of a segment were written within T / PARTS."""
+    notes of a segment were written within the time T / PARTS."""
     segments = Segments([], KEEP_BYTES, KEEP_MS)
     part_ms = KEEP_MS // PARTS
     assert [segments.add(1, at) for at in (0, part_ms - 1, part_ms, part_ms + 1)] == [1, 1, 2, 2]

@@ -115,7 +115,8 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
     """The floor is the offset from which the agent searches a partition for its records. The first
     offset of the partition's log may be higher than the floor. The offsets in between then count as
     a hole (a part that cannot be read), and the agent reads from the first offset on. If the broker
-    answers with an error that does not give the first offset, the agent asks the broker for it."""
+    answers with an error that does not give the first offset, the agent asks the broker for the
+    first offset."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

@@ -1,6 +1,7 @@
 """Tests which acknowledged offsets and floors the agent stores. An intent is a stored promise to
-send certain bytes. To find out which records of an intent arrived, the agent reads a partition back
-from the partition's floor. No record of an unfinished intent is below the floor."""
+send certain bytes. To find out which records of an intent arrived, the agent reads a partition
+again. It begins at an offset that is called the partition's floor. No record of an unfinished
+intent is below the floor."""
 
 from __future__ import annotations
 
@@ -49,10 +50,10 @@ def progress(**others: Any) -> Progress:
 
 @promise("2 floor")
 def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> None:
-    """The floor of a partition is the offset from which the agent searches it for records. Intent 1
-    has batches in the partitions P and Q. While the batch in Q is not acknowledged, intent 1 is
-    unfinished. So the floor of P stays at or below the offset of intent 1's batch in P, even if
-    later offsets of P are acknowledged."""
+    """The floor of a partition is the offset from which the agent searches the partition for
+    records. Intent 1 has batches in the partitions P and Q. While the batch in Q is not
+    acknowledged, intent 1 is unfinished. So the floor of P stays at or below the offset of intent
+    1's batch in P, even if later offsets of P are acknowledged."""
     files, made = Files(1, 2), progress(floors={P: 10})
     made.sent([Departure(P, (1,)), Departure(P, (2,)), Departure(Q, (1,))])
     made.acknowledged({P: 14})
@@ -86,9 +87,10 @@ def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() 
 def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
     """The floor is the offset from which the agent searches for its own records. If the producer
     gets a new producer id and sends records again, the first copies of these records may also be in
-    the log. The floor of an unfinished intent stays at or below its first copies. In this test, the
-    first copies of intents 1 and 2 arrive at offsets 4 and 5. Intent 1 is then acknowledged at
-    offset 6, but intent 2 is unfinished, so the floor does not pass offset 5."""
+    the log. While an intent is unfinished, the floor stays at or below the first copies of its
+    records. In this test, the first copies of the records of intents 1 and 2 arrive at offsets 4
+    and 5. The record of intent 1 is then acknowledged at offset 6, but intent 2 is unfinished, so
+    the floor does not pass offset 5."""
     files, made = Files(1, 2), progress(floors={P: 4})
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 6})
@@ -100,9 +102,9 @@ def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
 
 @promise("2 floor")
 def test_floors_stand_still_while_old_intents_wait() -> None:
-    """Floors are the offsets from which the agent searches for its own records. They do not move
-    while intents that an earlier process of the agent stored are unfinished, because the running
-    process does not know at which offsets the records of these intents are."""
+    """Floors are the offsets from which the agent searches for its own records. Floors do not move
+    while intents of an earlier agent process are unfinished, because the running process does not
+    know at which offsets the records of these intents are."""
     files, made = Files(2), progress(before=[1], floors={P: 5})
     made.sent([Departure(P, (2,))])
     made.acknowledged({P: 20})
@@ -120,10 +122,10 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
 
 @promise("2 floor")
 def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
-    """The floor of a partition is the offset from which the agent searches it for records. It must
-    be low enough for every unfinished intent (a stored promise to send certain bytes). In this
-    test, intents 1 and 3 are unfinished. Intent 1 was sent first, so it needs the lower offset.
-    This offset stays the floor until intent 1 is done."""
+    """The floor of a partition is the offset from which the agent searches the partition for
+    records. The floor must be low enough for every unfinished intent (a stored promise to send
+    certain bytes). In this test, intents 1 and 3 are unfinished. Intent 1 was sent first, so it
+    needs the lower offset. This offset stays the floor until intent 1 is done."""
     files, made = Files(1, 3), progress()
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 5})

@@ -34,7 +34,7 @@ def world() -> World:
 def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: int) -> None:
     """A line that is too long to be read at once was on its way when the agent was killed. If any
     byte of the line has changed since, the agent sends nothing under the line's old origin. In this
-    test the line has reached no broker, so the agent declares it lost."""
+    test the line has reached no broker, so the agent declares the line lost."""
     (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.files.overwrite(A, at, b"y")
     world.start()
@@ -50,8 +50,8 @@ def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: i
 @promise("2 over-long line")
 def test_an_overlong_line_with_the_same_bytes_is_sent_again(world: World) -> None:
     """A line that is too long to be read at once was on its way when the agent was killed. If the
-    line has not changed since, the restarted agent sends it once more, with the same origin, and
-    declares no loss."""
+    line has not changed since, the restarted agent sends the line once more, with the same origin,
+    and declares no loss."""
     (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.start()
     world.settle()

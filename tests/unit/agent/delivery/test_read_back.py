@@ -82,17 +82,17 @@ def test_repeats_are_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_came_behind_later_records_is_missing() -> None:
     """Readers drop a record that comes after the record of a later line, so such a record counts as
     missing. There is one exception: if a part of the log has expired, the record counts as arrived,
-    because an expired copy of it may have come before the later line."""
+    because an expired copy of the record may have come before the later line."""
     late = rows(P, (150, 200), (100, 150))
     assert parts(late) == [(100, 150, Fate.MISSING), (150, 200, Fate.ARRIVED)]
     assert parts(late, gap=True) == [(100, 200, Fate.ARRIVED)]
 
 
 def test_records_that_overlap_are_doubtful() -> None:
-    """Records overlap if the agent divided the file in another way when it sent them again, or if
-    the same bytes are in two partitions. Overlapping records are doubtful, because readers count
-    all of them, so some bytes count twice. A record that begins in the intent's range and ends
-    after it is doubtful, too, because the intent has no such record."""
+    """Records overlap if the agent divided the file in another way when it sent the records again,
+    or if the same bytes are in two partitions. Overlapping records are doubtful, because readers
+    count all of them, so some bytes count twice. A record that begins in the intent's range and
+    ends after this range is doubtful, too, because no record of the intent ends after the range."""
     doubtful = [(100, 120, Fate.MISSING), (120, 160, Fate.DOUBTFUL), (160, 200, Fate.MISSING)]
     assert parts(rows(P, (120, 140), (130, 160))) == doubtful
     assert parts(rows(P, (120, 160)), rows(Q, (120, 160))) == doubtful

@@ -45,7 +45,7 @@ def apart(world: World) -> list[tuple[int, int | None, Certainty]]:
 @promise("2 refused record")
 def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
     """If a line arrived at the first attempt, but the answer was lost and the broker refuses the
-    retry, the line is counted once. The agent does not declare it lost or uncertain."""
+    retry, the line is counted once. The agent does not declare the line lost or uncertain."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -101,10 +101,9 @@ def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
 
 
 def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
-    """If a connection was lost while the agent sent a record, and the broker refuses the record
-    when it is sent again, the batch of the first attempt may still arrive at the broker. The agent
-    waits for such a late batch. If the batch arrives during the wait, the agent finds the
-    record."""
+    """A connection is lost while the agent sends a record, and the broker refuses the record when
+    the agent sends it again. The batch of the first attempt may still arrive at the broker, so the
+    agent waits. If this batch arrives during the wait, the agent finds the record."""
     world.files.append(A, b"four\n")
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
@@ -118,8 +117,8 @@ def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
 
 
 def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
-    """If a refused line arrives late, after later lines of its file, the agent declares it lost,
-    because readers drop it as a repeat."""
+    """If a refused line arrives late, after later lines of its file, the agent declares the line
+    lost, because readers drop the line as a repeat."""
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
     for _ in range(3):
@@ -134,9 +133,9 @@ def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
 
 
 def test_what_expired_unread_is_uncertain(world: World) -> None:
-    """The agent searches a partition for a refused line from a certain offset on, the floor. If the
-    log begins at a higher offset, the agent declares the line uncertain, because the line may have
-    arrived and then expired."""
+    """The agent searches a partition for a refused line from an offset on that is called the floor.
+    If the log begins at a higher offset, the agent declares the line uncertain, because the line
+    may have arrived and then expired."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.starts[FIRST] = 2

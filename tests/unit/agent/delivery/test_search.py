@@ -54,8 +54,9 @@ class Logs:
 @promise("2 read back")
 def test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more() -> None:
     """The agent searches a partition for its records up to the high watermark. Batches that it sent
-    earlier may arrive during the search. When none can arrive any more, the agent asks for the high
-    watermark again, and so finds a batch that arrived late, above the first high watermark."""
+    earlier may arrive during the search. When no such batch can arrive any more, the agent asks for
+    the high watermark again, and so finds a batch that arrived late, above the first high
+    watermark."""
     logs = Logs()
     search = Search(logs, Found(AGENT, []))
     search.begin(Found(AGENT, [Intent(1, FILE, 0, 8, 0, 0, b"")]), {TP: 0}, 0.0)
@@ -72,8 +73,8 @@ def test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more() -> N
 
 def test_where_the_new_watermark_is_reached_what_is_missing_is_lost() -> None:
     """While the agent searches a partition for its records, batches that it sent earlier may still
-    arrive. When none can arrive any more, it asks for the high watermark again. When it has read up
-    to this high watermark, records that it has not found count as lost."""
+    arrive. When no such batch can arrive any more, the agent asks for the high watermark again.
+    When it has read up to this high watermark, records that it has not found count as lost."""
     logs = Logs()
     search = Search(logs, Found(AGENT, []))
     search.begin(Found(AGENT, [Intent(1, FILE, 0, 8, 0, 0, b"")]), {TP: 0}, 0.0)

@@ -105,8 +105,8 @@ def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
 
 def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> None:
     """Rotated files that were compressed before the agent's first start are not read. This is so
-    even if the log that the agent has read is deleted, and the agent searches for the rest of
-    it."""
+    even if the log that the agent has read is deleted, and the agent searches for the rest of this
+    log."""
     world = World(settings(raw("logs", APP)))
     world.files.append(f"{APP}.1", b"history\n")
     world.files.compress(f"{APP}.1")
@@ -163,8 +163,8 @@ def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
 
 @promise("1 compression")
 def test_promises_are_kept_from_the_compressed_file() -> None:
-    """Bytes that were on their way when the agent was killed are sent again. The agent reads them
-    from the compressed file if the plain file is gone."""
+    """Bytes that were on their way when the agent was killed are sent again. The agent reads these
+    bytes from the compressed file if the plain file is gone."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.tick()
@@ -293,9 +293,9 @@ def measuring(world: World) -> Iterator[None]:
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
     """If the bytes of intents (stored promises to send certain bytes) are now only in a compressed
-    file, the agent does not send them until it has measured the size of the decompressed file.
-    Nothing is lost, even if the measurement lasts for many scans, and longer than the agent waits
-    for late batches."""
+    file, the agent does not send these bytes until it has measured the size of the decompressed
+    file. Nothing is lost, even if the measurement lasts for many scans, and longer than the agent
+    waits for late batches."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -317,9 +317,9 @@ def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
     is_renamed: bool,
 ) -> None:
     """If the agent finds an unknown compressed rotated file, it first measures the size of the
-    decompressed file. It reads the file even if this takes so long that the file is then old, or
-    that later rotations have renamed it. The file does not count as history (files that are too old
-    to be read)."""
+    decompressed file. The agent reads the file even if the measurement takes so long that the file
+    is then old, or that later rotations have renamed the file. The file does not count as history
+    (files that are too old to be read)."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.2")
@@ -367,8 +367,8 @@ def test_promises_are_not_given_up_before_the_first_look() -> None:
 
 def test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one() -> None:
     """An intent is a stored promise to send certain bytes of a file. If a compressed file begins
-    like the intent's file but ends before the end of these bytes, it is another file. The agent
-    sends the bytes from the right file."""
+    like the intent's file but ends before the end of these bytes, the compressed file is another
+    file. The agent sends the bytes from the right file."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from skidway.agent.files.birth_times import born_at
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.patterns import Pattern
@@ -97,6 +98,47 @@ def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
     renames = 99
     with pytest.raises(OSError, match="it is being renamed"):
         HOST.find(str(tmp_path), found.key)
+
+
+def test_a_rotation_during_a_look_hides_no_time_of_birth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file may be rotated after the agent asked for the file's size and before the agent asked
+    for the file's time of birth. The agent then describes the file that is at the path now, with
+    its time of birth. If another file is at the path each time, or none, the agent describes no
+    file. By a description without the time of birth, the agent would not recognize the known file,
+    and would declare that file lost."""
+    path, real, times = tmp_path / "a.log", os.stat, iter(range(100))
+
+    def rotated_after(where: str) -> os.stat_result:
+        status = real(where)
+        if (count := next(times)) < rotations:
+            os.rename(path, tmp_path / f"a.log.{99 - count}")
+            path.write_bytes(b"new")
+        return status
+
+    path.write_bytes(b"x")
+    host = OperatingSystem()
+    with monkeypatch.context() as patch:
+        patch.setattr("skidway.agent.files.operating_system.os.stat", rotated_after)
+        rotations = 3
+        found = host.look(str(path))
+    handle = host.open(str(path))
+    assert found is not None
+    assert (found.key, found.size, found.born_ns) == (
+        handle.status().key,
+        3,
+        handle.status().born_ns,
+    )
+    handle.close()
+    with monkeypatch.context() as patch:
+        patch.setattr("skidway.agent.files.operating_system.os.stat", rotated_after)
+        rotations = 99
+        scan = OperatingSystem().scan([Pattern(str(path))])
+    assert (scan.found, scan.unreadable) == ([], [(str(path), "it is being renamed")])
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        born_at(str(path), found.key.inode)
 
 
 def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> None:

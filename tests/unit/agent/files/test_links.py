@@ -238,8 +238,8 @@ def test_links_to_names_without_an_order_are_declared() -> None:
 
 def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
     """Between two scans, a link was set from file A to file B. The agent does not read a file with
-    a similar name that is older than A or newer than B, because it assumes that the link never
-    pointed to this file."""
+    a similar name that is older than A or newer than B, because the agent assumes that the link
+    never pointed to this file."""
     made = World(settings(raw("logs", "/log/latest.log")))
     made.files.append("/log/0/app.log", b"history\n")
     made.clock.advance(60)

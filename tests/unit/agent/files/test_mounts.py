@@ -65,7 +65,8 @@ def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
 ) -> None:
     """If a file system is not mounted at the agent's start, no line is lost or doubled. The agent
     sends no seal until the file system is mounted, because a seal says that all earlier lines are
-    counted. After the mount, it reads all rotated files, even those that it never saw before."""
+    counted. After the mount, the agent reads all rotated files, even files that it never saw
+    before."""
     world.kill()
     go_on(world)
     world.files.is_mounted = False
@@ -123,8 +124,8 @@ def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_runn
 
 def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
     """The agent does not wait for the files of a deleted directory. It knows that no file system is
-    missing, because the files were on the device of the directory above, and not on a device of
-    their own."""
+    missing, because the files were on the device of the directory above the deleted one, and not on
+    a device of their own."""
     world.kill()
     world.files.delete(APP)
     world.files.delete(READ)
@@ -138,7 +139,7 @@ def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
 def test_what_was_rotated_while_nobody_might_look_is_read(world: World) -> None:
     """Files that are too old for the agent to read are called history. While the agent has the
     right to list the names in a directory, but not to access the files, it counts no file as
-    history. It reads the files when it may access them again."""
+    history. It reads the files when it has the right to access them again."""
     world.files.may_search = False
     world.settle(4)
     go_on(world)

@@ -29,8 +29,8 @@ def test_patterns_mean_what_a_shell_means(pattern: str, path: str, means: bool) 
 
 
 def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
-    """The search finds exactly the files that the pattern matches and that are not excluded. It
-    ends even if a link leads to a directory above itself."""
+    """The search finds exactly the files that the pattern matches and that are not excluded. The
+    search ends even if a link leads to a directory above the link."""
     for name in ("a.log", "b.txt", "x/c.log", "x/y/d.log", ".h/e.log", "x/old.log"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,8 +88,8 @@ def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:
 
 
 def test_directories_that_lie_too_deep_are_named(tmp_path: Path) -> None:
-    """The agent does not search directories that are deeper than the limit. It reports them,
-    because they may contain files."""
+    """The agent does not search directories that are deeper than the limit. It reports these
+    directories, because they may contain files."""
     deep = tmp_path.joinpath(*["d"] * (DEPTH_MAX + 2))
     deep.mkdir(parents=True)
     unreadable: list[tuple[str, str]] = []

@@ -43,8 +43,8 @@ def look(world: World) -> None:
 
 
 def test_a_look_at_a_file_at_rest_asks_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a file is completely read and unchanged since the last scan, the scan does not compare it
-    with known files again."""
+    """If a file is completely read and unchanged since the last scan, the scan does not compare the
+    file with known files again."""
     world, seen = at_rest(monkeypatch)
     look(world)
     look(world)

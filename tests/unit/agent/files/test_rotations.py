@@ -109,9 +109,9 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
 
 
 def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
-    """If a completely read rotated file gets a new modification time but keeps its bytes, the agent
-    declares no loss and continues to send seals for the topic. (A seal says that all earlier lines
-    are counted.)"""
+    """A seal says that all earlier lines are counted. If a completely read rotated file gets a new
+    modification time but keeps its bytes, the agent declares no loss and continues to send seals
+    for the topic."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -277,8 +277,8 @@ def test_a_copy_is_not_read(world: World) -> None:
 
 def test_deleted_generations_are_declared(world: World) -> None:
     """Rotation deletes the oldest rotated file first. So no newer file is missing as long as the
-    last file that the agent knows exists. If this file is deleted, newer files that the agent never
-    saw may be deleted too, and the agent declares one loss."""
+    newest file that the agent knows still exists. If this file is deleted, newer files that the
+    agent never saw may be deleted too, and the agent declares one loss."""
     generations(world, 5, keep=2)
     world.settle()
     (loss,) = losses(world)
@@ -290,7 +290,7 @@ def test_deleted_generations_are_declared(world: World) -> None:
 def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World) -> None:
     """At the last scan, no file was at the log's path, and the agent knew the newest rotated file.
     If later rotations delete this file, they may also have deleted newer files that the agent never
-    saw. So it declares a loss."""
+    saw. So the agent declares a loss."""
     rotate(world)
     world.settle()
     world.files.append(APP, b"first\n")
@@ -398,9 +398,9 @@ def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_i
 
 
 def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
-    """A file was rotated, completely read and deleted, and the log at its old path now has its
-    inode. So the path seems to lead to the same file as before. The agent still finds the rotated
-    file that was written after the deleted file and before the log."""
+    """A file was rotated, completely read and deleted. The log at the file's old path now has the
+    file's inode. So the path seems to lead to the same file as before. The agent still finds the
+    rotated file that was written after the deleted file and before the present log."""
     inode = world.files.by_path[APP].inode
     rotate(world)
     world.settle()
@@ -419,9 +419,10 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
     """A scan in the middle of a rotation may miss a rotated file, so the agent draws no conclusion
-    from this scan. In this test, the file that the agent knows was deleted, and the log has its
-    inode. A rotated file was written between these two. The next scan finds the rotated file, and
-    the agent reads it."""
+    from this scan. In this test, somebody deletes the only file that the agent knows, and the
+    present log gets the inode of the deleted file. A rotated file was written after the deleted
+    file and before the present log. The next scan finds the rotated file, and the agent reads
+    it."""
     read = world.files.list
 
     def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -585,8 +586,8 @@ def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
 
 def test_a_directory_that_changed_just_now_is_listed_again() -> None:
     """A directory's modification time is only as exact as a clock tick. Even if a file is rotated
-    and compressed within one tick, the agent finds the compressed file and continues to read
-    there."""
+    and compressed within one tick, the agent finds the compressed file and continues to read in
+    this file."""
     world = World(settings(raw("logs", "/log/*.log"), max_open_files=1))
     world.files.append(APP, b"x" * FINGERPRINT_BYTES + b"\n")
     world.files.append("/log/held.log", b"held\n")
@@ -636,7 +637,7 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
     """The kernel may report a new path to the agent before the agent has scanned the directory. If
     the directory has a rotated file that is older than the file at this path, the log existed
-    before, and other rotated files may be gone, so the agent declares one loss. If no rotated file
+    before, and other rotated files may be gone. So the agent declares one loss. If no rotated file
     is older, the file at the path is the log's first file, and the agent declares nothing lost."""
     made = make()
     made.start()
@@ -718,7 +719,8 @@ def test_a_compressed_file_that_was_being_written_at_the_last_look(
 
 def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World) -> None:
     """If a rotated file's modification time is set back (`touch -d`), the file looks like an old
-    file that somebody has unpacked. The agent does not read it, but declares it lost."""
+    file that somebody has unpacked. The agent does not read the file, but declares the file
+    lost."""
     generations(world, 2)
     world.files.by_path[f"{APP}.1"].changed_ns -= 3_600_000_000_000
     world.settle()

@@ -306,8 +306,8 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
     """If a file is truncated, the agent continues at the last position up to which it has read the
-    file and the bytes are unchanged. If the file is truncated again, only positions count that the
-    agent has reached since the first truncation. So it sends no line twice."""
+    file and the bytes are unchanged. If the file is truncated again, the agent considers only
+    positions that it has reached since the first truncation. So it sends no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)
@@ -431,9 +431,9 @@ def test_each_of_many_writes_is_waited_for_anew() -> None:
 
 
 def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
-    """If a file is truncated and the same bytes are written again, they may be new lines, and the
-    agent cannot tell. It declares a loss for these bytes, even if it reads from the file before its
-    next scan."""
+    """If a file is truncated and the same bytes are written again, the agent cannot know whether
+    these bytes are new lines. It declares a loss for these bytes, even if it reads from the file
+    before its next scan."""
     world = World(settings(raw()))
     world.files.append(RUN, JOB)
     world.start()
@@ -450,7 +450,8 @@ def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
 @promise("1 same file")
 def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
     """An open file may be truncated and rewritten between two scans, with the same bytes before the
-    agent's position. If its beginning has changed, the agent reads the file from its start."""
+    agent's position. If the beginning of the file has changed, the agent reads the file from its
+    start."""
     foot = b"=" * 300 + b"\n"
     world = World(settings(raw()))
     world.files.append(RUN, b"run 1\n" + foot)

@@ -36,16 +36,16 @@ def test_names_that_change_are_waited_for() -> None:
 
 
 def test_a_directory_that_never_rests_is_taken_as_it_is() -> None:
-    """If the names in a directory never stop changing, the agent uses its last listing after a time
-    limit. Otherwise it could never send a seal, the message which says that all earlier lines are
-    counted."""
+    """If the names in a directory never stop changing, the agent gives up after a time limit and
+    uses its last listing. Otherwise it could never send a seal, the message which says that all
+    earlier lines are counted."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, RENAMED, 5.0 + RESTLESS_S, 99_999) is None
 
 
 def test_a_clock_that_was_set_back_keeps_nothing_waiting() -> None:
     """The agent lists a directory again if too little time has passed since the previous listing.
-    If the clock was set back by more than this time, the agent does not list the directory again,
-    although the previous listing seems to be later than the present one."""
+    If the clock was set back by more than this time, the agent does not list the directory again.
+    By the clock, the previous listing is then later than the present one."""
     before = Restless(5.0, NAMES, 3_600_000)
     assert look_again(before, NAMES, 6.0, 1_000) is None

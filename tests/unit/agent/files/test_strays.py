@@ -76,9 +76,9 @@ def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
 
 
 def test_generations_in_another_directory(world: World) -> None:
-    """If logrotate's setting `olddir` moves rotated files to another directory, the agent finds the
-    directory by the file that it has open. It also reads the other rotated files in that
-    directory."""
+    """If logrotate's setting `olddir` moves rotated files to another directory, the agent finds
+    this directory through a rotated file that it still has open. It also reads the other rotated
+    files in that directory."""
     lines = rotate(world, "/old/app.log.2", "/old/app.log.1")
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -153,8 +153,8 @@ def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: b
 def test_a_neighbour_that_is_made_with_the_log_is_another_log(
     neighbour: str, is_first: bool
 ) -> None:
-    """If a program creates two logs and a source's pattern matches only one log, the agent reads
-    only this log and declares nothing lost."""
+    """If a program creates two logs and a source's pattern matches only one of them, the agent
+    reads only this one and declares nothing lost."""
     made = World(settings(raw("logs", APP)))
     made.files.append("/log/of another program", b"x\n")
     made.start()
@@ -208,8 +208,8 @@ def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
 
 def test_a_short_copy_where_no_birth_is_known() -> None:
     """The agent recognizes a copy by the log's announced fingerprint, a hash of the log's first
-    bytes. If a copy is shorter than these bytes, the agent reads it and declares it uncertain,
-    because its lines may be doubled."""
+    bytes. If a copy is shorter than these bytes, the agent reads the copy and declares its lines
+    uncertain, because these lines may be doubled."""
     made = World(settings(raw("logs", APP)))
     made.files.knows_births = False
     made.files.append("/log/old.log", b"x\n")
@@ -237,9 +237,8 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
 @promise("1 copies")
 def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
     """If the kernel reports a copy before its original is truncated, the agent waits for the
-    truncation before it reads the copy. It begins in the copy at the position that it had reached
-    in the original.
-    """
+    truncation before it reads the copy. In the copy, the agent begins at the position that it had
+    reached in the original."""
     made = World(settings(raw("logs", f"{APP}*")))
     made.files.append(APP, b"seen\n")
     made.start()
@@ -322,7 +321,7 @@ def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_d
 @promise("1 not opened")
 def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
     """If a file is truncated before the agent has the right to read it, the agent declares lost all
-    bytes that were cut off since it found the file."""
+    bytes that were cut off since the agent found the file."""
     made = World(settings(raw("logs", APP)))
     file = made.files.append(APP, b"secret\nmore\n")
     file.unreadable = True

@@ -13,8 +13,8 @@ DAY_MS = 86_400_000
 
 
 def make(*, is_ignored: bool = False, knows_births: bool = True) -> World:
-    """An agent that has looked at a log without a file id. The log is ten days old. If
-    `is_ignored`, it has one line; otherwise it is empty."""
+    """An agent that has looked at a log without a file id. The log is ten days old. If `is_ignored`
+    is true, the log has one line; otherwise the log is empty."""
     world = World(settings(raw("logs", "/log/*.log", ignore_older_ms=DAY_MS)))
     world.files.knows_births = knows_births
     log = world.files.append(LOG, b"old\n" if is_ignored else b"")
@@ -105,9 +105,9 @@ def test_rotated_generations_of_an_empty_log_that_are_deleted(is_down: bool) -> 
 def test_an_old_empty_log_that_is_written_after_its_rotation(
     is_down: bool, is_killed_after: bool
 ) -> None:
-    """A log may be empty when it is renamed, and its program may write to it afterwards. The agent
-    reads the lines that are written then, even if no agent ran when the log was renamed, or when
-    the lines were written."""
+    """A log may be empty when it is renamed, and its program may write to the log afterwards. The
+    agent reads these lines, even if no agent ran when the log was renamed, or when the lines were
+    written."""
     world = make()
     if is_down:
         stop(world)

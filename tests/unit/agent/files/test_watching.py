@@ -12,8 +12,9 @@ def readable(inbox: Inbox) -> bool:
 
 
 def test_paths_are_handed_over_once_and_wake_the_loop() -> None:
-    """However many events a file has, its path is handed to the agent's loop once. A rename hands
-    over the old and the new path. Each event wakes the loop."""
+    """The inbox is a set of paths of changed files. A thread of watchdog fills the inbox, and the
+    agent's loop empties it. The loop gets a file's path once, however many events the file has. If
+    a file is renamed, the loop gets the old and the new path. Each event wakes the loop."""
     inbox = Inbox()
     assert not readable(inbox)
     for _ in range(5):

@@ -28,8 +28,8 @@ def made(shape: str | None, **others: Any) -> World:
 
 
 def filtered(world: World) -> list[tuple[str, int, int]]:
-    """Returns the name of each rule, and how many records and bytes it left out according to the
-    published deltas (messages with counts)."""
+    """Returns the name of each rule, and how many records and bytes the rule left out according to
+    the published deltas (messages with counts)."""
     found: dict[str, tuple[int, int]] = {}
     for delta in world.deltas():
         for count in delta.counts:
@@ -165,9 +165,9 @@ def test_another_key_is_another_program(tmp_path: Path) -> None:
 
 
 def test_a_rejected_line_keeps_no_secret(tmp_path: Path) -> None:
-    """Rules of the kind `mask` hide secrets in the whole text of a rejected line. If they cannot
-    hide every secret, for example because the source also has a rule that removes a field, the
-    agent sends only the line's position and the reason."""
+    """Rules of the kind `mask` hide secrets in the whole text of a rejected line. If these rules
+    cannot hide every secret, for example because the source also has a rule that removes a field,
+    the agent sends only the line's position and the reason."""
     parser = ParserSettings(type="regex", pattern=r"(?P<line>\w+)")
     for shape, shown in (
         ("mask line for ips, keys", b"password=[key] [ip]"),
@@ -185,8 +185,8 @@ def test_a_rejected_line_keeps_no_secret(tmp_path: Path) -> None:
 
 def test_a_rejected_line_in_another_encoding_keeps_no_secret() -> None:
     """If the bytes of a rejected line are not in the encoding of its source, rules of the kind
-    `mask` cannot find secrets in it. So the agent sends only the line's position and the reason for
-    the rejection."""
+    `mask` cannot find secrets in this line. So the agent sends only the line's position and the
+    reason for the rejection."""
     world = made("mask line for keys", parser=ParserSettings(type="regex", pattern="(?P<line>.*)"))
     world.files.append(A, b"p\xe4ssword password=x\n")
     world.start()

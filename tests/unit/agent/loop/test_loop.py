@@ -54,7 +54,7 @@ def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
 
 @promise("2 framing")
 def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
-    """If a line is sent before it is complete, it becomes two records, one for each part. The
+    """If a line is sent before it is complete, the line becomes two records, one for each part. The
     origin of a record gives the record's range of bytes in the file. A reader can recognize the
     first record as partial: the range in its origin is exactly as long as the record's value, so
     the range contains no line terminator."""
@@ -200,7 +200,8 @@ def test_backpressure_stops_reading(world: World) -> None:
 
 def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> None:
     """If the broker refuses a record, all other records arrive. The agent declares the record's
-    bytes lost, no delta counts the record, and the agent does not wait for its acknowledgement."""
+    bytes lost, no delta counts the record, and the agent does not wait for the record's
+    acknowledgement."""
     world.files.append(A, b"a\nb\nc\n")
     world.start()
     world.brokers.refuses = lambda record: record.first == 2
@@ -441,9 +442,9 @@ def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
 
 
 def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> None:
-    """If a file is deleted while the agent is down, and the agent has not read all of it, the agent
-    declares a loss that begins at the agent's position in the file. The loss has no end, because
-    the agent does not know the file's length."""
+    """If a file is deleted while the agent is down, and the agent has not read the whole file, the
+    agent declares a loss that begins at the agent's position in the file. The loss has no end,
+    because the agent does not know the file's length."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -517,7 +518,7 @@ def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> 
 @promise("2 set apart")
 def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
     """If neither the file nor the brokers have some bytes that the agent has promised to send (in
-    an intent), the agent declares them lost."""
+    an intent), the agent declares these bytes lost."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -534,9 +535,9 @@ def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
 
 @promise("6 unreadable")
 def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> None:
-    """The agent reports a file that it cannot read, and reads the other files. The time in a
-    topic's seal says that all lines before this time are counted. While the file is unreadable, the
-    agent sends no seal with a time for the file's topic."""
+    """The agent reports a file that it cannot read, and reads the other files. A seal contains a
+    time for a topic, and says that all lines of the topic before this time are counted. While the
+    file is unreadable, the agent sends no seal with a time for the file's topic."""
     world.files.append(A, b"1\n").unreadable = True
     world.files.append("/log/b.log", b"2\n")
     world.start()
@@ -553,7 +554,7 @@ def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> No
 
 def test_what_was_lost_of_a_file_that_is_gone_can_be_asked_for_a_week(world: World) -> None:
     """`skidway agent state show` lists the losses of a deleted file for a week, even after a
-    restart. After the week the agent forgets them, so that its state does not grow."""
+    restart. After the week the agent forgets the losses, so that its state does not grow."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(10)
@@ -723,9 +724,9 @@ def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
 
 @promise("1 two agents")
 def test_a_file_that_grew_is_known_again_after_the_state_was_deleted(world: World) -> None:
-    """When a file has grown, the agent announces it again with a longer fingerprint (a hash of the
-    file's first bytes). The audit recognizes the file by this fingerprint after the agent's state
-    was deleted."""
+    """When a file has grown, the agent announces the file again with a longer fingerprint (a hash
+    of the file's first bytes). The audit recognizes the file by this fingerprint after the agent's
+    state was deleted."""
     world.files.append(A, b"first\n")
     world.start()
     world.settle()
@@ -877,7 +878,7 @@ def test_an_unacknowledged_announcement_is_sent_again_after_a_kill(world: World)
 
 def test_buckets_of_another_size_begin_a_chain_of_their_own(world: World) -> None:
     """If the setting for the bucket size changes, counts that were made with the old bucket size
-    are still sent with this size. The old and new counts are not mixed, and no count is lost."""
+    are still sent with the old size. The old and new counts are not mixed, and no count is lost."""
     world.settings = settings(raw(), audit_interval_ms=10**7, seal_interval_ms=10**7)
     world.start()
     world.settle(3)
@@ -995,7 +996,7 @@ def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World)
 
 def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: World) -> None:
     """A topic that was deleted and created again is another topic, so its files get new file ids.
-    These begin where the old ids ended."""
+    The new ids begin where the old ids ended."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)

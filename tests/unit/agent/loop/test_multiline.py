@@ -99,7 +99,7 @@ def test_a_record_is_held_together_across_a_rotation(world: World) -> None:
 @promise("2 ledger")
 def test_a_line_that_is_too_long_is_rejected_alone() -> None:
     """A line that is longer than `max.line.bytes` is rejected by itself. The record before this
-    line ends there, and the lines after this line become another record."""
+    line is complete, and the lines after this line become another record."""
     world = made(max_line_bytes=64)
     world.files.append(A, b"A\n at b\n" + b"x" * 100 + b"\n at c\nB\n")
     world.start()
@@ -110,8 +110,8 @@ def test_a_line_that_is_too_long_is_rejected_alone() -> None:
 
 def test_validate_tries_whole_records() -> None:
     """`validate` joins lines as the agent does. It tries the last record of a file, too, although
-    this record may still grow. If it reads only the end of a file, it leaves out the record whose
-    beginning it did not read."""
+    this record may still grow. If `validate` reads only the end of a file, it leaves out the record
+    whose beginning it did not read."""
     files = Files(ManualClock())
     files.append(A, b"".join(b"A%d\n at b\n" % number for number in range(10)))
     source = raw(multiline=START)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from skidway.agent.settings import MultilineSettings, SourceSettings
+from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
 from skidway.agent.state.database import StateDatabase
 from skidway.audit.topic.messages import Seal
 from skidway.kafka.types import TopicPartition
@@ -44,8 +44,8 @@ Change = Callable[..., None]
 
 @BOTH
 def test_a_new_source_is_read_from_its_beginning(change: Change) -> None:
-    """If a source is added, the agent reads the files that match its patterns from their first
-    byte. The other sources lose no line."""
+    """If a source is added, the agent reads the files of this source from the first byte. The other
+    sources lose no line."""
     world = started(raw("logs", A))
     world.files.append(A, b"a1\n")
     world.files.append(B, b"b1\n")
@@ -61,7 +61,7 @@ def test_a_new_source_is_read_from_its_beginning(change: Change) -> None:
 @BOTH
 def test_the_unread_bytes_of_a_removed_source_are_declared(change: Change) -> None:
     """If a source is removed, the agent makes no more records from its files. If such a file has
-    bytes that the agent has not read, the agent declares them lost."""
+    bytes that the agent has not read, the agent declares these bytes lost."""
     world = started(raw("logs", A), raw("others", B))
     world.files.append(A, b"a1\n")
     world.files.append(B, b"b1\n")
@@ -78,8 +78,8 @@ def test_the_unread_bytes_of_a_removed_source_are_declared(change: Change) -> No
 @BOTH
 def test_a_removed_source_that_is_read_to_its_end_is_closed(change: Change) -> None:
     """If the agent has read all lines of a removed source's file, it declares no loss and closes
-    the file. It continues to send seals (which say that all earlier lines are counted) for the
-    source's topic, so that the audit does not wait for this agent."""
+    the file. The agent continues to send seals (which say that all earlier lines are counted) for
+    the source's topic, so that the audit does not wait for this agent."""
     world = started(raw("logs", A), raw("others", B))
     world.files.append(A, b"a1\n")
     change(world, raw("others", B))
@@ -90,6 +90,24 @@ def test_a_removed_source_that_is_read_to_its_end_is_closed(change: Change) -> N
     assert world.only(A)["state"] == "closed"
     seals = [each for each in world.published[before:] if isinstance(each, Seal)]
     assert any(topic.source.topic == "logs" for seal in seals for topic in seal.topics)
+
+
+@BOTH
+def test_a_removed_source_is_no_longer_reported(change: Change) -> None:
+    """In this test, a source has rejected most of its lines, and the agent cannot read one of the
+    source's files. When the source is removed, /health no longer reports the source's topic."""
+    number = ParserSettings(type="regex", pattern=r"(?P<number>\d+)")
+    world = started(raw("logs", "/log/*.log", parser=number), raw("others", "/other/b.log"))
+    world.files.append(A, b"bad\n" * 20)
+    world.settle(10)
+    world.files.append(B, b"bad\n").unreadable = True
+    world.settle(10)
+    assert list(world.agent.rejections.too_many()) == ["logs"]
+    assert list(world.agent.tracker.unreadable) == ["logs"]
+    change(world, raw("others", "/other/b.log"))
+    world.settle(10)
+    assert not world.agent.rejections.too_many()
+    assert not world.agent.tracker.unreadable
 
 
 @BOTH
@@ -126,8 +144,8 @@ def test_a_promise_that_is_on_its_way_is_kept_as_it_was_made() -> None:
 
 
 def test_a_deleted_file_is_still_read_to_its_end() -> None:
-    """A reload keeps a deleted file open, so the agent reads the file to its end. (A restart would
-    lose the file's unread bytes.)"""
+    """A reload keeps a deleted file open, so the agent reads the file to its end. A restart, in
+    contrast, would lose the file's unread bytes."""
     world = started(raw("logs", A, B))
     world.files.append(A, b"1\n")
     world.settle(10)

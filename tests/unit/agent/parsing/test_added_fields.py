@@ -29,8 +29,8 @@ SCHEMA = pa.schema([(name, pa.string()) for name in NAMES])
     ],
 )
 def test_the_layouts_of_kubelet(path: str, expected: tuple[str, str, str]) -> None:
-    """Kubelet has two layouts for the paths of log files. In both, the agent finds namespace, pod
-    and container. With any other path, these three fields are empty."""
+    """Kubelet has two layouts for the paths of log files. In both layouts, the agent finds
+    namespace, pod and container. With any other path, these three fields are empty."""
     lines = pa.RecordBatch.from_pydict({"line": ["a", "b"]})
     found = AddedFields(KUBERNETES, (), SCHEMA).add(lines, ["/x.log", path], np.array([1, 1]))
     rows = found.select(NAMES).to_pylist()

@@ -67,8 +67,8 @@ VALUES = ODD | ODD.map(quoted)
     st.sampled_from([",", ",", ";", "\t"]),
 )
 def test_values_are_those_of_pythons_csv_module(lines: list[str], delimiter: str) -> None:
-    """Each line has the values that Python's csv module finds in this line alone. A line that the
-    module refuses is rejected."""
+    """Each line has the values that Python's csv module finds if it gets only this line. A line
+    that the module refuses is rejected."""
     rows, details = parse(lines, delimiter)
     for index, line in enumerate(lines):
         wanted = reference(line, delimiter)

@@ -1,5 +1,6 @@
-"""If a regular expression consists only of groups with literal text between them, the agent may not
-need RE2: it searches the line for these literal texts. The result must be the same as with RE2."""
+"""If a regular expression consists only of groups with literal text between them, and each group
+can end in one place only, the agent does not need RE2. It searches the line for the literal texts.
+The result must be the same as with RE2."""
 
 from __future__ import annotations
 

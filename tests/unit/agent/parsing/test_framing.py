@@ -38,8 +38,9 @@ def test_lf_and_crlf_end_a_line_and_are_no_part_of_it(data: bytes, expected: lis
 
 @promise("2 framing")
 def test_no_record_crosses_the_end_of_a_range() -> None:
-    """If the last line of a range has no line terminator, it is one record, and the first bytes of
-    the next range are another record."""
+    """A range is the bytes of a file that the agent reads at once. If the last line of a range has
+    no line terminator, this line is one record, and the first bytes of the next range are another
+    record."""
     assert values(b"a\nb", b"c\r\n", b"\n") == [b"a", b"b", b"c", b""]
 
 
@@ -60,6 +61,7 @@ def test_ranges_are_framed_together_as_each_by_itself(ranges: list[bytes]) -> No
 
 def test_only_whole_lines_are_read() -> None:
     """`whole_records_end` returns the position after the last line terminator. The bytes after this
-    position, a line without a terminator, are left to the next range."""
+    position are a line without a terminator. The agent leaves these bytes for its next reading of
+    the file."""
     assert LineFramer().whole_records_end(b"a\nbc") == 2
     assert LineFramer().whole_records_end(b"abc") == 0

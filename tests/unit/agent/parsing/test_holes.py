@@ -54,8 +54,8 @@ def reference(data: bytes) -> list[tuple[bytes, bool]]:
 @promise("2 nul bytes")
 @given(PIECES)
 def test_holes_are_those_of_a_simple_program(data: bytes) -> None:
-    """A run of NUL bytes is a hole if it is at the beginning of a line, or if it is long. All other
-    NUL bytes stay in their lines."""
+    """A run of NUL bytes is a hole if it is at the beginning of a line, or if it has at least LONG
+    bytes. All other NUL bytes stay in their lines."""
     if data:
         assert records(LineFramer(), data) == reference(data)
 

@@ -243,10 +243,10 @@ NESTED = {
 
 
 def test_times_inside_objects_are_found() -> None:
-    """`timestamp.fields` may name a member inside an object. It may use the names in the line or
-    the names of the schema's fields. If a line does not have this member, its record gets the time
-    at which the agent reads the line. If the schema does not have the member, the settings are
-    refused."""
+    """`timestamp.fields` may name a member inside an object. The setting may use the names in the
+    line or the names of the schema's fields. If a line does not have this member, its record gets
+    the time at which the agent reads the line. If the schema does not have the member, the settings
+    are refused."""
 
     def parsed(name: str, form: str, *lines: str) -> list[int]:
         parser = JsonParser(

@@ -45,7 +45,7 @@ def refused(name: str) -> Any:
 
 
 def verdict(line: str) -> str | None:
-    """Returns the reason why a line is not a JSON object, or None if it is one."""
+    """Returns the reason why a line is not a JSON object, or None if the line is a JSON object."""
     try:
         value = json.loads(line, parse_constant=refused, parse_float=finite)
     except ValueError as error:

@@ -20,7 +20,7 @@ def test_sizes_count_bytes_also_of_a_slice() -> None:
 
 def test_slices_cut_in_the_middle() -> None:
     """`slices` gets the beginnings and ends of several pieces of a byte string, and cuts out these
-    pieces. It leaves out the bytes between them."""
+    pieces. It leaves out the bytes between these pieces."""
     cut = lines.slices(b"abcdef", np.array([0, 3]), np.array([2, 6]))
     assert cut.to_pylist() == [b"ab", b"def"]
     assert lines.slices(b"abc", np.array([], np.int64), np.array([], np.int64)).to_pylist() == []

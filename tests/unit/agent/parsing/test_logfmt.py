@@ -136,8 +136,8 @@ def test_lines_without_pairs_are_rejected() -> None:
 def test_a_line_may_lack_its_time() -> None:
     """If a line does not have the key of the time, its record gets the time at which the agent
     reads the line. If a line has a time that cannot be parsed, the line is rejected. With
-    `on_error: read_time`, it is not rejected, and its record also gets the time at which it is
-    read."""
+    `on_error: read_time`, the line is not rejected, and its record also gets the time at which the
+    agent reads the line."""
     lines = ("ts=2026-11-23T08:15:01Z a=1", "a=2", "ts=soon a=3")
     made = made_of(source(timestamp=Times(fields=["ts"], format="rfc3339")), *lines)
     assert [each.time and each.time.isoformat() for each in made.rows] == [

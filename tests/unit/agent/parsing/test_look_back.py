@@ -1,7 +1,7 @@
 """The framer is the code that splits bytes into records. To find the end of the last whole record
-in a range of bytes, it first looks at the last lines of the range. If a record begins in them, it
-does not look at the lines before them. The end must be the same as if it had looked at all
-lines."""
+in a range of bytes, the framer first looks at the last lines of the range. If a record begins in
+these last lines, the framer does not look at the lines before them. It must find the same end as if
+it had looked at all lines."""
 
 from __future__ import annotations
 

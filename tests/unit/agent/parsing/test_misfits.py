@@ -82,8 +82,8 @@ ITEMS = st.fixed_dictionaries(
     )
 )
 def test_a_place_is_named_exactly_if_a_line_is_rejected(value: Any) -> None:
-    """The parser rejects a line if and only if `_misfit` finds a value in it that does not fit its
-    field."""
+    """The parser rejects a line if and only if `_misfit` finds a value in the line that does not
+    fit the value's field."""
     field = CODEC.arrow_schema.field("a")
     found = misfits._misfit(value, field)
     if value is None:

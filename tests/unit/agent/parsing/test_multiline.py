@@ -54,7 +54,7 @@ def test_a_record_ends_after_each_line_that_matches() -> None:
 
 def test_lines_that_are_not_utf8_are_joined() -> None:
     """The pattern of `multiline` is also applied to lines that are not UTF-8, so these lines are
-    joined like others."""
+    joined like other lines."""
     assert records(start(), b"A\xff\n\xfe\nB\n") == [b"A\xff\n\xfe", b"B"]
 
 
@@ -177,7 +177,7 @@ def test_what_follows_never_changes_a_whole_record(
 
 
 def test_a_pattern_that_is_no_expression_is_refused() -> None:
-    """A pattern that RE2 cannot compile is refused with a sentence that quotes it."""
+    """A pattern that RE2 cannot compile is refused with a sentence that quotes the pattern."""
     with pytest.raises(ConfigurationRefused, match=r"multiline.pattern '\(\?<'"):
         check_rule(Rule(START, "(?<", 5))
 

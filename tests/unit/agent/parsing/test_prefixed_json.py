@@ -111,7 +111,7 @@ SCHEMA = json.dumps(
 def test_a_schema_takes_groups_and_members() -> None:
     """With a schema, members are converted to the types of their fields. A field also takes a
     member whose name is an alias of the field. A member may have the same name as the group that
-    contains the object. The time may be a member."""
+    contains the object. The event time can come from a member."""
     settings = source(
         parser={"type": "log4j", "pattern": "%p - %m%n", "json_field": "message"},
         timestamp=Times(fields=["at"], format="rfc3339"),
@@ -169,8 +169,8 @@ def test_unreadable_times_of_the_prefix_are_marked() -> None:
 def test_a_recipe_says_which_group_is_json() -> None:
     """A stored recipe (by which lines become records) contains the settings of its parser, and the
     version of the JSON decoder if the parser uses one. A recipe for a raw parser contains no
-    setting of other parsers. So its text is the same as in versions of Skidway that had no such
-    settings."""
+    setting of other parsers. So the stored text of such a recipe is the same as in versions of
+    Skidway that had no such settings."""
     made = recipe(parser=ParserSettings(type="regex", pattern=PATTERN, json_field="json"))
     assert from_json(made.to_json()) == made
     assert "python-" in made.program

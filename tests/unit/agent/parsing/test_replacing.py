@@ -74,8 +74,8 @@ def test_a_regex_parser_matches_the_replaced_line() -> None:
 
 
 def test_a_json_parser_reads_the_replaced_line() -> None:
-    """Bytes that are not UTF-8 are replaced within JSON strings. If they are elsewhere, the line is
-    not valid JSON. A member of the line with the name `encoding_replaced` is ignored."""
+    """Bytes that are not UTF-8 are replaced within JSON strings. If such bytes are elsewhere, the
+    line is not valid JSON. A member of the line with the name `encoding_replaced` is ignored."""
     made = json_recipe(MARKED)
     data = b'{"m": "' + BROKEN + b'"}\n{"m": "ok", "encoding_replaced": true}\n{\xff}\n'
     assert rows(made, data) == [

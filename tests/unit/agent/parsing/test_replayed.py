@@ -50,8 +50,8 @@ def test_an_envelope_is_read_as_it_was_written(
     topic: str, line: bytes, host: str, path: str, key: Any, original: Any
 ) -> None:
     """`skidway agent replay` writes each repaired record to a file as one line of JSON, the
-    envelope, whatever bytes the record contains. If the envelope is read, it gives the same record
-    again."""
+    envelope, whatever bytes the record contains. When the agent reads the envelope, the agent gets
+    the same record again."""
     written = Envelope(topic, line, host, path, key, original)
     text = written.text()
     assert b"\n" not in text
@@ -98,8 +98,8 @@ def test_a_repaired_line_is_parsed_by_its_source() -> None:
 
 
 def test_fields_of_the_path_are_those_of_the_rejected_line() -> None:
-    """If fields are filled from a file's path, each repaired line uses the path of the file that
-    contained the rejected line. Lines of one replay may have different paths."""
+    """If fields are filled from a file's path, the fields of a repaired line come from the path of
+    the file that contained the rejected line. Lines of one replay may have different paths."""
     source = raw("logs", path_pattern=r"/srv/(?P<app>[^/]+)/", replay=True)
     found = rows(source, envelope(b"1", "/srv/a/x"), envelope(b"2", "/srv/b/x"), envelope(b"3"))
     assert [(row["line"], row["app"]) for row in found] == [("1", "a"), ("2", "b"), ("3", "")]
@@ -121,7 +121,7 @@ def test_records_of_several_lines_stay_whole() -> None:
 
 def test_lines_of_containers_and_of_other_encodings_are_unwrapped() -> None:
     """If a rejected line is from a container, or in an encoding other than UTF-8, the replayed line
-    has the form that lines have in the file. The agent unwraps and decodes it again."""
+    has the form that lines have in the file. The agent unwraps and decodes this line again."""
     source = raw("logs", container="cri", encoding="latin-1", replay=True)
     (row,) = rows(source, envelope(b"2026-01-02T03:04:05Z stderr F caf\xe9"))
     assert (row["line"], row["container_stream"]) == ("café", "stderr")
@@ -140,8 +140,8 @@ def test_a_row_that_was_never_rejected_has_no_origin() -> None:
 
 @promise("2 replay")
 def test_a_repaired_line_that_is_rejected_again_keeps_its_first_origin() -> None:
-    """If a repaired line is rejected again, the new reject contains the repaired line. It also
-    contains host, path and origin of the first rejected line."""
+    """If a repaired line is rejected again, the new reject contains the repaired line. The new
+    reject also contains host, path and origin of the first rejected line."""
     source = raw(
         "logs", "/log/a", parser=ParserSettings(type="regex", pattern="(?P<n>[0-9]+)"), replay=True
     )

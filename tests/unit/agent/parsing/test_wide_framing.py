@@ -53,7 +53,7 @@ def test_ranges_are_framed_together_as_each_by_itself(
     encoding: str, texts: list[str], is_odd: bool
 ) -> None:
     """A range of bytes has the same records whether the agent splits it alone or together with
-    other ranges, even if a range before it ends with half a code unit."""
+    other ranges, even if a range before this range ends with half a code unit."""
     ranges = [text.encode(encoding) + b"\x01" * is_odd for text in texts]
     framer = LineFramer(encoding)
     assert values(framer, *ranges) == [value for each in ranges for value in values(framer, each)]

@@ -26,7 +26,8 @@ from support.clock import ManualClock
 
 
 class Site:
-    """A configuration in a directory, and a reloader of an agent that runs with it."""
+    """A configuration in a directory, and a reloader of an agent that runs with this
+    configuration."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.clock = folder, ManualClock()
@@ -120,9 +121,9 @@ def test_a_refused_reload_changes_nothing(site: Site) -> None:
 
 
 def test_a_refusal_of_unchanged_files_leaves_no_alarm(site: Site) -> None:
-    """If a reload is refused, but the files have the running settings, /health does not mention the
-    files. A reload may be refused in this case because the registry does not answer, or because a
-    file had a mistake that was corrected meanwhile."""
+    """If a reload is refused, but the files agree with the running settings, /health does not
+    mention the files. A reload may be refused in this case because the registry does not answer, or
+    because a file had a mistake that was corrected meanwhile."""
     site.reloader.ask()
     site.reloader.refuse(Refusal("the registry does not answer", 3))
     assert site.look() == {}

@@ -17,8 +17,8 @@ from support.agent_world import raw, settings
 
 
 def test_each_request_gets_its_answer(tmp_path: Path) -> None:
-    """If two commands `skidway agent reload` run at the same time, each gets an answer, and leaves
-    no file behind."""
+    """If two commands `skidway agent reload` run at the same time, each command gets an answer, and
+    leaves no file behind."""
     requests = Requests(tmp_path)
     requests.open()
     with Asking(tmp_path) as one, Asking(tmp_path) as other:
@@ -38,7 +38,7 @@ def test_an_answer_for_which_the_disk_has_no_room_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the disk is so full that the agent cannot write its answer, `skidway agent reload` ends
-    with status 1. It says that the answer is in the agent's log."""
+    with status 1. The command says that the answer is in the agent's log."""
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

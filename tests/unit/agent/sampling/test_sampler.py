@@ -119,8 +119,8 @@ def test_an_agent_draws_no_more_ranges_than_it_is_told() -> None:
 
 
 def test_a_killed_agent_neither_doubles_nor_misses_a_sample() -> None:
-    """Wherever the agent is killed between the choice of a range and the publication of its sample,
-    the sample of each chosen range is published once."""
+    """The agent publishes the sample of each chosen range once, even if the agent is killed at any
+    moment between the choice of the range and the publication of the sample."""
     pieces = [b"INFO %d\n" % number for number in range(6)]
     for rounds in range(8):
         here = world()
@@ -163,6 +163,7 @@ def test_recipes_are_kept_as_long_as_drawn_ranges_need_them() -> None:
 
 def _delete(here: World) -> None:
     here.files.delete(A)
+    here.settle()  # until the agent closes the deleted file
 
 
 def _truncate(here: World) -> None:
@@ -205,8 +206,8 @@ def test_another_program_does_not_tell_what_it_would_make(monkeypatch: pytest.Mo
 
 def test_an_unreadable_file_is_tried_again_and_then_told_as_gone() -> None:
     """If the agent cannot read a range of bytes that it has chosen for a sample, it sends the
-    sample later. If the range's file stays unreadable, it reports the range as gone after a number
-    of attempts, so that other samples do not wait forever."""
+    sample later. If the range's file stays unreadable, the agent reports the range as gone after a
+    number of attempts, so that other samples do not wait forever."""
     here = world()
     here.start()
     write(here, b"INFO one\n")

@@ -79,8 +79,8 @@ rules: st.SearchStrategy[Rule] = st.one_of(
 
 @given(st.lists(rules, max_size=4, unique_by=lambda x: getattr(x, "name", id(x))))
 def test_the_text_of_rules_becomes_these_rules(given_: list[Rule]) -> None:
-    """If rules are written as text and this text is parsed, the result is the same rules as before.
-    So the text of rules that the agent has stored keeps its meaning."""
+    """If the agent writes rules as text and parses this text, the result is equal to the original
+    rules. So the text of rules that the agent has stored keeps its meaning."""
     assert parse(text_of(given_)) == tuple(given_)
 
 

@@ -32,8 +32,8 @@ def shaped(texts: list[str | None], rules: str) -> Shaped:
 
 def test_one_rule_is_never_too_much() -> None:
     """A record is rejected if masks make a text more than eight times as long as it was. A single
-    rule `mask` makes it at most eight times as long, so no record is rejected because of a single
-    rule."""
+    rule `mask` makes a text at most eight times as long, so no record is rejected because of a
+    single rule."""
     found = shaped(["a" * 1_000, "", None], 'mask msg matching "[a-z]"')
     assert found.by.tolist() == [KEPT] * 3
     assert found.batch.to_pylist()[0]["msg"] == "[masked]" * 1_000
@@ -55,7 +55,7 @@ def test_a_record_that_masks_make_too_long_is_named() -> None:
 def test_the_reject_says_why() -> None:
     """If masks make a record too long, its line goes to `<topic>.rejected`, with a reason and a
     detail (a short text) that names the field. The line's own text is not sent, because masks would
-    make it too long, too."""
+    make this text too long, too."""
     shape = 'mask line matching "[a-z]"\n' * 3
     found = press(recipe(shape=shape), reading(b"secret\n12\n"))
     assert [record.value[6:] for record in records(found)] == [b"12"]

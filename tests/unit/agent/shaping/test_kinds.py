@@ -96,7 +96,7 @@ def test_only_the_kinds_that_are_asked_for_are_masked() -> None:
 @given(st.text("0123456789-. :abcdefAKIDE@=\"'\\ \n", max_size=60))
 def test_masks_take_any_text_and_leave_nothing_to_mask(text: str) -> None:
     """Masks can be applied to every text. If a masked text is masked again for cards, IBANs and
-    email addresses, it stays the same."""
+    email addresses, the text stays the same."""
     once = mask_kinds(pa.array([text]), KINDS)
     assert mask_kinds(once, ["cards", "ibans", "emails"]).to_pylist() == once.to_pylist()
 
@@ -104,8 +104,8 @@ def test_masks_take_any_text_and_leave_nothing_to_mask(text: str) -> None:
 @given(st.integers(0, 10**15 - 1), st.sampled_from("23456"), st.sampled_from(["", " ", "-"]))
 def test_every_card_is_found(number: int, first: str, between: str) -> None:
     """A card number of 16 digits with the right check digit is masked, whether its groups are
-    separated by spaces, by hyphens or not at all. With another check digit, it does not count as a
-    card number."""
+    separated by spaces, by hyphens or not at all. With another check digit, a number does not count
+    as a card number."""
     digits = f"{first}{number:015d}"[:15]
     card = next(digits + str(last) for last in range(10) if is_card(digits + str(last)))
     shown = between.join(card[at : at + 4] for at in range(0, 16, 4))

@@ -51,8 +51,9 @@ def test_a_line_has_no_more_than_the_rules_allow(shape: str, expected: bytes) ->
 
 
 def test_lines_in_other_encodings_are_masked() -> None:
-    """A rejected line with bytes that are not UTF-8 is masked too. If nothing in the line is
-    masked, the line keeps its bytes."""
+    """With `on_error: replace`, a line with bytes that are not UTF-8 may be rejected for another
+    reason. The masks are applied to such a line, too. If they find nothing in the line, the line
+    keeps its bytes."""
     made = text("mask a for cards")
     assert made.line(b"\xff 4111111111111111") == "\ufffd [card]".encode()
     assert made.line(b"\xff plain") == b"\xff plain"

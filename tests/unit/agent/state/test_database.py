@@ -206,8 +206,9 @@ def test_another_database_or_format_is_refused(tmp_path: Path) -> None:
 
 @promise("2 corrupt state")
 def test_a_database_that_is_no_file_is_refused(tmp_path: Path) -> None:
-    """If the state is a directory, or a link to a file that is not there (perhaps on a disk that is
-    not mounted), the agent does not begin anew, because it would send all lines twice."""
+    """The path of the state may be a directory, or a link to a missing file (perhaps on a disk that
+    is not mounted). The agent then does not begin with a new state, because it would send all lines
+    twice."""
     state, away = tmp_path / "state", tmp_path / "away"
     state.mkdir()
     away.mkdir()
@@ -249,9 +250,9 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path, monkeypatch: pytest.M
 @promise("1 agent id")
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A copied state is refused on another machine until an operator adopts it there. The adoption
-    begins a new epoch, in which message numbers begin with 1 again. Counts of the new epoch refer
-    to no message of an earlier epoch. If the agent had left, its last word (the final seal) is
-    forgotten."""
+    begins a new epoch, in which message numbers begin with 1 again. In the new epoch, the state no
+    longer has the numbers of messages of earlier epochs. If the agent had left, its last word (the
+    final seal) is forgotten."""
     state = open_state(tmp_path)
     agent = state.agent
     source = Source("main", "cid", "logs", "tid")
@@ -305,8 +306,8 @@ def test_a_new_epoch_is_begun_where_the_state_is_at_home(tmp_path: Path) -> None
 def test_the_ledger_is_read_beside_a_running_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`skidway agent state show` reads from the state what happened to the bytes of each file. It
-    does not wait for a running agent, and does not disturb the agent."""
+    """`skidway agent state show` reads from the state what happened to the bytes of each file. The
+    command does not wait for a running agent, and does not disturb the agent."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
@@ -337,8 +338,8 @@ def test_the_ledger_is_read_beside_a_running_agent(
 @promise("6 telling a loss")
 def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -> None:
     """`skidway agent state show` lists a declared loss with its file id, path and range, as the
-    audit does. If the end of a loss is not known, its number of bytes is shown with the words "or
-    more"."""
+    audit does. If the end of a loss is not known, the number of lost bytes is shown with the words
+    "or more"."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])

@@ -34,9 +34,9 @@ def kept(directory: Path) -> list[tuple[BucketKey, Sums]]:
 
 @promise("2 filtered")
 def test_what_was_left_out_is_durable_until_a_delta_has_it(tmp_path: Path) -> None:
-    """For each rule, the count of the records that it left out of a bucket is stored with the
-    bucket's sums, and replaces the count that was stored before. The counts are deleted together
-    with these sums, when a delta (a message with counts) contains them."""
+    """For each rule, the count of the records that the rule left out of a bucket is stored with the
+    bucket's sums, and replaces the count that was stored before. When a delta (a message with
+    counts) contains these counts and sums, the agent deletes both."""
     state = open_state(tmp_path)
     key = LOGS, state.agent, 60_000
     put(state, Sums(1, 2, 3, filtered=(DEBUG,)))
@@ -53,7 +53,7 @@ def test_what_was_left_out_is_durable_until_a_delta_has_it(tmp_path: Path) -> No
 
 def test_a_state_of_before_gets_the_table(tmp_path: Path) -> None:
     """The agent can open a state that was made by a version without rules of `shape`, and then
-    stores the counts of each rule in it."""
+    stores the counts of each rule in this state."""
     open_state(tmp_path).close()
     with sqlite3.connect(tmp_path / DATABASE) as connection:
         connection.execute("DROP TABLE filtered_sums")

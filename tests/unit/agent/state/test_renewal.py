@@ -68,7 +68,8 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
     """After an older copy of the state was adopted, the agent continues to read in an open file
     under a new file id. Otherwise readers could mistake a line for a repeat of another line that
     was sent after the copy was made. The copy also contains counts that were not in a delta yet.
-    The agent drops them, because it has published them since, from the newer state."""
+    The agent drops these counts, because it published them from the newer state after the copy was
+    made."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]
@@ -85,7 +86,7 @@ def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(
 ) -> None:
     """After an older copy of the state was adopted, a rotated file that the agent has completely
     read keeps its file id, its length and its intents. Intents are stored promises to send certain
-    bytes. Under a second id, its lines would count as new lines and arrive twice."""
+    bytes. Under a second file id, the file's lines would count as new lines and arrive twice."""
     renew(state, Newest(1, 18, 0))
     ended = state.files()[0]
     assert (ended.file, ended.state, ended.position, ended.length) == (12, FileState.ENDED, 50, 80)
@@ -117,7 +118,7 @@ def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
 def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: StateDatabase) -> None:
     """An adoption stores the number of the state's last message. If a state is adopted twice in a
     row, the agent compares the messages of the audit topic with the number that the first adoption
-    stored, because it sent nothing between the two adoptions."""
+    stored, because the agent sent nothing between the two adoptions."""
     state.close()
     ledger.adopt(tmp_path, new_epoch=True)
     again = open_state(tmp_path)

@@ -62,6 +62,28 @@ def test_a_wrong_pattern_is_told_with_examples(
     assert "is good" not in said
 
 
+def test_a_file_is_shown_under_the_first_source_that_matches_it() -> None:
+    """The agent gives each file to the first source that matches the file. So `validate` tries a
+    file for this source only, and says of a later source how many of its files an earlier source
+    takes."""
+    files = Files(ManualClock())
+    for path in ("/log/ep.log", "/log/epms.log", "/log/epms-2.log", "/log/other.log"):
+        files.append(path, b"1\n")
+    registry = cast(RegistryClient, Registry())
+    sources = raw("ep", "/log/ep*.log"), raw("epms", "/log/epms*.log"), raw("all", "/log/*.log")
+    found = try_sources(settings(*sources), files, registry, 10)
+    assert [each.files for each in found] == [3, 0, 1]
+    assert [each.taken for each in found] == [{}, {"ep": 2}, {"ep": 3}]
+    assert render(found) == (
+        "ep: 3 files; all of 3 lines fit\n"
+        "epms: no file is left for it\n"
+        "  2 files that its paths match go to the source of topic ep, which comes first\n"
+        "all: 1 file; all of 1 lines fit\n"
+        "  3 files that its paths match go to the source of topic ep, which comes first\n"
+    )
+    assert document(found, 0.5)["sources"][1]["taken"] == {"ep": 2}
+
+
 def test_a_few_lines_that_do_not_fit_are_no_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

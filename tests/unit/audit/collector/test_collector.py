@@ -14,6 +14,8 @@ from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import TOPIC, Delta, Heartbeat, Sender, Tier, encode
+from skidway.audit.topic.topic import DamagedBatch
+from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
@@ -38,7 +40,7 @@ class Collector:
             sender = Sender(Tier.AGENT, "dc1", str(number), f"app{number}", 1)
             where = Heard("t", "i", 0, number, now_ms + ahead, now_ms, is_live=True)
             value = encode(Heartbeat(sender, 0, now_ms + ahead))
-            self.ledger.take([value], {}, now_ms, [where])
+            self.ledger.take_records([(value, where)], {}, now_ms)
 
     def health(self) -> tuple[bool, dict[str, Any]]:
         self.loop._judge()
@@ -84,8 +86,8 @@ def test_a_rebuild_is_said_at_once(tmp_path: Path) -> None:
 
 
 def test_how_much_clocks_may_differ_is_a_setting(tmp_path: Path) -> None:
-    """A setting says by how much the clocks of a host and the audit may differ. The default is a
-    minute."""
+    """A setting says by how much the clock of a host may differ from the audit's clock before the
+    audit reports the host's clock as wrong. The default is a minute."""
     for others, named in (({}, 0), ({"clock_difference_max_ms": 10_000}, 1)):
         collector = Collector(tmp_path, **others)
         collector.hear(0, 20_000, 0)
@@ -111,6 +113,24 @@ def test_a_collector_that_read_nothing_says_so(tmp_path: Path) -> None:
     _, detail = collector.health()
     assert detail["seconds_since_read"] is None
     assert detail["read"] == "nothing since the start, 7 s ago"
+
+
+@promise("6 damaged audit topic")
+def test_a_partition_that_cannot_be_read_is_in_health_and_metrics(tmp_path: Path) -> None:
+    """While the collector cannot read a partition of an audit topic, it is not healthy, and its
+    health and metrics say so. When it can read the partition again, it is healthy."""
+    collector = Collector(tmp_path)
+    error = DamagedBatch(TopicPartition(TOPIC, 0), 7, CorruptBatch("the CRC is wrong"))
+    collector.loop._tell_blocked({error.tp: error})
+    is_well, detail = collector.health()
+    assert not is_well
+    assert detail["blocked"] == [
+        "_skidway_audit-0 cannot be read at offset 7: the CRC is wrong",
+    ]
+    assert _metric("blocked_partitions") == 1
+    collector.loop._tell_blocked({})
+    is_well, detail = collector.health()
+    assert (is_well, detail.get("blocked"), _metric("blocked_partitions")) == (True, None, 0)
 
 
 def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:

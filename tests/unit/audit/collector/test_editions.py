@@ -88,8 +88,8 @@ def test_an_edition_has_the_evidence_of_the_store(store: Store) -> None:
 
 def test_publishing_does_not_wait_for_answers(store: Store) -> None:
     """The next edition can be published while an answer is made from the present edition. This
-    answer still sees the store as it was. While answers use both of the store's connections for
-    editions, no new edition is published."""
+    answer still sees the store as it was when the present edition was published. The store has two
+    connections for editions. While answers use both of them, no new edition is published."""
     store.publish()
     with store.editions.newest() as first:
         store.late()
@@ -103,8 +103,9 @@ def test_publishing_does_not_wait_for_answers(store: Store) -> None:
 
 
 def test_editions_do_not_let_the_log_of_the_store_grow(store: Store) -> None:
-    """While an edition exists, SQLite cannot reuse its write-ahead log. Each edition is replaced by
-    the next one. So the log stays small, however many editions are published."""
+    """SQLite cannot reuse its write-ahead log while an edition still needs an old state of the
+    store. But each edition is soon replaced by the next one. So the log stays small, however many
+    editions are published."""
     log, sizes = store.path.with_name(f"{store.path.name}-wal"), []
     for _ in range(40):
         for _ in range(10):

@@ -92,9 +92,9 @@ def site(tmp_path: Path) -> Site:
 
 
 def test_a_late_line_reopens_a_bucket_and_the_history_says_whose(site: Site) -> None:
-    """If late lines reopen a complete bucket, its history says when the bucket was complete, which
-    host's lines reopened it, how many records these were, and when the bucket was complete again.
-    """
+    """If late lines reopen a complete bucket, the bucket's history says when the bucket was
+    complete, which host's lines reopened it, how many records these were, and when the bucket was
+    complete again."""
     site.late_line()
     first, second, third = site.changes()
     assert [x["revision"] for x in (first, second, third)] == [1, 2, 3]
@@ -137,16 +137,16 @@ def test_a_tier_has_its_records_since_its_count_came(site: Site) -> None:
 
 
 def test_nobody_knows_when_old_records_arrived(site: Site) -> None:
-    """If a bucket ended before the collector started, the history does not store at what times its
-    tiers had their records."""
+    """If a bucket ended before the collector started, the history stores no times at which the
+    tiers received the bucket's records."""
     site.late_line()
     assert arrived(site) == {}
 
 
 def test_a_history_of_an_older_version_is_kept(site: Site) -> None:
-    """An older version of the collector did not store the times at which the tiers of a bucket had
-    their records. The collector keeps the rows of a history that such a version has written, and
-    also stores these times from now on."""
+    """An older version of the collector did not store the times at which the tiers received the
+    records of a bucket. The collector keeps the rows of a history that such a version has written,
+    and stores these times from now on."""
     site.late_line()
     before = site.changes()
     database = site.history._database
@@ -159,8 +159,8 @@ def test_a_history_of_an_older_version_is_kept(site: Site) -> None:
 
 
 def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
-    """The history stores at what time each tier had the records of a bucket. If this time is older
-    than `history.days`, it is deleted."""
+    """The history stores the time at which each tier received the records of a bucket. If this time
+    is longer ago than `history.days`, it is deleted."""
     site.bucket = site.clock.time_ms() // SIZE * SIZE
     site.count(AGENT, 5)
     site.step()
@@ -172,8 +172,8 @@ def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
 
 def test_a_restart_notes_no_change_and_then_names_the_tier(site: Site) -> None:
     """A restart of the collector adds no rows to the history. If a count of a bucket changes after
-    a restart, the cause in the new row names the tier and how many more records it has. It names no
-    host, because the counts of single hosts are not stored."""
+    a restart, the cause in the new row names the tier and says how many more records the tier has.
+    The cause names no host, because the counts of single hosts are not stored."""
     site.count(AGENT, 5)
     site.count(BROKER, 5)
     site.seal()
@@ -211,7 +211,7 @@ def test_a_fresh_open_bucket_costs_no_row(site: Site) -> None:
 
 def test_the_history_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The history keeps a limited number of rows of each bucket: the first row and the newest ones.
-    If a bucket is older than `history.days`, it keeps no row of the bucket."""
+    The history keeps no row of a bucket that is older than `history.days`."""
     monkeypatch.setattr(history_store, "REVISIONS_MAX", 3)
     for number in range(8):
         status = Status.LOST if number % 2 else Status.COMPLETE
@@ -266,7 +266,7 @@ def test_the_json_of_a_bucket_says_how_long_after_its_end_a_tier_had_all(site: S
 
 def test_counts_in_memory_are_bounded() -> None:
     """To find out which counts have changed, the history keeps counts of buckets in memory. If
-    there are too many, those that were stored first are dropped."""
+    there are too many counts, the history drops those that it stored first."""
     kept = Kept(2)
     for bucket in range(3):
         kept.put((LOGS, bucket, SIZE), {("agent", "web1"): 5})
@@ -294,6 +294,17 @@ def test_bad_questions_are_refused(site: Site, query: str) -> None:
     """An unknown topic or a bad time is refused with status 400."""
     site.late_line()
     assert site.ask(f"/history.json?{query}")[0] == 400
+
+
+def test_a_bucket_is_named_by_any_time_in_it(site: Site) -> None:
+    """A question for the history of a bucket may name any time in the bucket, not only its start.
+    The answer has no bucket that ends before this time or begins after it."""
+    site.late_line()
+    found = []
+    for at in (-1, 0, SIZE // 2, SIZE - 1, SIZE):
+        _, body = site.ask(f"/history.json?topic=dc1.logs&bucket={site.bucket + at}")
+        found.append(len(json.loads(body)["buckets"]))
+    assert found == [0, 1, 1, 1, 0]
 
 
 def test_completions_are_the_first_ones_and_the_newest_buckets(site: Site) -> None:
@@ -331,9 +342,9 @@ def test_histories_are_found_by_their_reasons(site: Site) -> None:
 
 @pytest.mark.parametrize("count", [2**62, -(2**62) - 1])
 def test_a_sum_that_is_too_great_for_the_store_is_noted(site: Site, count: int) -> None:
-    """The counts of several hosts in one bucket may add up to more than SQLite stores. The history
-    then notes the greatest (or least) number that can be stored, so that such counts do not end the
-    collector at each start."""
+    """The counts of several hosts in one bucket may add up to a number that is too large for
+    SQLite. The history then notes the greatest (or least) number that can be stored, so that such
+    counts do not end the collector at each start."""
     site.bucket = site.clock.time_ms() // SIZE * SIZE
     for agent in (7, 8):
         sender = Sender(Tier.AGENT, "dc1", str(agent), f"h{agent}", 1)

@@ -11,17 +11,16 @@ from urllib.parse import urlencode
 
 import pytest
 
-from skidway.audit.collector.editions import Editions, step_of
-from skidway.audit.collector.hours import _reach
-from skidway.audit.collector.judge import BLOCK_MS, Judge
+from skidway.audit.collector.judge import BLOCK_MS
 from skidway.audit.evidence.ledger import ledger_of
+from skidway.audit.judgement.acceptances import Signature, acceptances
 from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.reports import report
-from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.audit.topic.messages import Heartbeat, Message, encode
 from support.audit_senders import AGENT, BROKER, LOGS
-from support.clock import ManualClock
 from support.dashboard import ask
+from support.fold import Fold
 from support.one_bucket import (
     COUNTERS,
     HDFS,
@@ -76,7 +75,7 @@ def test_complete_json_is_the_answer_of_audit_complete() -> None:
 def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
     """If a request for /complete.json has the parameter `output`, the answer contains the epoch and
     the number of the newest message that the collector has received from this output's loader. If
-    the collector has no message from it, the answer contains null."""
+    the collector has no message from this loader, the answer contains null."""
     later = [*heard(), delta(HDFS, 2)]
     for messages, last in ((heard(), 1), (later, 2)):
         _, found = got(messages, "/complete.json", output=HDFS.producer)
@@ -91,9 +90,9 @@ def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
 
 
 def test_a_topic_that_was_made_again_is_told_by_its_id() -> None:
-    """If a request asks which hours of a topic are complete, and the topic has an id after its
-    name, the answer is only about the topic with this id. Another topic of the same name is
-    ignored."""
+    """A request that asks whether a topic is complete may contain the topic's id after its name.
+    Then the answer is only about the topic with this id, and ignores another topic of the same
+    name."""
     assert got(heard(), "/complete.json", topic=f"{NAME} (id {LOGS.topic_id})")[1]["ok"]
     assert not got(heard(), "/complete.json", topic=f"{NAME} (id 0123)")[1]["ok"]
 
@@ -101,8 +100,8 @@ def test_a_topic_that_was_made_again_is_told_by_its_id() -> None:
 @promise("6 complete before a time")
 def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> None:
     """/hours.json lists the hours that have buckets, each with the time of its last judgement. An
-    hour is complete if all its buckets are complete. An hour without buckets is not in the list,
-    unless lines of this hour may be lost."""
+    hour is complete if all its buckets are complete. An hour without buckets is in the list only if
+    lines of this hour may be lost."""
     until = report.time_text(3 * BLOCK_MS)
     [hour] = got(heard(), "/hours.json", until=until)[1]["hours"]
     assert hour == {
@@ -130,6 +129,20 @@ def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
     assert not got(said, "/complete.json")[1]["ok"]
 
 
+@promise("6 acceptance")
+def test_a_loss_that_was_accepted_after_the_hour_does_not_hold_back_its_empty_buckets() -> None:
+    """A declared loss may concern empty buckets of one hour (buckets in which nothing was counted),
+    and end with a bucket of the next hour. If a person accepts the loss in its last bucket,
+    /complete.json counts the loss as accepted in the empty buckets of the first hour, too."""
+    lost = replace(LOSS, from_bucket=0, to_bucket=BLOCK_MS + SIZE)
+    said = [*heard(), delta(AGENT, 4, losses=(lost,)), seal(AGENT, 5, 2 * BLOCK_MS + LATENESS, 4)]
+    since = report.time_text(BLOCK_MS // 2)
+    assert not got(said, "/complete.json", since=since)[1]["ok"]
+    last = [x for x in verdicts(Fold(said).evidence(), POLICY, NOW) if x.bucket > BLOCK_MS]
+    said += acceptances(last, Signature(NOW, "ada", "ticket 1"))
+    assert got(said, "/complete.json", since=since)[1]["ok"]
+
+
 @pytest.mark.parametrize("later", [7 * SIZE, SIZE, BLOCK_MS])
 def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both(later: int) -> None:
     """If buckets do not fit evenly into an hour, a bucket may reach into the next hour. Then
@@ -148,20 +161,6 @@ def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both(later: int) ->
     ]
     found = got(said, "/hours.json", until=report.time_text(2 * BLOCK_MS))[1]["hours"]
     assert [each["complete"] for each in found] == [False, False]
-
-
-def test_a_bucket_of_an_older_store_is_looked_for_in_a_day_at_most() -> None:
-    """The collector's store may contain a bucket that is longer than a day, because older versions
-    accepted messages with such buckets. Even then, the collector searches only the day before an
-    hour for buckets that reach into the hour, so that an answer does not take too long."""
-    ledger = ledger_of(map(encode, heard()))
-    ledger._connection.execute("UPDATE tallies SET bucket_ms = ?", (2**63 - 1,))
-    clock = ManualClock(NOW)
-    judge = Judge(ledger, lambda: POLICY, clock)
-    editions = Editions([ledger], lambda: None)
-    editions.publish(step_of(judge, judge.step(), NOW))
-    with editions.newest() as edition:
-        assert _reach(edition) == LONGEST_MS // BLOCK_MS
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,8 @@ from support.randomness import share_of
 SIZE = 60_000
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 _OPPOSITE = Count(LOGS, 7, 0, SIZE, 1, 1, 1)
-"""A count of 1. With a count of -1 in the topic of rejects, records and rejects add up to 0, and a
-careless computation of the share of rejects would divide by 0."""
+"""A count of one record. If a message also counts -1 rejects in the same bucket, all records and
+rejects add up to 0. The share of rejects must not be computed by a division by this sum."""
 _COMPLETE = "/complete.json?topic=dc1.logs&since=2h&until=5m"
 _PAGES = (
     "/", "/index.json", "/buckets", "/topics", "/hosts", "/rejects", "/history.json",
@@ -146,7 +146,7 @@ def test_no_message_ends_the_collector(said: list[Message]) -> None:
     places = [
         Heard("audit", "", 0, offset, now_ms, now_ms, is_live=True) for offset in range(len(said))
     ]
-    site.ledger.take(map(encode, said), {}, now_ms, places)
+    site.ledger.take_records(zip(map(encode, said), places, strict=True), {}, now_ms)
     standing = site.judge.step()
     assert step_of(site.judge, standing, now_ms).standing is standing
     judged(site.ledger.evidence(), POLICY, now_ms)
@@ -163,8 +163,9 @@ def test_no_message_ends_the_collector(said: list[Message]) -> None:
 @example([Delta(AGENT, 1, 5, (), (Count(REJECTED, 7, 0, SIZE, -1, 1, 1), _OPPOSITE))])
 @example([Delta(BROKER, 1, 5, (), (Count(LOGS, 7, FARTHEST_MS, LONGEST_MS, 2**63 - 1, 1, 1),))])
 def test_no_messages_keep_a_page_from_being_made(said: list[Message]) -> None:
-    """Whatever numbers the messages have, the collector makes all pages and documents. It may only
-    refuse a span of time that has too many buckets, because buckets may be short."""
+    """Whatever numbers the messages have, the collector makes all pages and documents. There is one
+    exception: if the messages have very short buckets, a requested span of time may have too many
+    buckets, and the collector then refuses the request."""
     site, history = Site(), HistoryStore(now_ms=0)
     site.judge = Judge(site.ledger, lambda: POLICY, site.clock, history.note)
     site.ledger.take(map(encode, said), {}, site.clock.time_ms())
@@ -180,9 +181,9 @@ def test_no_messages_keep_a_page_from_being_made(said: list[Message]) -> None:
 
 def test_the_judge_says_when_buckets_become_due(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a step of judging, the judge says when the next bucket becomes due (old enough to be
-    complete). It gives the time from the beginning of the step, and the length of this bucket. The
-    time does not depend on how long the step takes to read the evidence. If no bucket will become
-    due, the judge says so."""
+    complete). It gives the time from the beginning of the step until that moment, and the length of
+    this bucket. The time does not depend on how long the step takes to read the evidence. If no
+    bucket will become due, the judge says so."""
     site = Site()
     assert (site.judge.step(), site.judge.due)[1] is None
     now_ms = site.clock.time_ms()
@@ -240,6 +241,7 @@ def test_a_bucket_that_becomes_due_is_judged_first(
     for _ in range(1 + steps):
         assert site.judge.step().overdue == {Status.INCOMPLETE: 2}
     monkeypatch.setattr(judge, "STEP_S", -1.0)
+    monkeypatch.setattr(judge, "DUE_STEP_S", -1.0)
     for minute in range(2):
         site.clock.advance(minute * SIZE / 1000)
         for index in (0, 1, *[young + 3] * minute):
@@ -247,9 +249,28 @@ def test_a_bucket_that_becomes_due_is_judged_first(
         assert site.judge.step().overdue == {Status.INCOMPLETE: 2 + minute}
 
 
+@pytest.mark.parametrize(("due_s", "judged"), [(6.0, 3), (-1.0, 1)])
+def test_all_buckets_that_become_due_are_judged_in_one_step(
+    monkeypatch: pytest.MonkeyPatch, due_s: float, judged: int
+) -> None:
+    """When the usual time of a step is over, the step still judges the buckets that have become
+    due, so that their verdicts do not wait for the next step. For these buckets the step has a
+    longer limit of time."""
+    site, young = Site(), ManualClock().time_ms() // SIZE
+    topics = [replace(LOGS, topic=name, topic_id=name) for name in ("a", "b", "c")]
+    for topic in topics:
+        site.count(topic, young, broker=4)
+    site.seal()
+    site.judge.step()
+    site.clock.advance(SIZE / 1000)
+    monkeypatch.setattr(judge, "STEP_S", -1.0)
+    monkeypatch.setattr(judge, "DUE_STEP_S", due_s)
+    assert site.judge.step().overdue == {Status.INCOMPLETE: judged}
+
+
 def test_due_buckets_come_before_many_younger_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step judges at most STALE_MAX buckets of a topic. If more buckets must be judged, and most
-    are not due yet, a bucket that has become due is still among the first."""
+    are not due yet, a bucket that has become due is still among those that the step judges."""
     site, young = Site(), ManualClock().time_ms() // SIZE
     monkeypatch.setattr(judge, "STALE_MAX", 2)
     for index in range(young, young + 8):
@@ -312,9 +333,9 @@ def test_the_history_gets_each_verdict_although_a_newer_bucket_changes_again_and
 
 
 def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The judge judges a bucket again if its counts have changed. It does not do so if only other
-    buckets have changed, or if an agent of the bucket has sent a newer seal (which says that all
-    earlier lines are counted)."""
+    """The judge judges a bucket again if its counts have changed. It does not judge the bucket
+    again if only other buckets have changed, or if an agent of the bucket has sent a newer seal
+    (which says that all lines before a time are counted)."""
     site, told = Site(), list[int]()
     site.judge = Judge(
         site.ledger, lambda: POLICY, site.clock, lambda found, _: told.append(len(found))
@@ -324,7 +345,7 @@ def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     site.seal()
     for _ in range(3):
         site.judge.step()
-    assert told == [100, 0]  # step 1 reports nothing, step 2 all buckets, step 3 none
+    assert told == [100, 0]  # step 2 reports all buckets, step 3 reports none
     site.count(LOGS, 50, agent=4)
     site.count(LOGS, 100)
     site.seal()
@@ -336,7 +357,7 @@ def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_loss_changes_verdicts() -> None:
-    """If an agent declares another loss, the buckets of the lost lines get the verdict "lost" in
+    """Whenever an agent declares a loss, the buckets of the lost lines get the verdict "lost" in
     the next step, even if no other message concerns these buckets."""
     site = Site()
     for index in range(4):
@@ -426,17 +447,18 @@ def test_rejects_are_judged_again_when_the_bucket_of_their_topic_is_deleted() ->
     """The share of rejects depends on the counts of two topics: the topic itself, and its topic of
     rejects. If the counts of one of these topics are deleted in a bucket, a running judge judges
     the same bucket of the other topic again. The new verdict is the same as that of a judge that
-    starts after the deletion."""
-    site, policy = Site(), replace(POLICY, rejects_share=0.6)
+    starts after the deletion: the share of rejects is unknown, so there is no warning."""
+    site, policy = Site(), replace(POLICY, rejects_share=0.4)
     site.judge = Judge(site.ledger, lambda: policy, site.clock)
     for source in (LOGS, REJECTED):
         site.count(source, 0)
     for index in range(1, 1 + NEWEST_BUCKETS):
         site.count(OTHER, index)
     site.seal()
-    assert not site.judge.step().warned
+    assert site.judge.step().warned == 1
     site.prune(LOGS, 0)
     found = site.judge.step()
+    assert not found.warned
     assert found == judged(site.ledger.evidence(), policy, site.clock.time_ms())
 
 
@@ -510,8 +532,8 @@ def test_only_balanced_buckets_get_narrow_checksums() -> None:
 
 def test_the_counts_of_a_due_bucket_are_in_one_row() -> None:
     """When a bucket has been judged and is due (old enough to be complete), the judge says whether
-    it is stored in several rows, so that these rows are merged. Otherwise a bucket that never
-    becomes complete would take several times as much space."""
+    the bucket is stored in several rows, so that the ledger can merge these rows. Without this
+    merging, a bucket that never becomes complete would take several times as much space."""
     site, young = Site(), ManualClock().time_ms() // SIZE
     for index in (0, 1, young):
         site.count(LOGS, index, broker=4 + (index == 1))
@@ -537,10 +559,10 @@ def test_the_counts_of_a_due_bucket_are_in_one_row() -> None:
 @promise("6 complete")
 def test_few_hosts_with_faults_do_not_keep_checksums_wide() -> None:
     """The checksums of a large bucket become narrow (cut to 24 bits) even if up to one agent in ten
-    has not sealed the bucket, and up to one in ten has different numbers of records in two tiers.
-    If there are more such agents, the checksums stay whole. They also stay whole if two tiers have
-    the same number of an agent's records but different checksums, because only the checksum shows
-    this difference."""
+    has not sealed the bucket, and up to one agent in ten has different numbers of records in two
+    tiers. If there are more such agents, the checksums stay whole. They also stay whole if two
+    tiers have the same number of an agent's records but different checksums, because only the
+    checksum shows this difference."""
     cases: list[tuple[dict[int, tuple[int, int]], int, bool]] = [
         ({}, 10, True), ({}, 9, True), ({}, 8, False), ({3: (4, 50)}, 10, True),
         ({3: (4, 50), 5: (4, 50)}, 10, False), ({3: (5, 49)}, 10, False),

@@ -16,9 +16,9 @@ MINUTE_S = 60.0
 
 
 def test_judging_takes_a_sixteenth_of_the_time() -> None:
-    """Unless a bucket soon becomes due (old enough to be complete), the collector spends a
-    sixteenth of its time on judging. For example, if a step took half a second, the next step
-    begins eight seconds after the beginning of this step."""
+    """If no bucket becomes due (old enough to be complete) soon, the collector spends a sixteenth
+    of its time on judging. For example, if a step took half a second, the next step begins eight
+    seconds after the beginning of this step."""
     assert next_step_s(0.5, None) == STEP_SHARE * 0.5
     assert next_step_s(0.5, Due(600.0, 3600.0)) == STEP_SHARE * 0.5
 
@@ -49,10 +49,10 @@ def test_each_bucket_is_judged_when_it_becomes_due(taken_s: float) -> None:
 
 @given(st.sampled_from([0.02, 0.3, 0.6, 0.9, 1.25]), st.integers(0, 2**32))
 def test_a_step_that_takes_longer_delays_no_verdict(least_s: float, seed: int) -> None:
-    """Steps of judging take different times, for example because other programs use the machine.
-    A step still begins within a second after a bucket of a minute becomes due, as long as no step
-    takes more than three times as long as another, or more than a sixteenth of a minute. Judging
-    still takes at most an eighth of the collector's time."""
+    """Steps of judging take different times, for example because other programs use the machine. In
+    this test, each step takes at most three times as long as any other step, and at most a
+    sixteenth of a minute. A step still begins within a second after a bucket of a minute becomes
+    due. Judging still takes at most an eighth of the collector's time."""
     random = Random(seed)
     began, taken, steps = random.uniform(0, 60), 0.0, list[float]()
     while began < 60 * MINUTE_S:

@@ -70,9 +70,9 @@ def at_risk(name: str, topic: str, lacking: str) -> float | None:
 
 def test_risks_are_told_with_bytes_and_the_time_that_is_left() -> None:
     """One metric has the bytes of a topic that are at risk, for each tier that lacks them. For the
-    tier broker, these are the bytes on all hosts that no broker has acknowledged. Another metric
-    has the time until the first of these bytes will be lost, and no value if this time is not
-    known. Both metrics disappear when no bytes are at risk any more."""
+    tier broker, this is the number of bytes that no broker has acknowledged, added up over all
+    hosts. Another metric has the time until the first of these bytes will be lost, and no value if
+    this time is not known. Both metrics disappear when no bytes are at risk any more."""
     state = HostState("dc1", "app1", HostStatus.REPORTING, expected=True)
     hosts = [
         HostRisk(state, "dc1", NOW, TopicBacklog("logs", 5, 6, 1, loss_ms))
@@ -108,10 +108,11 @@ def test_each_tier_says_until_when_it_has_records() -> None:
 
 def test_the_collector_says_it_of_its_own_judgement(tmp_path: Path) -> None:
     """The collector's metrics come from the judgement that it makes block by block (a block is an
-    hour of buckets). They include the records of each tier, and change with the next judgement."""
+    hour of buckets). These metrics include the records of each tier, and change with the next
+    judgement."""
     clock, ledger = ManualClock(), Ledger()
     settings = AuditSettings(bootstrap_servers="a:1", store_dir=tmp_path)
-    start = clock.time_ms() // SIZE - 90  # so the two buckets are in two blocks
+    start = clock.time_ms() // SIZE - 90  # so the first and the last bucket are in different hours
     sent = [count(LOGS, start + index) for index in (0, 80)]
     said = [Delta(AGENT, 1, 5, counts=tuple(sent))]
     said.append(Delta(BROKER, 1, 5, (Range(LOGS, 0, 0, 5),), tuple(sent[:1])))
@@ -174,10 +175,10 @@ def test_while_hours_are_unjudged_nothing_is_said_to_be_complete() -> None:
 
 
 def test_what_became_no_row_is_counted_by_topic() -> None:
-    """The metrics count rejected lines by the topic to which the agent was to send them, whether
-    the agent or the loader rejected them. Lines that rules left out are counted by topic and rule.
-    Topics without rejects have the value 0, so that Prometheus sees an increase from the first
-    reject on."""
+    """The metrics count each rejected line under the topic for which the agent read the line,
+    whether the agent or the loader rejected the line. Lines that rules left out are counted by
+    topic and rule. Topics without rejects have the value 0, so that Prometheus sees an increase
+    from the first reject on."""
     sent = [
         count(LOGS, 3, 5, filtered=(Filtered("debug", 3, 30),)),
         count(LOGS, 4, 5, filtered=(Filtered("debug", 4, 40), Filtered("health", 1, 9))),
@@ -206,9 +207,9 @@ def test_losses_are_counted_by_reason_without_numbers_and_paths() -> None:
 
 
 def test_rare_reasons_of_losses_are_counted_together() -> None:
-    """The metric of lost ranges has their reason as a label. Only the REASONS_MAX most frequent
-    reasons are values of this label. Ranges with other reasons are counted together under one more
-    value."""
+    """The metric of lost ranges of bytes has the reason of the loss as a label. Only the
+    REASONS_MAX most frequent reasons are values of this label. Ranges with other reasons are
+    counted together under one more value."""
     words = [f"reason {letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
     losses = tuple(loss(each, 10 * at, 10 * at + 10) for at, each in enumerate([words[0], *words]))
     tell([count(LOGS, 3)], [count(LOGS, 3)], [count(LOGS, 3)], losses)

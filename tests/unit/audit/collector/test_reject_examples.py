@@ -163,7 +163,7 @@ def test_the_thread_looks_again_and_ends(
 
 HOUR = 3_600_000
 AT = START - START % HOUR
-"""The start of the hour of event time that contains the records that the loader rejected."""
+"""The records that the loader rejected have event times in the hour that begins at this time."""
 
 
 class Loaded:
@@ -224,8 +224,8 @@ def loaded(world: World, monkeypatch: pytest.MonkeyPatch) -> Loaded:
 
 def test_a_record_that_the_loader_rejected_is_shown(loaded: Loaded) -> None:
     """The loader reports each load in a note. If the load has rejects, the note names one of them.
-    As an example, the collector reads the record that the newest of these notes names. It reads the
-    next one only when a newer load has rejects."""
+    As an example, the collector reads the record that the newest of these notes names. It reads
+    another record only when a newer load has rejects."""
     loaded.append(b"one", b"t\x1bwo", b"three")
     assert loaded.shown() == {}
     loaded.load(AT, 0, 1)
@@ -263,8 +263,8 @@ def test_a_record_that_is_not_there_has_no_example(
     loaded: Loaded, record: tuple[int, int, int]
 ) -> None:
     """The note about a load names a record that the loader rejected. The pages show no example of
-    rejects if this record has expired, or if the topic lacks its partition. They show none either
-    if another record has its offset now, because the topic was created again."""
+    rejects if this record has expired, or if the topic lacks the record's partition. They also show
+    none if another record has this offset now, because the topic was created again."""
     loaded.append(b"one")
     loaded.load(*record)
     assert loaded.shown() == {}

@@ -33,7 +33,7 @@ from skidway.audit.topic.messages import (
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
-from support.audit_senders import BROKER, LOGS, OTHER
+from support.audit_senders import BROKER, LOGS, OTHER, REJECTED
 from support.clock import ManualClock
 from support.dashboard import ask
 
@@ -125,8 +125,8 @@ def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
 
 def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
     """If a complete bucket has a warning (for example about too many rejected lines), the overview
-    has the colour of a warning until somebody accepts it. Then the overview says who accepted it.
-    """
+    has the colour of a warning until somebody accepts the bucket. After that, the overview names
+    the person."""
     sent = (Count(LOGS, 7, 0, 60_000, 5, 50, 9, 5),)
     said = [
         Delta(AGENT, 1, 5, counts=sent),
@@ -165,6 +165,41 @@ def test_a_bucket_is_shown_agent_by_agent() -> None:
     assert _flat(body).count('<td class="number r1">5</td>') == 2, "agent and broker"
     found = json.loads(_get(_ledger(), "/buckets.json?topic=logs&bucket=0")[2])
     assert {x["checksum"] for x in found["buckets"][0]["agents"][0]["places"]} == {9}
+
+
+@pytest.mark.parametrize(("second", "buckets"), [(2, 2), (1, 1)])
+def test_a_bucket_is_shown_with_the_rejects_that_its_acceptance_covers(
+    second: int, buckets: int
+) -> None:
+    """The page of a bucket shows an `audit accept` command. If this command would also accept the
+    bucket of the topic's rejects, the page shows that bucket, too. The command also accepts the
+    topic's next bucket, but only if everything that it would accept in the next bucket has the same
+    causes. The page's JSON document has the same explanations."""
+    lines, fewer = (
+        [Count(LOGS, 7, at * 60_000, 60_000, n, 50, 9) for at in (0, 1)] for n in (5, 3)
+    )
+    rejects = [Count(REJECTED, 7, at * 60_000, 60_000, 4, 50, 9) for at in (0, 1)]
+    came = [replace(x, count=n) for x, n in zip(rejects, (2, second), strict=True)]
+    sealed = SealedTopic(LOGS, 10**9, 1), SealedTopic(REJECTED, 10**9, 1)
+    ranges = Range(LOGS, 0, 0, 6), Range(REJECTED, 0, 0, 3)
+    said: tuple[messages.Message, ...] = (
+        Delta(AGENT, 1, 5, counts=(*lines, *rejects)),
+        Delta(BROKER, 1, 5, ranges=ranges, counts=(*fewer, *came)),
+        Seal(AGENT, 2, 10**9, sealed),
+    )
+    ledger = ledger_of(map(messages.encode, said))
+    _, _, body = _get(ledger, "/buckets?topic=dc1.logs&bucket=0")
+    assert body.count("<h1") == 2
+    assert "broker dc1 is short by 2 of 4" in body
+    assert ("after this one" in body) == (buckets == 2)
+    document = json.loads(_get(ledger, "/buckets.json?topic=dc1.logs&bucket=0")[2])
+    assert {x["topic"] for x in document["buckets"]} == {"logs", "logs.rejected"}
+    [line] = [
+        x["accept"]["line"] for x in document["explanations"] if "of 5" in x["accept"]["line"]
+    ]
+    assert line.count("1970-01-01T00:0") == buckets
+    _, _, body = _get(ledger, "/buckets?topic=dc1.logs.rejected&bucket=0")
+    assert body.count("<h1") == 1, "this command covers only the rejects"
 
 
 def test_before_the_first_message_the_pages_say_so() -> None:
@@ -241,7 +276,7 @@ def test_a_fleet_has_a_page_that_is_bounded() -> None:
 
 def test_a_retired_host_with_data_is_named_as_retired() -> None:
     """If a retired host has records in a bucket, the pages call it retired, both in the reasons of
-    the bucket and in the list of its agents."""
+    the bucket's verdict and in the list of the bucket's agents."""
     gone = replace(POLICY, roster=Roster(retired=["7"]))
     _, _, body = _get(_ledger(records=3), "/buckets?topic=logs&bucket=0", policy=gone)
     assert "(retired): broker dc1 is short by 2 of 5" in body
@@ -358,8 +393,8 @@ def test_many_hosts_are_told_in_parts_that_are_complete() -> None:
 
 def test_the_page_of_a_large_bucket_shows_the_gravest_hosts() -> None:
     """The page of a large bucket shows a limited number of hosts, first those that are not
-    complete. It says how many hosts it does not show, and for how many of the hosts shown it
-    explains the causes. It has a link to the list of all hosts."""
+    complete. It says how many hosts it does not show, and for how many hosts it explains the
+    causes. It has a link to the list of all hosts."""
     ledger = _fleet(1_203)
     body = _get(ledger, "/buckets?topic=logs&bucket=0")[2]
     table = body.partition("By host")[2]
@@ -414,7 +449,7 @@ def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
     for ahead_ms, who in ((3_600_000, "agent on web2"), (0, "agent on web3")):
         sender = replace(AGENT, producer=str(ahead_ms + 8), host=who.removeprefix("agent on "))
         where = Heard("t", "i", 0, 1, now_ms + ahead_ms, now_ms, is_live=True)
-        ledger.take([messages.encode(Heartbeat(sender, 0, now_ms))], {}, now_ms, [where])
+        ledger.take_records([(messages.encode(Heartbeat(sender, 0, now_ms)), where)], {}, now_ms)
     assert "The clock of the agent on web2 is 3600 s ahead" in _get(ledger, path)[2]
     ledger.take([], {}, now_ms + 600_000)
     assert "The clock of this host is 600 s behind" in _get(ledger, path)[2]

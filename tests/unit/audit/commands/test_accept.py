@@ -162,9 +162,9 @@ def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
 
 
 def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: Ledger) -> None:
-    """If a person accepts a bucket with too many rejects, the bucket stays complete, its warning
-    says that this person has accepted it, and `report` ends with status 0. If more lines are
-    rejected later, the report warns again."""
+    """If a person accepts a bucket with too many rejects, the bucket stays complete, the warning
+    names this person, and `report` ends with status 0. If more lines are rejected later, the report
+    warns again."""
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x --name ada")[0] == 0
     reject(store, 1, 2)
     status, printed = ask("report --topic logs")
@@ -231,9 +231,9 @@ def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
 
 
 def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Ledger) -> None:
-    """If two topics have the same name, a person accepts a bucket of one of them by the topic's
-    name and the first digits of its id, which reports print. Without an id, `accept` accepts the
-    buckets of both topics."""
+    """If two topics have the same name, a person can accept a bucket of one of them: the argument
+    is the topic's name with the first digits of the topic's id, which reports print. Without an id,
+    `accept` accepts the buckets of both topics."""
     again = replace(LOGS, topic_id="0123456789abcdef")
     loss = replace(LOSS, source=again, file=4)
     counts = (Count(again, 7, 60_000, 60_000, 5, 50, 9),)
@@ -273,8 +273,8 @@ def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
 
 def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
     """If `retire` is given a place (a tier of one cluster, or an output) from which no message
-    came, it refuses, and lists the known places with the most similar names. The refusal is one
-    line, however many places are known."""
+    came, the command refuses, and lists the known places with the most similar names. The refusal
+    is one line, however many places are known."""
     known = [Place(Tier.HDFS, f"/rows-{number}/dc1.logs") for number in range(99)]
     with pytest.raises(UsageError) as refused:
         retirement("hdfs /rows-777/dc1.logs", known, Signature(1, "ada", "x"))

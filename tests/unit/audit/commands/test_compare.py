@@ -23,7 +23,7 @@ def listed(offset: int, timestamp: int = -1) -> ListedOffset:
         (listed(0), listed(0, 9_000), 5_000),  # nothing has expired
         (listed(0), listed(30, 9_000), 5_000),
         (listed(20), listed(30, 9_000), 5_000),  # all expired records are older than --since
-        (listed(20), listed(20, 9_000), 9_000 + STAMPED_EARLIER_MS),  # later ones may have, too
+        (listed(20), listed(20, 9_000), 9_000 + STAMPED_EARLIER_MS),  # later ones may have expired
         (listed(40), listed(-1), None),  # the partition TP is empty by now
     ],
 )
@@ -31,8 +31,8 @@ def test_expired_records_are_not_missed(
     first: ListedOffset, begin: ListedOffset, expected: int | None
 ) -> None:
     """Some of the expired records may be newer than the time in --since. Then `skidway audit
-    compare` compares only lines that are newer than the oldest record that is left. It does not
-    call older lines missing."""
+    compare` compares only lines that are newer than the oldest record that is left. The command
+    does not call older lines missing."""
     found = reach(
         {TP: first, OTHER: listed(0)},
         {TP: begin, OTHER: listed(7, 6_000)},

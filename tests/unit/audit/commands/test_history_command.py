@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from skidway.audit.commands.history import bucket_history
 from skidway.cli.commands import main
 
-ANSWER = {
+ANSWER: dict[str, Any] = {
     "since": "2026-01-20T08:00:00Z",
     "more": False,
     "buckets": [
@@ -62,11 +63,34 @@ def test_the_command_prints_the_collectors_history(
     ]
 
 
+def test_a_bucket_that_the_history_does_not_have_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If the collector's history does not have the bucket, `skidway audit report --history` says
+    so."""
+    _answering(monkeypatch, json.dumps(ANSWER | {"buckets": []}).encode())
+    assert main(["audit", "report", "--history", "--bucket", "2026-02-01T10:04:30Z"]) == 0
+    assert "The history has no such bucket" in capsys.readouterr().out
+
+
+def test_the_history_of_a_bucket_is_not_that_of_a_bucket_around_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If several buckets contain the time in a request, the collector may answer with all of them.
+    `bucket_history` returns only the history of the bucket that begins at this time, and None if no
+    bucket begins then."""
+    _answering(monkeypatch, json.dumps(ANSWER).encode())
+    found = bucket_history("http://c:1", "dc1.logs", "2026-02-01T10:04:00Z")
+    assert found == ANSWER["buckets"][0]
+    _answering(monkeypatch, json.dumps(ANSWER).encode())
+    assert bucket_history("http://c:1", "dc1.logs", "2026-02-01T10:04:10Z") is None
+
+
 def test_control_characters_of_names_are_escaped(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If a path contains control characters, `skidway audit report --history` prints escapes, so
-    that a terminal does not carry these characters out."""
+    """If a path contains control characters, `skidway audit report --history` prints escapes in
+    their place, so that the terminal does not interpret these characters."""
     answer = json.dumps(ANSWER).replace("web7", "/log/\\u001b[2J\\u0007a\\nb")
     _answering(monkeypatch, answer.encode())
     assert main(["audit", "report", "--history", "--collector", "http://c:1"]) == 0
@@ -94,7 +118,7 @@ def test_who_cannot_answer_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """If the collector cannot be reached, `skidway audit report --history` ends with status 3. If
-    the collector refuses the request, it ends with status 2."""
+    the collector refuses the request, the command ends with status 2."""
     _answering(monkeypatch, answer)
     assert main(["audit", "report", "--history"]) == status
     assert words in capsys.readouterr().err

@@ -31,7 +31,7 @@ COMPARE = ("compare", "--files", "/nowhere", "--topic", "t", "--shape", "text", 
 def test_wrong_arguments_are_refused(
     arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If their arguments make no sense, `trace`, `find` and `compare` end with status 2 and a
-    sentence, before they ask any server."""
+    """If the arguments of `trace`, `find` or `compare` make no sense, the command ends with status
+    2 and a sentence, before it asks any server."""
     assert main(["audit", *arguments]) == 2
     assert words in capsys.readouterr().err

@@ -1,5 +1,5 @@
-"""Tests how `skidway audit wait` repeats its check until nothing of the given hosts is missing, and
-what it does while it cannot reach a cluster."""
+"""Tests how `skidway audit wait` repeats its check until all given hosts are proven healthy, and
+what the command does while it cannot reach a cluster."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ AWAY = Unreachable("nobody answers")
 
 
 class Looks:
-    """Stands for the check that `wait` repeats until nothing is missing. The method `look` makes
-    the check: it returns the results that the constructor got, one after the other, and then the
-    last result again and again. Each call takes `takes_s` seconds."""
+    """Stands for the check that `wait` repeats until all hosts are proven healthy. The method
+    `look` makes the check: it returns the results that the constructor got, one after the other,
+    and then the last result again and again. Each call takes `takes_s` seconds."""
 
     def __init__(self, *found: list[Proof] | Exception, takes_s: float = 0.0) -> None:
         self.found: Iterator[list[Proof] | Exception] = iter(found)
@@ -47,15 +47,16 @@ class Looks:
 
 
 def test_it_ends_with_the_first_good_look() -> None:
-    """`wait` pauses between its checks, and ends when a check finds nothing missing."""
+    """`wait` pauses between its checks, and ends when a check finds that all hosts are proven
+    healthy."""
     looks = Looks(SHORT, SHORT, GOOD)
     assert looks.patiently(60) == GOOD
     assert looks.pauses == [POLL_S, POLL_S]
 
 
 def test_it_ends_when_the_time_is_over() -> None:
-    """When the allowed time is over, `wait` ends and returns what is still missing. It makes at
-    least one check, even if the allowed time is zero."""
+    """When the allowed time is over, `wait` ends and says which hosts are not proven healthy yet,
+    and why. It makes at least one check, even if the allowed time is zero."""
     looks = Looks(SHORT)
     assert looks.patiently(2.5) == SHORT
     assert looks.pauses == [1.0, 1.0, 0.5]
@@ -95,8 +96,8 @@ def test_a_mistake_is_no_reason_to_wait() -> None:
 
 
 def test_each_host_that_it_waits_for_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a terminal, the progress display of `wait` prints a line only if the list of hosts
-    for which it waits has changed, so that the log of an Ansible playbook stays short."""
+    """`wait` shows the hosts for which it still waits. Without a terminal it prints a line only if
+    this list has changed, so that the log of an Ansible playbook stays short."""
     other = [Proof(replace(STATE, host=name), ("late",)) for name in ("b", "a", "d", "c")]
     looks = Looks(*[other] * 20, *[SHORT] * 20, GOOD)
     patiently(looks.look, looks.clock, looks.pause, 99, Progress("hosts", 4, plain_every_s=0))

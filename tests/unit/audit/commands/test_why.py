@@ -13,23 +13,35 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from skidway.audit.commands import first_line, options
 from skidway.audit.commands.first_line import FirstLines, line_of_file
-from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.evidence.ledger import DATABASE, Ledger, ledger_of
+from skidway.audit.evidence.pruning import OldBucket, digest_of
+from skidway.audit.evidence.tallies import BucketTallies
+from skidway.audit.explanation.document import text as told
 from skidway.audit.explanation.explanation import ByteRange, Explanation
 from skidway.audit.explanation.next_command import NextCommand
 from skidway.audit.explanation.offsets import OffsetRange
+from skidway.audit.judgement.acceptances import Signature, acceptances
 from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Status
+from skidway.audit.reports.topic_names import is_named, with_rejects
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import Heartbeat, Message, Range, Tier
+from skidway.audit.topic.messages import Heartbeat, Message, Range, Seal, Tier
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.cli.commands import main
+from skidway.cli.moments import parse_moment
 from skidway.errors import Unreachable
+from skidway.kafka.batch import seal as seal_batch
+from skidway.kafka.columns import decode, encode
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.consuming.rejected_examples import RejectedExample
 from skidway.schemas.consuming.rejected_lines import Wanted
@@ -50,6 +62,7 @@ from support.one_bucket import (
 )
 
 NOW = START + 3 * SIZE
+LATER = START + 4 * SIZE
 VERDICT = BucketVerdict(LOGS, START, SIZE, Status.COMPLETE, (), True)
 AGO = "http://127.0.0.1:1"  # nobody listens there
 
@@ -62,7 +75,11 @@ def why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     returns the exit status and the output of the command."""
 
     def run(
-        said: list[Message], *options: str, now: int = NOW, topic: tuple[str, ...] = ("dc1.logs",)
+        said: list[Message],
+        *options: str,
+        now: int = NOW,
+        topic: tuple[str, ...] = ("dc1.logs",),
+        more: str = "",
     ) -> tuple[int, Any]:
         store = tmp_path / "store"
         store.mkdir(exist_ok=True)
@@ -72,7 +89,7 @@ def why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         monkeypatch.setattr("skidway.audit.commands.why.SystemClock", lambda: ManualClock(now))
         config = tmp_path / "audit.yml"
         config.write_text(
-            f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {store}\nlateness.ms: {LATENESS}\n"
+            f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {store}\nlateness.ms: {LATENESS}\n{more}"
         )
         away = ["--collector", AGO, "--agent-health", f"{AGO}/health"]
         named = ["--config", str(config), *away, *topic]
@@ -100,7 +117,7 @@ def test_json_says_how_long_after_its_end_a_tier_had_all_records(
     """With --json, `audit why` prints for each place of a bucket its count and `latency_ms`: the
     time between the bucket's end and the moment at which the place first had all records.
     `latency_ms` is null if the place lacks records. It is null for all places if no collector
-    answers, or if the collector's answer is not understood."""
+    answers, or if the command does not understand the collector's answer."""
     said = [*good(), *short(START + SIZE, 3)]
     _, found = why(said, "--json")
     unknown = {x["tier"]: (x["count"], x["latency_ms"]) for x in found["buckets"][0]["places"]}
@@ -153,7 +170,7 @@ def test_without_a_topic_one_bucket_of_each_topic_is_named(why: Why) -> None:
     status, text = why(said, topic=())
     assert status == 1
     assert "on l1: skidway load run" in text
-    assert "skidway audit why TOPIC explains" in text
+    assert "skidway audit why TOPIC --config " in text
     bucket_ms = START + 4 * SIZE
     lost = replace(LOSS, from_bucket=bucket_ms, to_bucket=bucket_ms)
     later = delta(AGENT, 5, count(bucket=bucket_ms), losses=(lost,))
@@ -164,10 +181,74 @@ def test_without_a_topic_one_bucket_of_each_topic_is_named(why: Why) -> None:
     assert row["cause"]["cause"] == "declared loss"
 
 
+def test_without_a_topic_no_acceptance_is_advised(why: Why) -> None:
+    """Without a topic, `audit why` shows only one cause of a bucket. An acceptance would cover all
+    causes, so the command advises to run `audit why` for this bucket, which shows all of them."""
+    said = [*good()[:4], delta(AGENT, 2, losses=(LOSS,)), seal(AGENT, 3, NOW, 2)]
+    status, text = why(said, topic=())
+    assert (status, "declared loss" in text, "audit accept" in text) == (1, True, False)
+    assert "skidway audit why dc1.logs 1970-01-01T00:10:00Z" in text
+
+
+def test_without_a_topic_the_command_has_the_options_that_were_given(
+    why: Why, tmp_path: Path
+) -> None:
+    """The commands that `audit why` without a topic prints have the options with which it ran, so
+    they read the same settings and the same evidence."""
+    said = [*good()[:4], delta(AGENT, 2, losses=(LOSS,)), seal(AGENT, 3, NOW, 2)]
+    _, text = why(said, "--set", "silence.ms=180000", topic=())
+    given = f"--config {tmp_path}/audit.yml --set silence.ms=180000"
+    assert f"skidway audit why dc1.logs 1970-01-01T00:10:00Z {given}" in text
+    assert f"skidway audit why TOPIC {given} explains one of them, with all causes." in text
+
+
 def test_without_a_topic_nothing_is_named_if_all_is_well(why: Why) -> None:
     """If no bucket has a problem, `audit why` says so, and ends with status 0."""
     status, text = why(good(), topic=())
     assert (status, text) == (0, "Every bucket that is due is complete or accepted.\n")
+
+
+CHANGED = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("gone: part-1.parquet",))
+
+
+def test_without_a_topic_a_recount_that_differs_is_told(why: Why) -> None:
+    """If the newest recount of an output differs from the counts, `audit why` without a topic shows
+    this in a row without a bucket, and ends with status 1. It does so even if a bucket of the same
+    topic has a row, too."""
+    status, text = why([*good(), CHANGED], topic=())
+    assert (status, "gone: part-1.parquet" in text) == (1, True)
+    assert "on l1: skidway audit recount --output /logs --topic dc1.logs --tell" in text
+    assert "Every bucket" not in text
+    status, found = why(short(START + SIZE, 3), "--json", topic=())
+    assert (status, [x["bucket"] for x in found["topics"]]) == (1, ["1970-01-01T00:11:00Z", None])
+    [_, row] = found["topics"]
+    assert (row["topic"], row["cause"]["cause"]) == ("dc1.logs", "output changed")
+    assert row["cause"]["accept"] is None
+    agrees = replace(CHANGED, time_ms=NOW + 1, faults=0, reasons=())
+    _, found = why([agrees], "--json", topic=())
+    assert [x["bucket"] for x in found["topics"]] == ["1970-01-01T00:11:00Z"]
+
+
+@pytest.mark.parametrize("is_short", [False, True])
+def test_without_a_topic_hosts_that_do_not_report_are_named(why: Why, is_short: bool) -> None:
+    """If no host has counted anything since an expected host became silent, no bucket shows that
+    this host is silent. So `audit why` without a topic also names the expected hosts that do not
+    report, as reports do, and the command that shows all hosts. It ends with status 1."""
+    later = NOW + 200_000
+    heard = [Heartbeat(x, 2 if is_short else 1, later) for x in (BROKER, MIRROR, HDFS)]
+    said = [*good(), *(short(START + SIZE, 3) if is_short else []), *heard]
+    status, text = why(said, topic=(), now=later)
+    assert status == 1
+    assert "1 of 1 expected hosts does not report (silent: web1)." in text
+    assert "next: skidway audit hosts --config " in text
+    status, found = why([], "--json", topic=(), now=later)
+    assert (status, found["hosts"]["missed"], bool(found["topics"])) == (1, 1, is_short)
+
+
+def test_without_a_topic_and_without_a_count_nothing_is_called_complete(why: Why) -> None:
+    """If nothing was ever counted, `audit why` says so and ends with status 1, as a report does."""
+    status, text = why([Heartbeat(BROKER, 0, NOW)], topic=())
+    assert (status, text) == (1, "Nothing was counted: there is no bucket to judge.\n")
 
 
 def test_a_bucket_that_is_named_is_explained_alone(why: Why) -> None:
@@ -176,6 +257,88 @@ def test_a_bucket_that_is_named_is_explained_alone(why: Why) -> None:
     said = [*good(), *short(START + SIZE, 3)]
     status, document = why(said, "1970-01-01T00:10:30Z", "--json")
     assert (status, document["buckets"][0]["causes"], document["others"]) == (0, [], 0)
+
+
+def test_a_bucket_in_which_nothing_was_counted_is_not_only_called_complete(why: Why) -> None:
+    """If the argument BUCKET names a bucket in which nothing was ever counted, for example a bucket
+    that ended before the first message, `audit why` says that nothing was counted in this
+    bucket."""
+    heard = [Heartbeat(x, 1, NOW) for x in (BROKER, MIRROR, HDFS)]
+    status, text = why([*good(), *heard], "1970-01-01T00:01:00Z")
+    empty = "dc1.logs 1970-01-01T00:01:00Z is complete; nothing was counted in it."
+    assert (status, text.splitlines()) == (0, [empty])
+    _, text = why([], "1970-01-01T00:10:00Z")
+    assert text.splitlines() == ["dc1.logs 1970-01-01T00:10:00Z is complete."]
+    _, document = why([], "1970-01-01T00:01:00Z", "--json")
+    assert document["buckets"][0]["counted"] is False
+
+
+@pytest.mark.parametrize("is_followed", [True, False])
+def test_a_deleted_bucket_of_another_length_is_not_called_complete(
+    why: Why, tmp_path: Path, is_followed: bool
+) -> None:
+    """If the argument BUCKET is a time in a bucket whose counts were deleted because of its age,
+    `audit why` says that the bucket is unknown, and ends with status 1. This is so even if the
+    deleted bucket was shorter than a minute, and whether or not there are later buckets of another
+    length."""
+    counted = Count(LOGS, 7, START, 10_000, 5, 50, 99)
+    said = [
+        delta(AGENT, 1, counted), *(delta(x, 1, counted) for x in (BROKER, MIRROR, HDFS)),
+        seal(AGENT, 2, NOW, 1),
+    ]  # fmt: skip
+    assert why(said, "1970-01-01T00:10:05Z")[0] == 0
+    ledger = Ledger(tmp_path / "store" / DATABASE)
+    tallies = ledger.evidence().topic(LOGS).tallies[START, 10_000]
+    assert isinstance(tallies, BucketTallies)
+    assert ledger.prune([OldBucket(LOGS, START, 10_000, digest_of(tallies.columns))], 0) == 1
+    ledger.close()
+    later = [*short(START + SIZE, 3)] if is_followed else []
+    status, document = why(later, "1970-01-01T00:10:05Z", "--json")
+    [bucket] = document["buckets"]
+    assert (status, bucket["bucket_ms"], bucket["verdict"]) == (1, START, "unknown")
+    [cause] = bucket["causes"]
+    assert "older than the audit keeps" in cause["words"]
+    assert cause["command"]["line"].startswith(
+        "skidway audit report --history --topic dc1.logs --bucket 1970-01-01T00:10:00Z"
+    )
+    assert cause["accept"] is None
+
+
+def test_late_counts_of_a_deleted_bucket_can_be_accepted(why: Why, tmp_path: Path) -> None:
+    """If counts arrive after their bucket's counts were deleted, `audit why` first names the
+    command that shows the history of the bucket, and then the command that accepts the late
+    counts."""
+    assert why(good(), "1970-01-01T00:10:05Z")[0] == 0
+    ledger = Ledger(tmp_path / "store" / DATABASE)
+    tallies = ledger.evidence().topic(LOGS).tallies[START, SIZE]
+    assert isinstance(tallies, BucketTallies)
+    assert ledger.prune([OldBucket(LOGS, START, SIZE, digest_of(tallies.columns))], 0) == 1
+    ledger.close()
+    status, document = why([delta(AGENT, 9, count())], "1970-01-01T00:10:05Z", "--json")
+    found = [x for x in document["buckets"][0]["causes"] if x["cause"] == "older than kept"]
+    assert status == 1
+    assert "--history" in found[0]["command"]["line"]
+    assert "skidway audit accept dc1.logs" in found[0]["accept"]["line"]
+
+
+def test_what_nobody_can_accept_in_a_bucket_is_sent_to_another_bucket(why: Why) -> None:
+    """A declared loss may concern buckets in which nothing was counted. `audit accept` does not
+    know such a bucket. So `audit why` names no command that accepts something in such a bucket. It
+    names the command that explains another bucket: the last one that the loss names, in which a
+    person can accept the loss."""
+    later = START + 5 * SIZE
+    lost = replace(LOSS, from_bucket=START, to_bucket=START + 2 * SIZE)
+    said = [*good()[:4], delta(AGENT, 2, losses=(lost,)), seal(AGENT, 3, later, 2)]
+    said += [Heartbeat(x, 2, later) for x in (BROKER, MIRROR, HDFS)]
+    status, text = why(said, "1970-01-01T00:11:30Z", now=later)
+    heading = "dc1.logs 1970-01-01T00:11:00Z is lost; nothing was counted in it."
+    assert (status, text.splitlines()[0]) == (1, heading)
+    assert "nothing was counted in this bucket, so nothing of it can be accepted" in text
+    assert "audit accept" not in text
+    assert "next:  skidway audit why dc1.logs 1970-01-01T00:12:00Z --config " in text
+    _, text = why([], "1970-01-01T00:12:00Z", now=later)
+    assert "  next: skidway audit accept dc1.logs 1970-01-01T00:12:00Z --reason " in text
+    assert ("logs", START + 2 * SIZE) in _accepted(said, text.partition("next: ")[2])
 
 
 def test_rows_that_wait_for_a_load_hide_no_other_cause(why: Why) -> None:
@@ -194,7 +357,7 @@ def test_rows_that_wait_for_a_load_hide_no_other_cause(why: Why) -> None:
 def test_findings_with_one_cause_place_and_command_are_told_together(why: Why) -> None:
     """A silent host gives two reasons why a bucket is not complete: the host's counts are missing,
     and other tiers have more records than the host has counted. `audit why` prints both reasons,
-    but the cause, the place and the command to run only once."""
+    but explains their common cause and names the command to run only once."""
     said = [
         delta(AGENT, 1, count(3)),
         *(delta(x, 1, count()) for x in (BROKER, MIRROR, HDFS)),
@@ -209,7 +372,7 @@ def test_findings_with_one_cause_place_and_command_are_told_together(why: Why) -
 def test_an_acceptance_of_several_causes_is_told_as_the_last_resort(why: Why) -> None:
     """An acceptance covers all causes of a bucket, even missing rows that the next load would
     bring. So if a bucket has several causes, `audit why` names `audit accept` only in the last line
-    of its output, and says that you should first run the commands for the other causes."""
+    of its output. The line before it says that the other commands should be run first."""
     advice = "An acceptance covers all causes of the bucket: run the other commands first."
     said = [*good()[:3], delta(HDFS, 1, count(3)), delta(AGENT, 2, losses=(LOSS,))]
     _, text = why([*said, seal(AGENT, 3, NOW, 2)])
@@ -220,16 +383,38 @@ def test_an_acceptance_of_several_causes_is_told_as_the_last_resort(why: Why) ->
     assert text.count("audit accept") == 1
 
 
+def test_an_accepted_bucket_is_explained_with_who_accepted_it(why: Why) -> None:
+    """For an accepted bucket, `audit why` prints the reasons why the bucket is not complete, says
+    who accepted them and why, and advises no command."""
+    said = [*good()[:4], delta(AGENT, 2, losses=(LOSS,)), seal(AGENT, 3, NOW, 2)]
+    ledger = ledger_of(map(messages.encode, said))
+    found = verdicts(ledger.evidence(), Policy(lateness_ms=LATENESS), NOW)
+    accepted = acceptances(found, Signature(NOW, "ann", "the disk broke"))
+    said = [*said, *accepted]
+    status, text = why(said, "1970-01-01T00:10:00Z")
+    assert (status, text.splitlines()[0]) == (0, "dc1.logs 1970-01-01T00:10:00Z is lost, accepted.")
+    assert "truncated" in text
+    assert "accepted by ann (the disk broke)" in text
+    assert "next:" not in text
+    _, document = why(said, "1970-01-01T00:10:00Z", "--json")
+    [acceptance] = document["buckets"][0]["acceptances"]
+    assert (acceptance["person"], acceptance["reason"]) == ("ann", "the disk broke")
+
+
 def test_a_bucket_that_is_too_young_is_not_to_be_accepted(why: Why) -> None:
     """A declared loss makes a bucket lost at once, but nobody can accept a bucket that is too young
-    to be complete. Until it is old enough, `audit why` advises to run `audit why` once more, and
-    does not name `audit accept`."""
+    to be complete. Until the bucket is old enough, `audit why` says from which time on it can be
+    judged, advises to run `audit why` once more then, and does not name `audit accept`."""
     said = [*good()[:4], delta(AGENT, 2, losses=(LOSS,))]
     status, text = why(said, "1970-01-01T00:10:00Z", now=START + SIZE)
     assert status == 1
     assert "declared loss: " in text
-    assert "next:  skidway audit why dc1.logs 1970-01-01T00:10:00Z" in text
+    again = "skidway audit why dc1.logs 1970-01-01T00:10:00Z --config "
+    assert f"next:  from 1970-01-01T00:11:10Z on: {again}" in text
+    assert text.count(again) == text.count("from 1970-01-01T00:11:10Z on: ")
     assert "audit accept" not in text
+    _, document = why([], "1970-01-01T00:10:00Z", "--json", now=START + SIZE)
+    assert document["buckets"][0]["causes"][0]["from"] == "1970-01-01T00:11:10Z"
 
 
 def test_no_other_commands_are_advised_if_there_are_none(why: Why) -> None:
@@ -266,6 +451,80 @@ def test_one_acceptance_covers_all_buckets_with_the_same_causes(why: Why) -> Non
     assert bucket["causes"][0]["command"]["line"] == line
     _, text = why([], now=NOW + SIZE * 2)
     assert "3 other buckets need a look, too. 2 of them have the same causes" in text
+
+
+def _with_rejects(rows: dict[int, int], *, lost: bool) -> list[Message]:
+    """Returns messages about three buckets of a topic and of its rejects. In each bucket, five
+    records were delivered, and four were rejected. rows: how many rejects of a bucket became rows,
+    by the bucket's number; in other buckets all became rows. lost: if true, the agent declared a
+    loss that concerns all three buckets; if false, the broker lacks a record of the first
+    bucket."""
+    buckets = [START + at * SIZE for at in range(3)]
+    counts = [count(bucket=x) for x in buckets]
+    short = counts if lost else [count(4, bucket=START), *counts[1:]]
+    rejects = [count(4, bucket=x, source=REJECTED) for x in buckets]
+    written = [replace(x, count=rows.get(at, 4)) for at, x in enumerate(rejects)]
+    loss = replace(LOSS, from_bucket=START + LATENESS, to_bucket=buckets[2])
+    both = (Range(LOGS, 0, 0, 15), Range(REJECTED, 0, 0, 12))
+    output = replace(HDFS, producer="/logs/dc1.logs.rejected")
+    return [
+        delta(AGENT, 1, *counts, *rejects, losses=(loss,) if lost else ()),
+        *(delta(x, 1, *short, *rejects, ranges=both) for x in (BROKER, MIRROR)),
+        delta(HDFS, 1, *short),
+        delta(output, 1, *written, ranges=both[1:]),
+        Seal(AGENT, 2, LATER, (SealedTopic(LOGS, LATER, 1), SealedTopic(REJECTED, LATER, 1))),
+    ]
+
+
+def _accepted(said: list[Message], line: str) -> set[tuple[str, int]]:
+    """Returns the buckets, each as (topic, start), in which the command `audit accept` of this line
+    would accept a finding or a warning. line: a line that `audit why` printed."""
+    _, _, _, name, first, *last = line.partition(" --reason")[0].split()
+    until = parse_moment((last or [first])[0], LATER, "LAST")
+    evidence = ledger_of(map(messages.encode, said)).evidence()
+    found = verdicts(evidence, Policy(lateness_ms=LATENESS, rejects_share=1), LATER)
+    covered = [
+        x
+        for x in found
+        if is_named(x.source, with_rejects([name]))
+        and parse_moment(first, LATER, "BUCKET") <= x.bucket <= until
+    ]
+    signed = Signature(LATER, "ann", "as why said")
+    return {(x.source.topic, x.bucket) for x in acceptances(covered, signed)}
+
+
+@pytest.mark.parametrize(("rows", "last"), [({}, 2), ({1: 1}, 0), ({2: 1}, 1), ({0: 1}, 2)])
+def test_one_acceptance_covers_no_rejects_with_another_cause(
+    why: Why, rows: dict[int, int], last: int
+) -> None:
+    """An acceptance of a topic also covers the topic of its rejects. The printed `audit accept`
+    names a series of buckets. The series ends before the first bucket whose rejects have a cause
+    that `audit why` has not shown. `audit why` explains only the first bucket of the series, and
+    says how many further buckets the command accepts."""
+    said = _with_rejects(rows, lost=True)
+    _, document = why(said, "--json", now=LATER, more="rejects.share.max: 1\n")
+    shown = {(x["topic"].removeprefix("dc1."), x["bucket_ms"]) for x in document["buckets"]}
+    assert shown == {("logs", START), ("logs.rejected", START)}
+    line = document["buckets"][0]["causes"][0]["accept"]["line"]
+    accepted = _accepted(said, line)
+    assert max(accepted) == ("logs.rejected", START + last * SIZE)
+    assert (document["alike"], len(accepted - shown)) == (2 * last, 2 * last)
+    assert document["others"] == 4
+
+
+def test_rejects_of_the_same_minute_are_explained_if_they_would_be_accepted(why: Why) -> None:
+    """In this test, a bucket of a topic lacks a record in the broker tier, and the rejects of the
+    same minute lack only rows. `audit why` explains both, because the printed `audit accept` covers
+    both. The rejects of the next minute lack rows, too, but `audit why` does not explain them: the
+    command that accepts the rejects of the first minute also accepts those of the next minute."""
+    said = _with_rejects({0: 1, 1: 1}, lost=False)
+    status, document = why(said, "--json", now=LATER, more="rejects.share.max: 1\n")
+    found = {x["topic"]: [y["tier"] for y in x["causes"]] for x in document["buckets"]}
+    assert found["dc1.logs.rejected"] == ["hdfs"]
+    assert found["dc1.logs"][0] == "broker"
+    assert (status, document["others"], document["alike"]) == (1, 1, 1)
+    line = document["buckets"][0]["causes"][0]["accept"]["line"]
+    assert _accepted(said, line) == {("logs", START), ("logs.rejected", START)}
 
 
 def test_a_recount_that_differs_is_told_once_and_of_no_bucket(why: Why) -> None:
@@ -323,8 +582,8 @@ def test_an_unknown_topic_is_refused(why: Why) -> None:
 
 def test_a_line_is_read_from_its_file_also_after_a_rotation(tmp_path: Path) -> None:
     """`audit why` shows the first missing line. After a rotation, the file at the announced path
-    has other lines. So it reads the line from the file with the announced inode, at the line's
-    position."""
+    has other lines. So `audit why` reads the line from the file with the announced inode, at the
+    line's position."""
     path = tmp_path / "app.log"
     path.write_text("one\ntwo\nthree\n")
     inode = os.stat(path).st_ino
@@ -410,6 +669,21 @@ def test_a_rejected_line_is_read_from_the_topic_of_rejects(brokers: list[Any]) -
 
 
 @pytest.mark.usefixtures("brokers")
+def test_a_rejected_line_that_the_brokers_do_not_have_is_noted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """If the brokers do not have the topic of rejects, `audit why` says why it shows no rejected
+    line: for example, because the mirror has not copied the topic yet."""
+    found = Explanation(
+        Cause.REJECTED, Tier.AGENT, agent=7, status=Status.COMPLETE, words="",
+        command=NextCommand("", ""),
+    )  # fmt: skip
+    rejects = replace(VERDICT, source=replace(REJECTED, topic="new.rejected"))
+    assert FirstLines(argparse.Namespace(), None, {}).of(rejects, found) is None
+    assert "rejected lines of new.rejected can be shown: these brokers" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("brokers")
 def test_a_missing_line_that_no_schema_decodes_is_noted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -421,7 +695,8 @@ def test_a_missing_line_that_no_schema_decodes_is_noted(
             raise Unreachable("no registry answers")
 
     value = pa.array([b"\0\0\0\0\x07\x04hi"], pa.binary())
-    monkeypatch.setattr(first_line, "_value_at", lambda *_: value)
+    record = (TopicPartition("dc1.logs", 0), 5, value)
+    monkeypatch.setattr(first_line, "_record_of_bucket", lambda *_: record)
     monkeypatch.setattr(first_line, "topic_here", lambda *_: "dc1.logs")
     monkeypatch.setattr(first_line, "registry", lambda _: (NoRegistry(), False))
     found = Explanation(
@@ -432,3 +707,40 @@ def test_a_missing_line_that_no_schema_decodes_is_noted(
     assert line is not None
     assert (line.where, line.text) == ("dc1.logs-0 at offset 5", "\0\0\0\0\x07\x04hi")
     assert "name their registry with --registry" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("brokers")
+@pytest.mark.parametrize(
+    ("times", "shown"),
+    [([START - 1, START + SIZE, START + 5], 7), ([START - 1, START + SIZE, START + SIZE], None)],
+)
+def test_a_missing_line_of_another_bucket_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, times: list[int], shown: int | None
+) -> None:
+    """If a place has not reached some offsets of the topic yet, these offsets may have lines of
+    several buckets. As the first missing line, `audit why` shows only a line whose event time lies
+    in the bucket, and says that the offsets are not only those of the bucket."""
+    tp = TopicPartition("dc1.logs", 1)
+    values = pa.array([b"one", b"two", b"three"], pa.binary())
+    batch = replace(decode(seal_batch(encode(values, np.array(times)))), offsets=np.arange(5, 8))
+    asked: list[Any] = []
+
+    def read(_: Any, ranges: dict[TopicPartition, tuple[int, int]]) -> Iterator[Any]:
+        asked.append(ranges)
+        yield tp, batch
+
+    monkeypatch.setattr(first_line, "topic_here", lambda *_: "dc1.logs")
+    monkeypatch.setattr(first_line, "_bounds", lambda *_: {tp: (2, 90)})
+    monkeypatch.setattr(first_line, "read_ranges", read)
+    monkeypatch.setattr(first_line, "registry", lambda _: (None, False))
+    found = Explanation(
+        Cause.LOAD_NOT_RUN, Tier.HDFS, offsets=(OffsetRange(1, 5, 8),), status=Status.OPEN,
+        words="", command=NextCommand("", ""),
+    )  # fmt: skip
+    line = FirstLines(argparse.Namespace(), None, {}).of(VERDICT, found)
+    assert asked == [{tp: (5, 8)}]
+    said = None if shown is None else f"dc1.logs-1 at offset {shown}"
+    assert (None if line is None else line.where) == said
+    assert (
+        "not reached in the topic, not only of this bucket: partition 1 offsets 5 to 8"
+    ) in "\n".join(told([found]))

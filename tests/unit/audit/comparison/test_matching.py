@@ -1,5 +1,6 @@
-"""Tests how `skidway audit compare` matches lines of files with the records that a log shipper has
-made of them in a topic. The tests use no broker."""
+"""Tests how `skidway audit compare` matches lines of files with records in a topic. A log shipper
+(another program than Skidway's agent) has made these records from the lines. The tests use no
+broker."""
 
 from __future__ import annotations
 
@@ -134,7 +135,7 @@ def test_a_rotated_file_of_which_nothing_was_shipped_is_missing(log: Log) -> Non
 def test_lines_before_the_records_that_were_read_are_not_compared(log: Log) -> None:
     """If `skidway audit compare` reads only the newer records of a topic, it may find no record for
     the first lines of a file. These lines do not count as missing, because their records may be
-    among the older records, which it did not read."""
+    among the older records, which the command did not read."""
     log.write(TEXTS)
     log.ship(TEXTS[4:], begin=32)
     assert spans(log.compare(is_whole=False)) == [(Fate.NOT_COMPARED, 0, 32, 4)]

@@ -1,6 +1,6 @@
-"""Tests the notes that `skidway agent count` stores: the first byte, length and hash of each line
-of a host's files. Tests how these notes are stored, and how noted lines are compared with the
-records of a log shipper."""
+"""Tests how `skidway agent count` stores its notes (the first byte, length and hash of each line of
+a host's files), and how `skidway audit compare` compares the noted lines with the records of a log
+shipper."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def test_parts_of_lines_are_not_compared(data: bytes, compared: list[int]) -> No
 
 
 def test_damaged_notes_are_refused(world: Counting) -> None:
-    """`skidway audit compare` refuses a note whose content does not agree with its checksum, and
-    does not compare its lines."""
+    """If the content of a note does not agree with the note's checksum, `skidway audit compare`
+    refuses the note, and does not compare the lines in it."""
     world.write("a", "b")
     world.turn()
     world.kill()
@@ -68,8 +68,9 @@ def test_damaged_notes_are_refused(world: Counting) -> None:
 
 
 def test_what_are_no_notes_is_refused(tmp_path: Path) -> None:
-    """`skidway audit compare` refuses three directories with one sentence each: one without notes
-    of lines, one whose notes have no entry yet, and one in which the notes are not a database."""
+    """`skidway audit compare` refuses three kinds of directories, each with its own sentence: a
+    directory without notes of lines, a directory whose notes have no entry yet, and a directory in
+    which the file of the notes is not a database."""
     with pytest.raises(UsageError, match="has no notes"):
         Notes(tmp_path).read(0, 0)
     open_count(tmp_path).close()
@@ -271,8 +272,8 @@ def test_a_loss_is_not_forgotten_when_its_file_is_deleted(tmp_path: Path) -> Non
 
 def test_what_cannot_be_looked_at_is_not_gone(tmp_path: Path) -> None:
     """A file counts as deleted only if its path leads to nothing or to another file. It does not
-    count as deleted if the user may not look at its path: the file may still be there. In this
-    test, such a path contains a link to itself."""
+    count as deleted if the user of the command has no access to its path, because the file may
+    still be there. In this test, such a path contains a link to itself."""
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     path = tmp_path / "app.log"
     path.touch()
@@ -343,8 +344,9 @@ def test_a_record_may_name_any_path_that_the_file_had(world: Counting) -> None:
 
 
 def test_a_compressed_copy_is_not_counted_twice(world: Counting) -> None:
-    """While `skidway agent count` does not run, a file grows and is then compressed. Afterwards its
-    new lines are noted, and each line that was noted before still needs only one record."""
+    """While `skidway agent count` does not run, a file grows and is then compressed. When the
+    command runs again, it notes the file's new lines, but does not note the earlier lines a second
+    time. So the comparison still expects only one record for each earlier line."""
     world.write("a1 " * 30, "a2 " * 30)
     world.turn()
     world.kill()

@@ -1,5 +1,5 @@
-"""The counter decodes several consecutive batches (a run) together. Tests that it finds the same as
-a simple reader that decodes one batch after the other."""
+"""The counter decodes several consecutive batches (a run) together. The tests check that the
+counter finds the same as a simple reader that decodes one batch after the other."""
 
 from __future__ import annotations
 

@@ -55,8 +55,9 @@ def test_a_batch_that_begins_below_means_a_diverged_log() -> None:
 
 
 def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
-    """The counter reports offsets that the log does not have as a gap, and counts the batch after
-    the gap. For example, a mirror lacks records that expired before the mirror could copy them."""
+    """If some offsets are missing in the log, the counter reports these offsets as a gap, and
+    counts the batch after the gap. For example, a mirror lacks records that expired before the
+    mirror could copy them."""
     step = continuity.at_batch(Following(Position(100)), _batch(120, 129))
     assert (step.counts, step.gap) == (True, (100, 120))
     assert step.following.position.next_offset == 130

@@ -119,8 +119,8 @@ def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
 @promise("6 numbers")
 def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
     """A count contains the number of the last delta (message with counts) that counted the same
-    bucket, even if later deltas counted other buckets. If it contained the number of one of these
-    later deltas, the audit would think that a delta of the bucket is missing."""
+    bucket, even if later deltas counted other buckets. If the count contained the number of one of
+    these later deltas, the audit would conclude that a delta of the bucket is missing."""
     for first, file in ((0, 3), (2_000, 3), (0, 4)):
         _append(site, LOGS, first, 10, file=file)
         site.run(2)
@@ -364,7 +364,7 @@ def test_a_partition_that_cannot_be_fetched_is_named_in_health(
 def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> None:
     """At each start the counter compares the batch just before its position in a partition with the
     batch that it counted there. If they differ, the log has diverged. Then the counter stops
-    counting only this partition, and /health reports the partition."""
+    counting this partition, but continues with all others, and /health reports the partition."""
     site.cluster.create("mail")
     _append(site, LOGS, 0, 10)
     site.run()
@@ -390,7 +390,7 @@ def test_a_damaged_batch_stops_its_partition_by_name(site: Site) -> None:
 
 def test_only_the_batches_before_a_damaged_one_are_counted(site: Site) -> None:
     """If a batch is malformed although its CRC is right, the counter counts the batches before the
-    malformed one, and stops counting the partition there."""
+    malformed one, and stops counting the partition at that batch."""
     for part in range(4):
         _append(site, LOGS, part * 10, 10)
     batch = site.cluster.log(LOGS).batches[2]

@@ -22,8 +22,8 @@ class Ended(BaseException):
 
 
 class Ending:
-    """A database connection that lets the program execute `at` SQL statements, and ends it at the
-    next one."""
+    """A database connection that lets the program execute `at` SQL statements, and ends the program
+    at the next statement."""
 
     def __init__(self, connection: sqlite3.Connection, at: int) -> None:
         self._connection, self._left = connection, at

@@ -1,5 +1,5 @@
-"""Tests the checksum of records, which does not depend on their order. It is part of the message
-format, so these tests compare it with fixed values."""
+"""Tests the checksum of records, which does not depend on their order. The checksum is part of the
+message format, so these tests compare it with fixed values."""
 
 from __future__ import annotations
 

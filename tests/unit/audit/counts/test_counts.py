@@ -95,7 +95,7 @@ def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
 
 
 def test_records_taken_out_cancel_their_counts() -> None:
-    """Sums and their negatives add up to zero in every field. So records that were counted can be
+    """A sum and its negative add up to zero in every field. So records that were counted can be
     subtracted from a sum again."""
     sums = Sums(3, 70, checksum.signed(2**63 + 5), 1, 2)
     assert sums + -sums == Sums()

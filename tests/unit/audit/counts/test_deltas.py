@@ -1,5 +1,5 @@
-"""Tests how deltas (messages with counts) and seals (messages which say that all earlier lines are
-counted) are numbered and divided."""
+"""Tests how deltas (messages with counts) and seals (messages which say that all lines before a
+time are counted) are numbered and divided."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
 
 def test_losses_come_behind_all_counts() -> None:
     """A loss applies to the buckets of its own delta and of all deltas with lower numbers. So if
-    the content of a transaction is divided among several deltas, the losses are in the last one,
-    and apply to all of them."""
+    the content of a transaction is divided among several deltas, the losses are in the last delta,
+    and apply to the buckets of all these deltas."""
     loss = Loss(LOGS, 9, 3, 0, 10, Certainty.LOST, "it vanished", 0, 0)
     for limit in (900_000, 1_000):
         numbered = number_deltas(SENDER, 1, 0, _counts(9), {}, losses=[loss], limit_bytes=limit)

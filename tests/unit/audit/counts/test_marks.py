@@ -105,6 +105,6 @@ def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
 
 
 def test_records_without_length_stand_for_one_offset_each() -> None:
-    """Records without origin are counted with agent 0, and their offset as first byte. A record of
-    this kind is never taken for a repeat of another one."""
+    """Records without origin are counted with agent 0, and with their offset as first byte. A
+    record of this kind is never taken for a repeat of another one."""
     assert _kinds(_walk([(0, 3, 17, 0), (0, 3, 18, 0)], {(0, 3): 16})) == "kk"

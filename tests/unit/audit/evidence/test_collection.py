@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,15 +13,24 @@ import pyarrow as pa
 import pytest
 
 from skidway.audit.collector import collector
-from skidway.audit.evidence.collection import Collection
+from skidway.audit.evidence import collection as collection_module
+from skidway.audit.evidence.blocked import RETRY_S
+from skidway.audit.evidence.collection import (
+    GONE_AFTER_S,
+    REFRESH_S,
+    REFUSED_AFTER_S,
+    Collection,
+)
 from skidway.audit.evidence.ledger import Ledger, Position
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import TOPIC, Delta, Sender, Tier
+from skidway.audit.topic.messages import TOPIC, Delta, Heartbeat, Sender, Tier
+from skidway.errors import Unreachable
 from skidway.kafka import columns
+from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import Fetched
-from skidway.kafka.errors import OffsetOutOfRange
+from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 from skidway.service import Shutdown
 from support.audit_senders import LOGS
@@ -60,11 +70,11 @@ def test_own_and_mirrored_topics_are_read_and_nothing_counts_twice() -> None:
     cluster.create("other")
     _publish(cluster, OWN, 1, 2)
     collection = _collection(cluster, ledger, clock)
-    assert collection.turn(0) == 2
+    assert collection.turn(0) == 1
     cluster.create(MIRRORED.topic)
     _publish(cluster, MIRRORED, 1, 2, 3)
     clock.advance(10)
-    assert collection.turn(0) == 3
+    assert collection.turn(0) == 1
     assert _counted(ledger) == 3
     assert collection.partitions == 2
 
@@ -196,19 +206,19 @@ def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
 def test_a_slow_ledger_gets_many_records_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """If each transaction of the ledger (the collector's store) takes long, the collector passes
     many records to the ledger at once. Until the next transaction, arriving records are collected
-    in memory. This transaction begins at the latest when the collector next asks the cluster for
-    new topics."""
+    in memory. The next transaction begins at the latest when the collector next asks the cluster
+    for new topics."""
     cluster, clock, ledger, taken = MemoryCluster(), ManualClock(), Ledger(), list[int]()
     cluster.create(TOPIC)
-    take = ledger.take
+    take = ledger.take_records
 
-    def slowly(values: Iterable[bytes], *others: Any) -> None:
-        found = list(values)
+    def slowly(records: Iterable[Any], *others: Any) -> int:
+        found = list(records)
         taken.append(len(found))
         clock.advance(1.0)
-        take(found, *others)
+        return take(found, *others)
 
-    monkeypatch.setattr(ledger, "take", slowly)
+    monkeypatch.setattr(ledger, "take_records", slowly)
     collection = _collection(cluster, ledger, clock)
     for number in range(1, 9):
         _publish(cluster, OWN, number)
@@ -219,3 +229,356 @@ def test_a_slow_ledger_gets_many_records_at_once(monkeypatch: pytest.MonkeyPatch
     assert _counted(ledger) == 8
     collection.take()
     assert sum(taken) == 8
+
+
+def _say(cluster: MemoryCluster, agent: str) -> None:
+    value = messages.encode(Heartbeat(Sender(Tier.AGENT, "dc1", agent, "app1", 1), 0, 5))
+    cluster.log(OWN).append(columns.encode(pa.array([value], pa.binary()), np.zeros(1, np.int64)))
+
+
+@promise("6 audit topic made again")
+def test_offsets_of_an_audit_topic_made_again_are_no_offsets_of_the_old_one() -> None:
+    """If the audit topic was deleted and created again, the collector reads no record of the new
+    topic before it knows the topic's new id. Otherwise the offsets of the new topic would count as
+    offsets of the old one, and the audit would forget that an agent began after another one."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    cluster.create(TOPIC)
+    collection = _collection(cluster, ledger, clock)
+    for agent in "778":
+        _say(cluster, agent)
+        collection.turn(0)
+    old = cluster.topics[TOPIC].topic_id.hex
+    cluster.create(TOPIC)
+    _say(cluster, "8")
+    for _ in range(3):
+        collection.turn(0)
+    collection.take()
+    found = ledger.evidence().offsets
+    offsets = {agent: {log.topic_id: x for log, x in logs.items()} for agent, logs in found.items()}
+    new = cluster.topics[TOPIC].topic_id.hex
+    assert offsets == {7: {old: (0, 1)}, 8: {old: (2, 2), new: (0, 0)}}
+
+
+@promise("6 audit topic made again")
+@pytest.mark.parametrize("restarted", [True, False])
+def test_an_answer_without_a_topic_id_does_not_hide_a_new_topic(
+    monkeypatch: pytest.MonkeyPatch, restarted: bool
+) -> None:
+    """A broker may answer without the id of the audit topic. The collector then keeps the id that
+    it knows. If the topic is deleted and created again, the collector reads all records of the new
+    topic."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 1, 2)
+    collection = _collection(cluster, ledger, clock)
+    collection.turn(0)
+    with monkeypatch.context() as patch:
+        patch.setattr(collection_module, "_id", lambda _: "")
+        if restarted:
+            collection = _collection(cluster, ledger, clock)
+        clock.advance(10)
+        _publish(cluster, OWN, 3)
+        collection.turn(0)
+        collection.take()
+    cluster.create(TOPIC)
+    for number in (4, 5, 6, 7):
+        _publish(cluster, OWN, number)
+    clock.advance(10)
+    collection.turn(0)
+    collection.take()
+    assert _counted(ledger) == 7
+
+
+def _damage(cluster: MemoryCluster, tp: TopicPartition, index: int) -> None:
+    """Changes the last byte of a batch; the second call changes it back."""
+    cluster.log(tp).batches[index][-1] ^= 1
+
+
+class Site:
+    """A cluster with two audit topics. The mirrored topic has a damaged batch between two good
+    batches; each batch has one message."""
+
+    def __init__(self) -> None:
+        self.cluster, self.clock, self.ledger = MemoryCluster(), ManualClock(), Ledger()
+        for name in (TOPIC, MIRRORED.topic):
+            self.cluster.create(name)
+        for number in (1, 2, 3):
+            _publish(self.cluster, MIRRORED, number)
+        _damage(self.cluster, MIRRORED, 1)
+        self.collection = _collection(self.cluster, self.ledger, self.clock)
+
+    def turn(self, after_s: float = 0.0) -> None:
+        """Lets the collector read all that it can read now."""
+        self.clock.advance(after_s)
+        for _ in range(3):
+            self.collection.turn(0)
+            self.clock.advance(1.0)
+        self.collection.take()
+
+    def position(self, tp: TopicPartition) -> int:
+        return self.ledger.positions()[tp].next_offset
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+@promise("6 damaged audit topic")
+def test_a_damaged_batch_stops_only_its_partition(site: Site) -> None:
+    """If a batch of an audit topic is damaged, the collector stores the messages before this batch,
+    and none of the messages after it. It reads the other audit topics on. It has not caught up, and
+    says which partition it cannot read, and from which offset on."""
+    _publish(site.cluster, OWN, 11)
+    site.turn()
+    _publish(site.cluster, OWN, 12)
+    site.turn()
+    assert (site.position(MIRRORED), site.position(OWN), _counted(site.ledger)) == (1, 2, 3)
+    assert not site.collection.has_caught_up
+    (said,) = site.collection.blocked.values()
+    assert "dc1._skidway_audit-0 cannot be read at offset 1" in str(said)
+
+
+@promise("6 damaged audit topic")
+@pytest.mark.parametrize("ends", ["repaired", "expired", "made again"])
+def test_a_damaged_batch_is_tried_again(site: Site, ends: str) -> None:
+    """If a damaged batch is intact later, because another broker leads the partition, the collector
+    reads on, and every message is counted once. It also reads on if the batch has expired, or if
+    the topic was made again."""
+    site.turn()
+    site.turn(RETRY_S)
+    assert (site.position(MIRRORED), len(site.collection.blocked)) == (1, 1)
+    if ends == "repaired":
+        _damage(site.cluster, MIRRORED, 1)
+    elif ends == "expired":
+        site.cluster.log(MIRRORED).expire(2)
+    else:
+        site.cluster.create(MIRRORED.topic)
+        _publish(site.cluster, MIRRORED, 2, 3)
+    for _ in range(3):
+        site.turn(RETRY_S)
+    assert _counted(site.ledger) == (2 if ends == "expired" else 3)
+    assert (site.collection.blocked, site.collection.has_caught_up) == ({}, True)
+
+
+@promise("6 damaged audit topic")
+def test_a_damaged_batch_at_the_end_of_its_partition_is_not_overlooked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If the last batch of an audit topic is damaged, the collector has fetched the partition to
+    its end. Nevertheless, it has not caught up."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    take = ledger.take_records
+
+    def slowly(*values: Any) -> int:
+        clock.advance(1.0)
+        return take(*values)
+
+    monkeypatch.setattr(ledger, "take_records", slowly)
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 1)
+    collection = _collection(cluster, ledger, clock)
+    collection.turn(0)
+    assert collection.has_caught_up
+    cluster.create(MIRRORED.topic)
+    _publish(cluster, MIRRORED, 1)
+    _damage(cluster, MIRRORED, 0)
+    clock.advance(REFRESH_S)
+    collection.turn(0)
+    assert (list(collection.blocked), collection.has_caught_up) == ([MIRRORED], False)
+
+
+@promise("6 damaged audit topic")
+def test_several_damaged_batches_are_found_one_after_the_other(site: Site) -> None:
+    """If both audit topics have a damaged batch, the collector stores the messages before each of
+    them. If one of the batches is repaired, the collector finds the next damaged batch of the
+    partition."""
+    for number in (11, 12):
+        _publish(site.cluster, OWN, number)
+    _damage(site.cluster, OWN, 1)
+    _damage(site.cluster, MIRRORED, 2)
+    site.turn()
+    assert (site.position(MIRRORED), site.position(OWN)) == (1, 1)
+    _damage(site.cluster, MIRRORED, 1)
+    for _ in range(2):
+        site.turn(RETRY_S)
+    assert (site.position(MIRRORED), site.position(OWN), _counted(site.ledger)) == (2, 1, 3)
+    assert set(site.collection.blocked) == {OWN, MIRRORED}
+
+
+@promise("6 damaged audit topic")
+def test_a_partition_that_the_brokers_refuse_stops_no_other(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the brokers refuse to send a partition of an audit topic, the collector reads the others,
+    and names the partition. It tries again now and then. If it may read the partition then, it no
+    longer names the partition, even if no new message has arrived there."""
+    _damage(site.cluster, MIRRORED, 1)
+    site.turn()
+    assert site.collection.has_caught_up
+    poll, refused = MemoryFetcher.poll, True
+
+    def refusing(fetcher: MemoryFetcher, timeout_ms: int, *wake: int) -> list[Fetched]:
+        if refused and MIRRORED in fetcher.positions:
+            fetcher.stopped = MIRRORED
+            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return poll(fetcher, timeout_ms, *wake)
+
+    monkeypatch.setattr(MemoryFetcher, "poll", refusing)
+    site.turn()
+    _publish(site.cluster, OWN, 11)
+    site.turn()
+    assert (site.position(OWN), list(site.collection.blocked)) == (1, [MIRRORED])
+    assert not site.collection.has_caught_up
+    site.turn(RETRY_S)
+    assert list(site.collection.blocked) == [MIRRORED]
+    refused = False
+    site.turn(RETRY_S)
+    assert (site.collection.blocked, site.collection.has_caught_up) == ({}, True)
+
+
+@promise("6 damaged audit topic")
+def test_a_command_that_cannot_read_everything_ends_with_an_error(site: Site) -> None:
+    """A command that judges from the messages in the audit topics gives no verdict if it cannot
+    read all of them."""
+    with pytest.raises(CorruptBatch, match="cannot be read at offset 1"):
+        site.collection.catch_up()
+
+
+@promise("6 damaged audit topic")
+@pytest.mark.parametrize("base_offset", [2, 77])
+def test_a_damaged_header_moves_no_position(site: Site, base_offset: int) -> None:
+    """If the base offset in a damaged batch is wrong, too, the collector's position is where the
+    batch should begin. When the batch is intact again, no message is missing."""
+    whole = bytes(site.cluster.log(MIRRORED).batches[1])
+    site.cluster.log(MIRRORED).batches[1][:8] = base_offset.to_bytes(8)
+    site.turn()
+    assert (site.position(MIRRORED), _counted(site.ledger)) == (1, 1)
+    site.turn(RETRY_S)
+    assert site.position(MIRRORED) == 1
+    site.cluster.log(MIRRORED).batches[1][:] = whole
+    _damage(site.cluster, MIRRORED, 1)
+    for _ in range(2):
+        site.turn(RETRY_S)
+    assert (_counted(site.ledger), site.collection.blocked) == (3, {})
+
+
+@promise("6 damaged audit topic")
+def test_any_number_of_damaged_topics_stops_no_other(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If many audit topics have damaged batches, one transaction finds all of them, and stores what
+    can be read. So a topic without damage is read on, even if transactions take as long as the time
+    between two attempts."""
+    take = site.ledger.take_records
+
+    def slowly(*values: Any) -> int:
+        site.clock.advance(RETRY_S)
+        return take(*values)
+
+    monkeypatch.setattr(site.ledger, "take_records", slowly)
+    for number in range(5):
+        tp = TopicPartition(f"site{number}.{TOPIC}", 0)
+        site.cluster.create(tp.topic)
+        _publish(site.cluster, tp, 1)
+        _damage(site.cluster, tp, 0)
+    for number in (21, 22, 23):
+        _publish(site.cluster, OWN, number)
+        site.turn()
+    assert (site.position(OWN), _counted(site.ledger), len(site.collection.blocked)) == (3, 4, 6)
+
+
+@promise("6 damaged audit topic")
+def test_a_log_that_became_shorter_is_no_longer_blocked(site: Site) -> None:
+    """If the log of a blocked partition now ends before the damaged batch, the collector has read
+    all of it, and the partition is not blocked any more."""
+    site.turn()
+    log = site.cluster.log(MIRRORED)
+    log.batches, log.end = log.batches[:1], 1
+    for _ in range(2):
+        site.turn(RETRY_S)
+    assert (site.collection.blocked, site.collection.has_caught_up) == ({}, True)
+
+
+@promise("6 damaged audit topic")
+def test_a_partition_that_the_brokers_cannot_send_now_is_named(site: Site) -> None:
+    """The brokers may answer that they cannot send a partition now, for example because its log is
+    damaged. If this lasts, the collector names the partition, and has not caught up, although it
+    has read the partition up to the last end that it knows."""
+    _damage(site.cluster, MIRRORED, 1)
+    site.turn()
+    assert site.collection.has_caught_up
+    refusals = cast(MemoryFetcher, site.collection._fetcher).refusals
+    refusals[MIRRORED] = site.clock.monotonic(), "the broker answered KAFKA_STORAGE_ERROR"
+    site.turn()
+    assert site.collection.has_caught_up
+    site.turn(REFUSED_AFTER_S)
+    (said,) = site.collection.blocked.values()
+    assert str(said).endswith("cannot be read: the broker answered KAFKA_STORAGE_ERROR")
+    assert not site.collection.has_caught_up
+    del refusals[MIRRORED]
+    site.turn()
+    assert (site.collection.blocked, site.collection.has_caught_up) == ({}, True)
+
+
+def test_a_topic_that_was_deleted_is_no_longer_blocked(site: Site) -> None:
+    """If an audit topic with a damaged batch is deleted, the collector forgets the partition, and
+    no longer says that it cannot be read."""
+    _publish(site.cluster, OWN, 11)
+    site.turn()
+    assert list(site.collection.blocked) == [MIRRORED]
+    del site.cluster.topics[MIRRORED.topic]
+    for _ in range(3):
+        site.turn(GONE_AFTER_S)
+    assert (site.collection.blocked, site.collection.partitions) == ({}, 1)
+
+
+@pytest.mark.parametrize("error", [None, ErrorCode.LEADER_NOT_AVAILABLE])
+def test_a_restarted_collector_waits_for_a_topic_that_is_not_named(
+    site: Site, monkeypatch: pytest.MonkeyPatch, error: ErrorCode | None
+) -> None:
+    """A cluster may leave out an audit topic for a moment, or name it without its partitions. A
+    restarted collector that has read this topic before has not caught up until it can read it
+    again, or until the topic is gone for long."""
+    _damage(site.cluster, MIRRORED, 1)
+    _publish(site.cluster, OWN, 11)
+    site.turn()
+    metadata = MemoryClient.metadata
+
+    def without_topic(client: MemoryClient, *names: Any) -> Any:
+        found = metadata(client, *names)
+        topics = {**found.topics}
+        missing = topics.pop(MIRRORED.topic)
+        if error is not None:
+            topics[MIRRORED.topic] = replace(missing, error=error, partitions=())
+        return replace(found, topics=topics)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryClient, "metadata", without_topic)
+        site.collection = _collection(site.cluster, site.ledger, site.clock)
+        site.turn()
+        assert not site.collection.has_caught_up
+    for _ in range(2):
+        site.turn(REFRESH_S)
+    assert site.collection.has_caught_up
+
+
+def test_a_command_ends_although_another_topic_is_busy(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If nothing comes of one audit topic, a command that reads all of them ends with an error,
+    even if another topic gets messages all the time."""
+    _damage(site.cluster, MIRRORED, 1)
+    poll = MemoryFetcher.poll
+
+    def busy(fetcher: MemoryFetcher, timeout_ms: int, *wake: int) -> list[Fetched]:
+        site.clock.advance(0.5)
+        _publish(site.cluster, OWN, len(site.cluster.log(OWN).batches) + 11)
+        silent = fetcher.positions.pop(MIRRORED)
+        found = poll(fetcher, timeout_ms, *wake)
+        fetcher.positions[MIRRORED] = silent
+        return found
+
+    monkeypatch.setattr(MemoryFetcher, "poll", busy)
+    with pytest.raises(Unreachable):
+        site.collection.catch_up()

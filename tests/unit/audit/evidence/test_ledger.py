@@ -47,7 +47,8 @@ from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from skidway.schemas import single_object
-from support.audit_senders import AGENT, LOGS, REJECTED
+from support import one_bucket
+from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.fold import Fold, judge
 from support.promises import promise
 from support.randomness import share_of
@@ -116,10 +117,10 @@ def _encoded(chosen: list[Message]) -> list[bytes]:
 def test_the_ledger_and_the_fold_give_the_same_verdicts(
     chosen: list[Message], random: object
 ) -> None:
-    """The ledger (in SQLite) gives the same verdicts as the fold (in memory), even if it gets the
-    messages in another order, repeatedly, in any number of transactions, and while the store is
-    being rebuilt. In this test, the ledger gets the first message of each sender before all other
-    messages, because the verdicts may depend on when these first messages come."""
+    """The ledger (in SQLite) gives the same verdicts as the fold (in memory), even if the ledger
+    gets the messages in another order, or repeatedly, or in several transactions, or while the
+    store is being rebuilt. In this test, the ledger gets the first message of each sender before
+    all other messages, because the verdicts may depend on when these first messages come."""
     said = _without_clones(chosen)
     expected = judge(said, POLICY, 300)
     again = said * 2
@@ -162,8 +163,9 @@ def _first_of_each_sender(said: list[Message]) -> list[Message]:
 
 
 def _without_clones(chosen: list[Message]) -> list[Message]:
-    """Returns the messages without clones: of several messages with the same sender, epoch and
-    number, only the first. With all of them, the verdicts would depend on their order."""
+    """Returns the messages as if there were no clones (second running copies of a sender): of
+    several messages with the same sender, epoch and number, it returns only the first. With all of
+    these messages, the verdicts would depend on their order."""
     kept: dict[object, Message] = {}
     for message in chosen:
         key: object = len(kept)
@@ -185,13 +187,32 @@ def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
     ledger.close()
 
 
+def test_a_loss_that_only_a_clone_declares_counts() -> None:
+    """An agent and its clone (a second running copy of the agent) send different messages with the
+    same number. If only one of the two messages declares a loss, the bucket is lost, whichever
+    message comes first. The same is true for a gap that only one of two running copies of a counter
+    reports."""
+    at = one_bucket
+    gap = Gap(LOGS, 0, 12, 15, "a damaged batch")
+    counted = at.delta(BROKER, 2, ranges=(Range(LOGS, 0, 10, 20),))
+    silent, loud = at.delta(AGENT, 3), at.delta(AGENT, 3, losses=(at.LOSS,))
+    for before, pair, status in (
+        (at.good(), (silent, loud), Status.LOST),
+        (at.from_the_broker_on(), (counted, replace(counted, gaps=(gap,))), Status.UNKNOWN),
+    ):
+        for said in ([*before, *pair], [*before, *reversed(pair)]):
+            [found] = verdicts(ledger_of(_encoded(said)).evidence(), at.POLICY, at.NOW)
+            assert found.status is status
+            assert judge(said, at.POLICY, at.NOW) == [found]
+
+
 @settings(max_examples=share_of(250))
 @given(st.lists(any_message, max_size=14), buckets, topics)
 def test_a_window_shows_what_the_whole_shows_of_it(
     chosen: list[Message], start: int, source: Source
 ) -> None:
-    """If a bucket is judged by only the evidence that the ledger returns for this bucket, the
-    verdict is the same as with all evidence."""
+    """For one bucket, the ledger can return only the evidence that concerns this bucket. A verdict
+    from this part of the evidence is the same as the verdict from all evidence."""
     ledger = ledger_of(_encoded(chosen))
     whole = verdicts(ledger.evidence(), POLICY, 300)
     part = verdicts(ledger.evidence((start, start + 100), [source.topic]), POLICY, 300)
@@ -251,8 +272,8 @@ def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> Non
 
 @pytest.mark.parametrize("moment", [-(1 << 63), -(1 << 62), 1 << 62, (1 << 63) - 1])
 def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
-    """If the time in a message is too large or too small for a calendar date, reports show it as a
-    number, and no bucket becomes complete by this message."""
+    """If the time in a message is too large or too small for a calendar date, reports show this
+    time as a number, and no bucket becomes complete because of this message."""
     sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     count = Count(LOGS, 7, 0, 100, 1, 2, 3)
     bucket = max(min(moment, FARTHEST_MS), -FARTHEST_MS)  # the limits for a bucket in a message
@@ -438,8 +459,9 @@ def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said()
 
 def test_the_order_in_which_messages_come_changes_nothing() -> None:
     """The least, greatest and newest values in the ledger do not depend on the order in which the
-    ledger takes the messages. They also do not depend on the number of messages in one
-    transaction."""
+    ledger takes the messages. They also do not depend on the number of messages in one transaction.
+    (Only the audit's knowledge of which agents of a host ran at the same time depends on the order
+    of the log.)"""
     values, places = zip(*_said_at_their_times(), strict=True)
     found, of_before = [], []
     for step, size in ((1, 1), (-1, 1), (1, len(values)), (-1, len(values)), (1, 3)):
@@ -447,11 +469,14 @@ def test_the_order_in_which_messages_come_changes_nothing() -> None:
         said, at = values[::step], places[::step]
         for first in range(0, len(values), size):
             end = first + size
-            ledger.take(said[first:end], now_ms=500, places=at[first:end])
+            ledger.take_records(zip(said[first:end], at[first:end], strict=True), {}, 500)
         found.append(ledger.evidence())
         of_before.append(ledger._connection.execute("SELECT * FROM hosts").fetchall())
         ledger.close()
-    assert all(each == found[0] for each in found)
+    in_order = found[0].overlaps
+    assert in_order == {(7, 8)}
+    assert [each.overlaps for each in found] == [in_order, set(), in_order, set(), in_order]
+    assert all(replace(each, overlaps=in_order) == found[0] for each in found)
     assert all(x == of_before[0] for x in of_before), "what a version before reads of hosts"
     fold = Fold()
     for value, place in zip(values, places, strict=True):
@@ -502,10 +527,27 @@ def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
         yield messages.encode(message), Heard("t", "i", 0, offset, None, taken_ms, is_live=True)
 
 
+@pytest.mark.parametrize("until", [(50, 500), (500, 50)])
+def test_each_topic_of_a_seal_has_its_own_time_ahead_of_us(until: tuple[int, int]) -> None:
+    """A seal arrives at the time 100. The seal has a time for each of its two topics: for the first
+    a time before 100, and for the second a time after 100, because the agent's clock was ahead. For
+    the first topic, the seal proves that all lines before the seal's time for this topic are
+    counted. For the second topic, it proves this only for lines before the time 100."""
+    topics = [SealedTopic(x, y, 0) for x, y in zip((LOGS, REJECTED), until, strict=True)]
+    where = Heard("t", "i", 0, 0, None, 100, is_live=True)
+    ledger = Ledger()
+    ledger.take_records([(*_encoded([Seal(AGENT, 1, 5, tuple(topics))]), where)], {}, 0)
+    found = ledger.evidence()
+    vouched = [found.topic(x.source).seals[7][0].vouched_until for x in topics]
+    assert vouched == [min(x, 100) for x in until]
+    ledger.close()
+
+
 def test_a_reader_knows_a_sender_that_came_after_one_without_numbers(tmp_path: Path) -> None:
     """One ledger object reads the store while another object writes to it. The first sender has
     sent only heartbeats, which have no number of their own. The reading object still learns of all
-    senders that come after it, and gives the same verdicts as the fold (in memory)."""
+    senders that come after this first sender. Its verdicts are the same as those from a `Fold`,
+    which has all messages in memory."""
     path = tmp_path / "audit.db"
     writer, reader = Ledger(path), Ledger(path)
     silent = Sender(Tier.BROKER, "dc1", "count-dc1", "h9", 1)
@@ -522,8 +564,8 @@ def test_a_reader_knows_a_sender_that_came_after_one_without_numbers(tmp_path: P
 
 def test_after_two_failures_no_rolled_back_id_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a transaction fails, and the ledger then cannot make new objects in memory, it takes no
-    further messages. With the old objects, it would take the next message for a repetition, and its
-    counts would be lost."""
+    further messages. With the old objects, it would take the next message for a repetition, and the
+    counts in this message would be lost."""
 
     def fail(*_: object) -> None:
         raise OSError("no")
@@ -537,3 +579,45 @@ def test_after_two_failures_no_rolled_back_id_is_used(monkeypatch: pytest.Monkey
             ledger.take(said)
     with pytest.raises(AttributeError):
         ledger.take(said)
+
+
+def test_a_loss_at_the_end_of_all_times_stops_no_judgement() -> None:
+    """An agent may declare a loss whose last bucket begins at the greatest time that a message can
+    have. The audit still reads the evidence of all topics."""
+    end = (1 << 63) - 1
+    loss = Loss(LOGS, 7, 1, 0, 5, Certainty.LOST, "gone", 0, end)
+    ledger = ledger_of(_encoded([Delta(AGENT, 1, 5, losses=(loss,))]))
+    assert ledger.evidence((0, 60_000)).topic(LOGS).losses
+    assert ledger.evidence_of(ledger.evidence_without_counts(), (0, 60_000)).topic(LOGS).losses
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_two_machines_may_have_any_name(size: int) -> None:
+    """A host's name may contain NUL characters. Two agents with such a name that were alive at the
+    same time are recognized, however many messages a transaction has, and a host whose name is the
+    part before the NUL character is another host."""
+    ledger = Ledger()
+    said = []
+    for offset, (agent, host) in enumerate([("7", "x\0y"), ("8", "x\0y"), ("9", "x")] * 2):
+        value = messages.encode(Heartbeat(Sender(Tier.AGENT, "dc1", agent, host, 1), 0, 5))
+        said.append((value, Heard(messages.TOPIC, "id", 0, offset, 5, 5, is_live=True)))
+    for begin in range(0, len(said), size):
+        ledger.take_records(said[begin : begin + size], {}, 0)
+    assert ledger.evidence().overlaps == {(7, 8)}
+
+
+def test_a_sender_without_numbered_messages_is_called_what_its_newest_heartbeat_says() -> None:
+    """If only heartbeats of a sender are left, the ledger has the host and the cluster of the
+    heartbeat with the greatest number, in whatever order the heartbeats arrive."""
+    beats = [
+        Heartbeat(replace(AGENT, host="old"), 5, 10),
+        Heartbeat(replace(AGENT, host="new"), 6, 20),
+    ]
+    for order in permutations(beats):
+        ledger = Ledger()
+        for each in order:
+            ledger.take(_encoded([each]))
+        together = ledger_of(_encoded(order))
+        for found in (ledger.evidence(), together.evidence()):
+            assert [x.host for x in found.senders.values()] == ["new"]
+            assert found.senders == Fold(order).evidence().senders

@@ -18,8 +18,8 @@ def _delta(number: int, *counts: Count) -> bytes:
 
 def test_a_bucket_has_changed_once() -> None:
     """If the counts of a bucket have changed, the next call of `changed_buckets` names the bucket
-    once. They may change because the bucket's first records are counted, because more records are
-    counted, or because a rule left out records. A repeated message changes nothing."""
+    once. The counts may change because the bucket's first records are counted, because more records
+    are counted, or because a rule left out records. A repeated message changes nothing."""
     ledger = Ledger()
     assert ledger.changed_buckets() is None  # earlier changes are unknown
     ledger.take([_delta(1, Count(LOGS, 7, 0, 9, 1, 1, 1), Count(OTHER, 7, 9, 9, 1, 1, 1))])
@@ -38,7 +38,8 @@ def test_a_bucket_has_changed_once() -> None:
 
 def test_a_bucket_whose_rows_are_merged_has_not_changed() -> None:
     """If the rows of a bucket are merged, its counts stay the same, so `changed_buckets` does not
-    name it. But it names buckets that changed before, also if their rows are then merged."""
+    name it. But it names a bucket whose counts have changed, even if the bucket's rows are merged
+    afterwards."""
     ledger, said = Ledger(), [(LOGS, 0), (OTHER, 0), (LOGS, 1), (OTHER, 1)]
     ledger.changed_buckets()
     for number, (source, previous) in enumerate(said, start=1):
@@ -55,8 +56,8 @@ def test_a_bucket_whose_rows_are_merged_has_not_changed() -> None:
 @promise("6 complete")
 def test_a_rule_leaves_out_records_of_a_bucket_again_and_again() -> None:
     """The ledger can store several deltas (messages with counts) that each say how many of a
-    bucket's records a rule has left out, even if nobody calls `changed_buckets` in between. It adds
-    up these numbers."""
+    bucket's records a rule has left out, even if nobody calls `changed_buckets` in between. The
+    ledger adds up these numbers."""
     ledger, rules = Ledger(), (Filtered("drop", 1, 1),)
     ledger.changed_buckets()
     for number in range(1, 5):

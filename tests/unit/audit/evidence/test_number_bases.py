@@ -23,9 +23,10 @@ COUNTER = Sender(Tier.BROKER, "dc1", "count", "host", 1)
 
 
 def test_numbers_are_stored_as_small_differences(tmp_path: Path) -> None:
-    """The first bucket of an hour whose checksums become narrow makes the base of this hour. Agents
-    whose messages have large and different numbers then take no more space than agents that have
-    just begun. Every reader gets the tallies that were counted."""
+    """When the ledger makes checksums narrow (cuts them to 24 bits) for the first time in the
+    buckets of an hour, it makes the base of this hour. Agents whose messages have large and
+    different numbers then take no more space than agents that have just begun. Every reader gets
+    the tallies that were counted."""
     sizes = []
     for first in (0, 1_000_000_000):
         ledger = Ledger(tmp_path / f"{first}.db")
@@ -45,8 +46,8 @@ def test_numbers_are_stored_as_small_differences(tmp_path: Path) -> None:
 
 
 def test_later_counts_of_a_bucket_with_a_base_are_added() -> None:
-    """If a bucket whose numbers are stored as differences gets further counts, from agents that the
-    base knows and from others, its tallies are the sums of all counts."""
+    """If a bucket whose numbers are stored as differences gets further counts, from agents that are
+    in the base and from others, its tallies are the sums of all counts."""
     ledger = Ledger()
     said = list(_counted(0, 500, 1))
     ledger.take(map(encode, said))
@@ -62,7 +63,7 @@ def test_later_counts_of_a_bucket_with_a_base_are_added() -> None:
 def test_a_base_is_deleted_with_the_last_bucket_of_its_hour(tmp_path: Path) -> None:
     """If all buckets of an hour are deleted, the hour's base is deleted too. If the hour gets
     buckets again, they get another base, and a reader that still has the deleted base in memory
-    reads them rightly."""
+    reads the new buckets correctly."""
     ledger, reader = Ledger(tmp_path / "audit.db"), Ledger(tmp_path / "audit.db")
     for turn in range(2):
         said = [x for at in range(2) for x in _counted(at * SIZE_MS, 1001 * turn, 8 * at + 1)]
@@ -90,20 +91,21 @@ def test_a_bucket_of_few_agents_makes_no_base() -> None:
 
 
 def test_a_missing_base_is_noticed() -> None:
-    """If a bucket names a base that is not in the store, reading the evidence raises one sentence
-    that says so."""
+    """If a bucket names a base that is not in the store, reading the evidence raises an error that
+    says so in one sentence."""
     ledger = Ledger()
     ledger.take(map(encode, _counted(0, 500, 1)))
     _narrow(ledger, [0])
     ledger._connection.execute("DELETE FROM number_bases")
-    ledger._rows.tallies(LOGS, 0, SIZE_MS)  # the writer has it in memory
+    ledger._rows.tallies(LOGS, 0, SIZE_MS)  # the ledger that writes still has the base in memory
     assert _is_damaged(ledger)
     ledger.close()
 
 
 def test_a_damaged_base_is_noticed() -> None:
-    """If one bit of a base has changed, reading the evidence raises one sentence that says so.
-    Otherwise a delta could seem to come before a seal that it came after."""
+    """If one bit of a base has changed, reading the evidence raises an error that says so in one
+    sentence. With a wrong base, a delta that was sent after a seal could seem to be older than this
+    seal."""
     ledger = Ledger()
     ledger.take(map(encode, _counted(0, 500, 1)))
     _narrow(ledger, [0])
@@ -120,7 +122,7 @@ def test_a_damaged_base_is_noticed() -> None:
 
 
 def _is_damaged(ledger: Ledger) -> bool:
-    """Whether another process that reads the store says that it is damaged."""
+    """Whether another process that reads the store says that the store is damaged."""
     reader = Ledger()
     ledger._connection.backup(reader._connection)
     try:
@@ -133,8 +135,9 @@ def _is_damaged(ledger: Ledger) -> bool:
 
 
 def _counted(bucket: int, first: int, number: int) -> Iterator[Delta]:
-    """The deltas in which each agent and a counter count a bucket. number: the number of the
-    counter's delta, and how far the agents' numbers are from `first` times the agent."""
+    """Yields the deltas in which each agent and a counter count a bucket. The number of an agent's
+    delta is `first` times the agent's id, plus `number`. The counter's number also follows from
+    `first` and `number`."""
     for agent in AGENTS:
         yield _delta(agent, bucket, first * agent + number)
     counts = tuple(_count(agent, bucket, 0) for agent in AGENTS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from skidway.audit.collector.pruning import AGAIN_S, CLOCK_S, OldBuckets
 from skidway.audit.evidence.evidence import SealNote
 from skidway.audit.evidence.ledger import DATABASE, Ledger
@@ -14,6 +16,7 @@ from skidway.audit.evidence.tallies import BucketTallies
 from skidway.audit.judgement.acceptances import Signature, acceptances
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
     Certainty,
@@ -22,6 +25,7 @@ from skidway.audit.topic.messages import (
     Message,
     Range,
     Seal,
+    Sender,
     Tier,
     encode,
 )
@@ -58,8 +62,9 @@ def _seals(ledger: Ledger) -> list[int]:
 @promise("6 pruning")
 def test_the_last_seal_before_a_later_loss_is_kept(tmp_path: Path) -> None:
     """If an agent declares a loss, the ledger still has the agent's last seal before the loss (a
-    seal says that all earlier lines are counted). It has deleted old seals, but never deletes the
-    newest ones. So the loss concerns the same buckets as in a ledger that has deleted nothing."""
+    seal says that all lines before a time are counted). The ledger has deleted old seals, but never
+    deletes the newest ones. So the loss concerns the same buckets as in a ledger that has deleted
+    nothing."""
     said = [_seal(number) for number in range(1, 200)]
     ledger, other = Ledger(tmp_path / DATABASE), _ledger(*said)
     ledger.take([encode(x) for x in said])
@@ -117,10 +122,10 @@ def test_a_sender_whose_first_messages_are_missing_is_settled_late() -> None:
 
 @promise("6 pruning")
 def test_the_seals_around_an_earlier_loss_are_kept() -> None:
-    """A seal says that all earlier lines are counted. If an agent has declared a loss, the verdicts
-    on many buckets depend on the agent's last seal before the loss. So the ledger deletes no seal
-    of this agent. The evidence has the agent's first seal, the last seal before the loss, and the
-    newest seal."""
+    """A seal says that all lines before a time are counted. If an agent has declared a loss, the
+    verdicts on many buckets depend on the agent's last seal before the loss. So the ledger deletes
+    no seal of this agent. The evidence has the agent's first seal, the last seal before the loss,
+    and the newest seal."""
     said = [*(_seal(x) for x in range(1, 100)), _loss(100), *(_seal(x) for x in range(101, 300))]
     ledger = _ledger(*said)
     ledger.prune([], LATE)
@@ -160,40 +165,87 @@ def test_a_bucket_that_changed_after_it_was_judged_is_kept() -> None:
     assert (topic.tallies, topic.pruned) == ({}, {(0, 60_000)})
 
 
+def _late(agent: int, records: int, previous: int = 0) -> Count:
+    return Count(LOGS, agent, 0, 60_000, records, 10 * records, 7, previous=previous)
+
+
 @promise("6 pruning")
-def test_an_acceptance_of_late_counts_covers_no_later_ones() -> None:
-    """A person can accept counts that arrived for a deleted bucket. If counts of another host
-    arrive after that, the acceptance does not cover them, even if they are smaller than the
-    accepted counts."""
+@pytest.mark.parametrize(
+    "later",
+    [
+        Delta(replace(AGENT, producer="8", host="h8"), 1, 7, counts=(_late(8, 90),)),
+        Delta(BROKER, 3, 7, (Range(LOGS, 0, 105, 106),), (_late(7, 1, previous=2),)),
+    ],
+)
+def test_an_acceptance_of_late_counts_covers_no_later_ones(later: Delta) -> None:
+    """A person can accept counts that arrived for a deleted bucket. If further counts arrive after
+    that, from another host or from the program whose counts were accepted, the acceptance does not
+    cover them, even if the further counts are smaller than the accepted ones."""
     counted = (Count(LOGS, 7, 0, 60_000, 5, 50, 9),)
     ledger = _ledger(
         Delta(AGENT, 1, 5, counts=counted),
         Delta(BROKER, 1, 5, (Range(LOGS, 0, 0, 5),), counted),
         Seal(AGENT, 2, LATE, (SealedTopic(LOGS, LATE, 1),)),
     )
-    tallies = ledger.evidence().topic(LOGS).tallies[0, 60_000]
-    assert isinstance(tallies, BucketTallies)
-    ledger.prune([OldBucket(LOGS, 0, 60_000, digest_of(tallies.columns))], 0)
-    late = (Count(LOGS, 7, 0, 60_000, 100, 1_000, 7),)
-    ledger.take([encode(Delta(BROKER, 2, 6, (Range(LOGS, 0, 5, 105),), late))])
+    _prune(ledger)
+    late = Delta(BROKER, 2, 6, (Range(LOGS, 0, 5, 105),), (_late(7, 100),))
+    ledger.take([encode(late)])
     (found,) = verdicts(ledger.evidence(), _POLICY, LATE)
     ledger.take([encode(x) for x in acceptances([found], Signature(7, "anna", "known"))])
     (found,) = verdicts(ledger.evidence(), _POLICY, LATE)
     assert found.is_accepted
-    other = replace(AGENT, producer="8", host="h8")
-    less = (Count(LOGS, 8, 0, 60_000, 90, 900, 3),)
-    ledger.take([encode(Delta(other, 1, 7, counts=less))])
+    ledger.take([encode(later)])
     (found,) = verdicts(ledger.evidence(), _POLICY, LATE)
     assert not found.is_accepted
+
+
+@promise("6 pruning")
+def test_an_acceptance_of_late_counts_covers_no_counts_of_another_host() -> None:
+    """An acceptance of counts that arrived for a deleted bucket covers no counts of another host.
+    In this test, the ledger has deleted the accepted counts again, and the counts of the other host
+    have the same sums and message numbers. An acceptance refers to the accepted counts by a name.
+    Every ledger gives the same counts the same name, in whatever order the messages came, so the
+    acceptance is valid in every ledger."""
+    other = replace(AGENT, producer="8", host="h8")
+    accepted, later = (
+        Delta(sender, 3, 7, counts=(Count(LOGS, agent, 0, 60_000, 3, 30, 9),))
+        for sender, agent in ((AGENT, 7), (other, 8))
+    )
+    first, second = _with_a_deleted_bucket(AGENT, other), _with_a_deleted_bucket(other, AGENT)
+    for ledger in (first, second):
+        ledger.take([encode(accepted)])
+    (found,) = verdicts(first.evidence(), _POLICY, LATE)
+    signed = [encode(x) for x in acceptances([found], Signature(7, "anna", "known"))]
+    for ledger in (first, second):
+        ledger.take(signed)
+        (found,) = verdicts(ledger.evidence(), _POLICY, LATE)
+        assert found.is_accepted
+        _prune(ledger)
+        ledger.take([encode(later)])
+        (found,) = verdicts(ledger.evidence(), _POLICY, LATE)
+        assert not found.is_accepted
+
+
+def _with_a_deleted_bucket(*agents: Sender) -> Ledger:
+    """Returns a ledger that has deleted the counts of the first bucket of LOGS. Each of the given
+    agents had counted one record in this bucket with its message 1, and had sealed the bucket with
+    its message 2. The ledger got the messages in the order of the agents."""
+    ledger = Ledger()
+    for sender in agents:
+        count = Count(LOGS, int(sender.producer), 0, 60_000, 1, 10, 9)
+        seal = Seal(sender, 2, LATE, (SealedTopic(LOGS, LATE, 1),))
+        ledger.take([encode(Delta(sender, 1, 5, counts=(count,))), encode(seal)])
+    _prune(ledger)
+    return ledger
 
 
 @promise("6 pruning")
 def test_a_bucket_stays_while_its_rejects_are_not_accepted() -> None:
     """The ledger keeps the counts of a bucket as long as the warning about its rejects is not
     accepted, and keeps them for both topics: the topic itself, and its topic of rejects. In this
-    test, half of the lines were rejected. If only the topic's own counts were deleted, the warning
-    would say that all lines were rejected. After a person has accepted the warning, the counts of
-    both topics can be deleted."""
+    test, half of the lines were rejected. If only the topic's own counts were deleted, nobody would
+    know the share of the rejects, and the warning would vanish. After a person has accepted the
+    warning, the counts of both topics can be deleted."""
     ledger, clock = Ledger(), ManualClock()
     now_ms, size = clock.time_ms(), 60_000
     old = OldBuckets(ledger, lambda: _POLICY, clock, 1)
@@ -210,6 +262,27 @@ def test_a_bucket_stays_while_its_rejects_are_not_accepted() -> None:
     signed = Signature(now_ms, "ada", "ticket 1")
     ledger.take([encode(x) for x in acceptances(found, signed)])
     assert _deletable(old, clock) == [LOGS, REJECTED]
+
+
+@promise("6 pruning")
+def test_of_late_rejects_of_a_deleted_bucket_nobody_knows_the_share() -> None:
+    """If an agent rejects a line after the counts of the topic's bucket were deleted, nobody knows
+    the number of all lines of the bucket any more. So there is no warning about the share of
+    rejects. In this test, one line of 1,001 was rejected. The warning would say that it was one of
+    one."""
+    ledger, size = Ledger(), 60_000
+    lines, rejected = Count(LOGS, 7, 0, size, 1_000, 5, 5), Count(REJECTED, 7, 0, size, 1, 5, 5)
+    for number, count in ((1, lines), (2, rejected)):
+        ranges = (Range(count.source, 0, 0, count.count),)
+        ledger.take([
+            encode(Delta(AGENT, 2 * number - 1, LATE, counts=(count,))),
+            encode(Delta(BROKER, number, LATE, ranges, (count,))),
+            encode(Seal(AGENT, 2 * number, LATE, (SealedTopic(LOGS, LATE, 2 * number - 1),))),
+        ])  # fmt: skip
+        if count is lines:
+            _prune(ledger)
+    (found,) = verdicts(ledger.evidence(), _POLICY, LATE)
+    assert (found.source, found.status, found.is_warned) == (REJECTED, Status.COMPLETE, False)
 
 
 def test_messages_of_the_least_time_do_not_end_the_deletion() -> None:
@@ -229,3 +302,10 @@ def _deletable(old: OldBuckets, clock: ManualClock) -> list[Source]:
     while old.look():
         pass
     return [x.source for x in old.take()]
+
+
+def _prune(ledger: Ledger) -> None:
+    """Deletes the counts of the first bucket of LOGS, as if it were old."""
+    tallies = ledger.tallies(LOGS, (0, 60_000))
+    assert tallies is not None
+    assert ledger.prune([OldBucket(LOGS, 0, 60_000, digest_of(tallies.columns))], 0) == 1

@@ -230,7 +230,7 @@ def test_a_rebuild_does_not_wait_for_messages_that_are_gone(
 def test_a_rebuild_waits_for_a_topic_that_comes_back() -> None:
     """Brokers that have just started may not name all topics in their metadata. If a topic
     disappears from the metadata and comes back, the collector reads it from its beginning, and
-    judges nothing until it has done so."""
+    judges nothing until it has read the whole topic."""
     cluster, ledger, clock = MemoryCluster(), Ledger(), ManualClock()
     topic = cluster.create(OWN.topic)
     _publish(cluster, OWN, SAID)

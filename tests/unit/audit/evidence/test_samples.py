@@ -1,5 +1,5 @@
-"""Tests the messages with samples (lines that an agent has chosen), and the messages with the
-results of comparisons of samples with rows: how they are decoded, and which evidence the audit
+"""Tests two kinds of messages: samples (lines that an agent has chosen), and results of comparisons
+of samples with rows. The tests check how these messages are decoded, and which evidence the audit
 keeps from them."""
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from dataclasses import replace
 import pytest
 
 from skidway.audit.collector.judge import Judge
-from skidway.audit.evidence.evidence import hear
-from skidway.audit.evidence.hearing import Hearings
 from skidway.audit.evidence.ledger import Ledger, ledger_of
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.sampling.told import Told
@@ -76,7 +74,7 @@ def test_samples_are_taken_once_and_by_their_day() -> None:
 def test_the_newest_comparison_of_a_day_counts() -> None:
     """For each topic, output and day of samples, only the newest comparison of samples with rows
     counts. If the newest comparison found no difference, the differences of older comparisons no
-    longer count. A comparison of another day or output does not replace an older comparison."""
+    longer count. A comparison replaces only older comparisons of the same topic, output and day."""
     other_day, other_output = replace(RESULT, day=2 * DAY), replace(RESULT, output="/other")
     healed = replace(RESULT, differing=0, differences=(), equal=3)
     said = [SAMPLE, RESULT, other_day, other_output, healed]
@@ -93,16 +91,15 @@ def test_a_sample_makes_nobody_heard() -> None:
     """Neither a sample nor the result of a comparison of samples with rows shows that an agent is
     alive. A sample may arrive long after the agent made it, and a command, not an agent, sends the
     result of a comparison."""
-    hearings = Hearings()
-    for message in (SAMPLE, RESULT):
-        hear(hearings, message, None)
-    assert not hearings.heard
+    evidence = ledger_of([encode(SAMPLE), encode(RESULT)]).evidence()
+    assert not evidence.heard
 
 
 @promise("6 content")
 def test_the_collector_judges_a_bucket_again_when_it_hears_of_a_difference() -> None:
     """When a comparison of samples with rows finds a difference in a complete bucket, the bucket
-    becomes incomplete. When the next comparison finds no difference, it is complete again."""
+    becomes incomplete. When the next comparison finds no difference, the bucket is complete
+    again."""
     ledger = Ledger()
     ledger.take([encode(x) for x in good()])
     judge = Judge(ledger, lambda: POLICY, ManualClock())

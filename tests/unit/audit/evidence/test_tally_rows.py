@@ -1,5 +1,6 @@
-"""Tests that the sums of counts do not depend on where the ledger adds the counts: in memory (if
-the messages come in one transaction), or to sums in the database (if they come in several)."""
+"""Tests that the sums of counts do not depend on where the ledger adds them up. If the messages
+come in one transaction, the ledger adds up the counts in memory. If they come in several
+transactions, it adds the counts to sums in the database."""
 
 from __future__ import annotations
 
@@ -123,10 +124,17 @@ def test_what_left_memory_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None
     ledger.close()
 
 
-def test_each_count_goes_to_its_topic_and_agent() -> None:
+@pytest.mark.parametrize(("part", "pending"), [(1, 1), (1, 2), (1, 9), (2, 9), (1 << 17, 9)])
+def test_each_count_goes_to_its_topic_and_agent(
+    monkeypatch: pytest.MonkeyPatch, part: int, pending: int
+) -> None:
     """The ledger adds each count to the tally (the sum of counts) of the count's own topic and
     agent. This is true even if the deltas (messages with counts) of one transaction name different
-    topics, or if a delta names an agent that the bucket did not have before."""
+    topics, or if a delta names an agent that the bucket did not have before. It is also true if the
+    ledger divides the counts of a transaction into several arrays, or writes some of them before it
+    has decoded the others."""
+    monkeypatch.setattr(tally_rows, "TOLD_MAX", part)
+    monkeypatch.setattr(tally_rows, "PENDING_MAX", pending)
     other = replace(LOGS, topic="other", topic_id="9")
     counts = [
         (Count(other, 7, 0, 9, 1, 1, 1),),
@@ -151,8 +159,8 @@ def test_a_bucket_is_the_sum_of_its_row_and_its_additions(
     """The ledger does not change the row of a bucket that gets further counts. It stores these
     counts as additions, in another table. Every reader of the bucket gets the sum of the row and
     its additions, whether or not the bucket is still in memory. The additions disappear when there
-    would be too many, when the bucket's rows are merged, when its checksums are made narrow (cut to
-    24 bits), and when it is deleted."""
+    would be too many of them, when the bucket's rows are merged, when its checksums are made narrow
+    (cut to 24 bits), and when it is deleted."""
     monkeypatch.setattr(tally_rows, "ADDITIONS_MAX", 3)
     if not is_kept:
         monkeypatch.setattr(tally_rows, "KEPT_BUCKETS_MAX", 0)
@@ -214,8 +222,8 @@ def test_what_stays_in_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("damage", [b"", b"1234", b"\0" * 60])
 def test_a_damaged_bucket_is_noticed(tmp_path: Path, damage: bytes) -> None:
-    """If the counts of a bucket are damaged on disk, reading the evidence raises one sentence that
-    says so, and none of these counts is used."""
+    """If the counts of a bucket are damaged on disk, reading the evidence raises an error that says
+    so in one sentence. None of these counts is used."""
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([encode(Delta(AGENT, 1, 5, counts=(Count(LOGS, 7, 0, 9, 1, 2, 3),)))])
     whole = ledger._connection.execute("SELECT columns FROM tallies").fetchone()[0]
@@ -227,9 +235,9 @@ def test_a_damaged_bucket_is_noticed(tmp_path: Path, damage: bytes) -> None:
 
 
 def test_the_sets_of_topics_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If each seal of an agent names another set of topics, the ledger stores only a bounded number
-    of these sets. The first and the newest seal of each topic are still the same as without this
-    bound."""
+    """Even if each seal of an agent names a different set of topics, the ledger stores only a
+    bounded number of these sets. The first and the newest seal of each topic are still the same as
+    without this bound."""
     topics = [replace(LOGS, topic=f"logs-{number}", topic_id=str(number)) for number in range(5)]
     said = []
     for number in range(1, 30):

@@ -192,7 +192,7 @@ CASES = [
     Case(Cause.MESSAGES_EXPIRED, "web1", ACCEPT, drop=(0,), add=[seal(AGENT, 3, DUE, 2)]),
     Case(Cause.NEWER_VERSION, "", "skidway --version", unread=True),
     Case(Cause.REBUILDING, "", "skidway audit report --topic dc1.logs", rebuilding=True),
-    Case(Cause.PRUNED, "", ACCEPT, pruned=True),
+    Case(Cause.PRUNED, "", "skidway audit report --history --topic dc1.logs", pruned=True),
     Case(Cause.TIER_ABSENT, "", f"{UNITS}dc1", drop=(1,)),
     Case(
         Cause.COUNTER_STOPPED, "c1", f"{UNITS}dc1", drop=(1, 4), now=SILENT,
@@ -259,7 +259,8 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause.value}, {case.command[:24]}")
 def test_each_cause_has_a_host_and_a_command(case: Case) -> None:
     """For each cause that a bucket can have, the explanation names the cause, the command to run
-    next, and a host: where the problem lies, or where to run the command."""
+    next, and a host. This is the host that has the problem, or the host on which to run the
+    command."""
     found = case.explanation()
     assert found.host == case.host or found.command.host == case.host
     assert found.command.line.startswith(case.command), found
@@ -322,6 +323,20 @@ def test_commands_have_the_addresses_of_the_clusters_that_they_need() -> None:
     assert (args.bootstrap_server, args.cluster, args.registry) == (None, [], None)
 
 
+def test_the_counter_of_an_absent_mirror_has_the_name_of_a_cluster() -> None:
+    """If no counter of a mirror is known, the printed command that starts such a counter names the
+    clusters from which loaders read, because one of them has the mirror. If no such cluster is
+    known, the command shows which counters there are. The command never has a placeholder for a
+    name."""
+    absent = Case(Cause.TIER_ABSENT, "", "", drop=(2,))
+    assert absent.explanation().command.line == f"{UNITS}offline"
+    other = replace(HDFS, cluster="second", producer="/second/dc1.logs", host="l2")
+    several = replace(absent, add=[Heartbeat(other, 1, DUE)])
+    assert several.explanation().command.line == f"{UNITS}offline skidway-audit-count@second"
+    alone = replace(absent, drop=(2, 3), policy=replace(POLICY, tiers=tuple(Tier)[:3]))
+    assert alone.explanation().command.line == "systemctl list-units --all 'skidway-audit-count@*'"
+
+
 def test_the_clock_of_a_host_is_a_cause_of_its_own() -> None:
     """If a bucket is not complete because a host's clock is behind, the explanation gives the clock
     as the cause, and not the host's silence. It names the command that sets the clock."""
@@ -341,8 +356,9 @@ def test_the_clock_of_a_host_is_a_cause_of_its_own() -> None:
 
 
 def test_every_cause_is_explained() -> None:
-    """Each cause is explained in a case of this module. The only exceptions are causes of remarks,
-    because a bucket with a remark can be complete. docs/audit.md has a row for each cause."""
+    """Each cause is explained in a case of this module. The only exceptions are causes of remarks
+    (findings that do not keep a bucket from being complete). docs/audit.md has a row for each
+    cause."""
     remarks = {Cause.NO_ORIGIN, Cause.SAME_HOST_NAME}
     assert {x.cause for x in CASES} | {Cause.CLOCK} | remarks == set(Cause)
     for cause in Cause:
@@ -376,8 +392,8 @@ def test_where_a_loss_lies() -> None:
 @promise("6 content")
 def test_where_content_differs() -> None:
     """If the content of a row differs from its line, the line's bucket is incomplete, even if all
-    counts agree, and no other bucket is affected. The explanation names host, file, bytes, offset
-    and row. If a newer comparison of the same samples with the rows of the same output finds no
+    counts agree. No other bucket is affected. The explanation names host, file, bytes, offset and
+    row. If a newer comparison of the same samples with the rows of the same output finds no
     difference, the explanation no longer contains this cause."""
     case = Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS])
     found = case.explanation()
@@ -462,9 +478,9 @@ def test_what_is_accepted_is_not_explained() -> None:
 
 
 def test_counts_that_an_agent_has_not_sent_are_not_doubled_records() -> None:
-    """A silent agent has counted fewer records of a bucket than the other tiers. This does not mean
-    that records are doubled, because the agent's newest counts are missing. So the explanation of
-    the bucket names the silent host as the cause."""
+    """A silent agent has not sent its newest counts, so other tiers have counted more records of a
+    bucket than the agent. These additional records are no sign of doubled records. So the
+    explanation of the bucket names only the silent host as the cause."""
     messages = [seal(AGENT, 1, START, 0), *good()[1:4], *FRESH]
     evidence = Fold(messages).evidence()
     [verdict] = [x for x in verdicts(evidence, POLICY, SILENT) if x.bucket == START]
@@ -492,3 +508,12 @@ def test_an_open_bucket_is_not_accepted() -> None:
     early = Case(Cause.DECLARED_LOSS, "", "", add=lost(Certainty.LOST), now=DUE - 1)
     assert early.explanation().accept is None
     assert replace(early, now=NOW).explanation().accept is not None
+
+
+@pytest.mark.parametrize("missing", [{"unread": True}, {"rebuilding": True}])
+def test_nothing_is_accepted_while_messages_are_unread(missing: dict[str, bool]) -> None:
+    """While the audit cannot read some messages, or has not read them yet, `audit accept` refuses
+    every bucket. So no explanation proposes to accept one."""
+    case = replace(Case(Cause.DECLARED_LOSS, "", "", add=lost(Certainty.LOST)), **missing)
+    assert {x.cause for x in case.explanations()} > {Cause.DECLARED_LOSS}
+    assert not any("audit accept" in line for line in text(case.explanations()))

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from skidway.audit.evidence.collection import Collection
 from skidway.audit.evidence.evidence import Evidence
@@ -52,6 +54,7 @@ NOW = 1_800_000_000_000
 HOUR = 3_600_000
 TP = TopicPartition(TOPIC, 0)
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
+LAGS = st.integers(-9_000, 9_000)
 LOADER = Sender(Tier.HDFS, "offline", "/logs", "l1", 1)
 
 
@@ -184,13 +187,34 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 def test_of_a_window_the_least_lag_counts() -> None:
     """The lag of a message is the time from its sending until the audit received it. In each window
     of two minutes, only the smallest lag counts, because messages may wait on their way. If the
-    audit's own clock is set back into an earlier window, the lags of all other windows are
-    forgotten."""
+    audit's own clock is set back into an earlier window, the audit forgets the lags of all other
+    windows."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))
     assert known == Reading(7, 30, 20, 10)
     assert then(known, Reading(3, 40)) == Reading(3, 40)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 0, 1, 1, 2, -1]), LAGS, st.booleans()), max_size=9))
+@example([(0, 5_000, False), (0, 20, True), (1, 4_000, False)])
+def test_readings_do_not_depend_on_how_many_records_come_at_a_time(
+    records: list[tuple[int, int, bool]],
+) -> None:
+    """What the audit knows about a sender's clock does not depend on how the records are divided
+    among the transactions of the store. A transaction may have records of several windows of two
+    minutes, and the audit's own clock may be changed in the middle of a transaction."""
+    one_by_one, divided = Ledger(), Ledger()
+    taken_ms, waiting = 10 * WINDOW_MS, list[tuple[bytes, Heard]]()
+    for offset, (windows, lag_ms, is_last) in enumerate(records):
+        taken_ms += windows * WINDOW_MS
+        where = Heard(TOPIC, "id", 0, offset, taken_ms - lag_ms, taken_ms, is_live=True)
+        waiting.append((messages.encode(Heartbeat(BROKER, 0, NOW)), where))
+        one_by_one.take_records([(waiting[-1][0], where)], {}, 0)
+        if is_last or offset == len(records) - 1:
+            divided.take_records(waiting, {}, 0)
+            waiting.clear()
+    assert divided.evidence().readings == one_by_one.evidence().readings
 
 
 @promise("clocks measured")
@@ -482,7 +506,7 @@ def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
     for offset, (message, taken_ms) in enumerate(said):
         where = _where(taken_ms, taken_ms, offset)._replace(is_live=is_live)
         fold.apply(message, where)
-        ledger.take([messages.encode(message)], {}, taken_ms, [where])
+        ledger.take_records([(messages.encode(message), where)], {}, taken_ms)
     expected = [Status.UNKNOWN if is_live else Status.COMPLETE, Status.COMPLETE]
     for evidence in (fold.evidence(), ledger.evidence()):
         assert [x.status for x in verdicts(evidence, POLICY, NOW + HOUR)] == expected
@@ -500,7 +524,7 @@ def test_the_ledger_keeps_what_the_fold_keeps() -> None:
         places = [_where(taken_ms, NOW - HOUR, offset=10 * round_ + n) for n in range(len(said))]
         for message, where in zip(said, places, strict=True):
             fold.apply(message, where)
-        ledger.take(map(messages.encode, said), {}, taken_ms, places)
+        ledger.take_records(zip(map(messages.encode, said), places, strict=True), {}, taken_ms)
     expected, found = fold.evidence(), ledger.evidence()
     for name in ("heard", "readings", "offsets", "taken_ms"):
         assert getattr(found, name) == getattr(expected, name), name
@@ -512,7 +536,9 @@ def test_clocks_gone_mad_harm_nobody() -> None:
     audit reports the sender's clock as wrong, and does not fail."""
     for moment in (-(1 << 63), (1 << 63) - 1):
         ledger = Ledger()
-        ledger.take([messages.encode(Heartbeat(agent(1), 0, moment))], {}, NOW, [_mad(moment)])
+        ledger.take_records(
+            [(messages.encode(Heartbeat(agent(1), 0, moment)), _mad(moment))], {}, NOW
+        )
         found: Evidence = ledger.evidence()
         assert clock_report.sentences(clocks(found, POLICY, NOW))
 

@@ -25,7 +25,7 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.errors import UsageError
-from support.audit_senders import AGENT, BROKER, LOGS
+from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.fold import Fold
 from support.one_bucket import (
     DUE,
@@ -56,7 +56,7 @@ def question(since: int = BEFORE, until: int = END, name: str = "logs") -> Quest
 
 
 def day() -> list[Message]:
-    """Returns messages about three successive buckets. The first two buckets are empty. Of the
+    """Returns messages about three successive buckets. The first two buckets are empty. In the
     third bucket, every tier counted the same records. The agent has sealed all three buckets, and a
     message of the broker's counter has arrived after their end."""
     return [*good(), HEARD]
@@ -83,9 +83,9 @@ def reasons(found: list[Completeness]) -> str:
 
 @promise("6 complete before a time")
 def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
-    """A topic is complete up to a time if three things hold: all tiers have the same counts for the
-    buckets before this time, the agents have sealed the time, and a message of the counter has
-    arrived after this time. The same rules apply to buckets without records."""
+    """A topic is complete up to a time under three conditions. All tiers have the same counts for
+    the buckets before this time. The agents have sealed the topic up to this time. A message of the
+    counter has arrived after this time. The same rules apply to buckets without records."""
     found = only(day())
     assert [(x.bucket, x.status) for x in found.verdicts] == [
         (BEFORE, Status.COMPLETE),
@@ -334,11 +334,51 @@ def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
 
 
 @promise("6 acceptance")
+def test_an_accepted_loss_is_accepted_in_the_empty_buckets_of_the_topic_of_rejects() -> None:
+    """The lines of a declared loss may belong to the topic or to the topic of its rejects. While
+    nothing was rejected, reports list no bucket of the topic of rejects, so a person can accept the
+    loss only in the topic itself. That acceptance also counts in the empty buckets of the topic of
+    rejects. A loss that nobody accepted still keeps these buckets from being complete."""
+    loss = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "gone", BEFORE, START)
+
+    def short(losses: tuple[Loss, ...], *accepted: int) -> list[tuple[str, list[int]]]:
+        messages = [delta(AGENT, 1, count(), losses=losses), *day()[1:], sealed]
+        decided = accept(messages, *accepted) if accepted else messages
+        return [(x.name, [y.bucket for y in x.short]) for x in asked(decided)]
+
+    sealed = seal(AGENT, 3, DUE, 1, REJECTED)
+    all_three = [BEFORE, EMPTY, START]
+    assert short((loss,)) == [("dc1.logs", all_three), ("dc1.logs.rejected", all_three)]
+    assert short((loss,), START) == [("dc1.logs", []), ("dc1.logs.rejected", [])]
+    early, late = (replace(loss, from_bucket=x, to_bucket=x) for x in (BEFORE, START))
+    late = replace(late, first=200, end=300)
+    left = [EMPTY, START]
+    assert short((early, late), BEFORE) == [("dc1.logs", left), ("dc1.logs.rejected", left)]
+
+
+@promise("6 acceptance")
+def test_only_losses_are_accepted_for_the_topic_of_rejects() -> None:
+    """If a person accepts a finding other than a loss in a topic, such as a silent agent, the
+    acceptance does not apply to the topic of rejects, even if the topic of rejects has the same
+    finding."""
+    parts = (count(), count(bucket=BEFORE))
+    tiers = [delta(x, 1, *parts) for x in (AGENT, BROKER, MIRROR, HDFS)]
+    sealed = [seal(AGENT, 2, BEFORE - SIZE, 1), seal(AGENT, 3, BEFORE - SIZE, 1, REJECTED)]
+    now = NOW + 200_000
+    silent = [*tiers, *sealed, Heartbeat(BROKER, 1, now)]
+    chosen = verdicts(Fold(silent).evidence(), POLICY, now)
+    decided = acceptances.acceptances(chosen, Signature(now, "ada", "ticket 1"))
+    logs, rejected = asked([*silent, *decided], now=now)
+    assert not logs.short
+    assert [x.bucket for x in rejected.short] == [BEFORE, EMPTY, START]
+
+
+@promise("6 acceptance")
 def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones() -> None:
     """A finding is a reason in a verdict. A finding other than a loss, such as a silent agent, may
     concern an empty bucket. Reports do not list the empty bucket, so a person cannot accept the
-    finding there. It counts as accepted in the empty bucket if a person has accepted it both in a
-    bucket before the empty bucket and in a bucket after it."""
+    finding there. The finding counts as accepted in the empty bucket if a person has accepted it in
+    two other buckets: one before the empty bucket, and one after the empty bucket."""
     parts = (count(), count(bucket=BEFORE))
     tiers = [delta(x, 1, *parts) for x in (AGENT, BROKER, MIRROR, HDFS)]
     silent = [*tiers, seal(AGENT, 2, BEFORE - SIZE, 1), Heartbeat(BROKER, 1, NOW + 200_000)]

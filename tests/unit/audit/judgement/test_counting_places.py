@@ -37,9 +37,9 @@ def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
 @promise("6 epochs")
 def test_an_epoch_that_is_used_again_is_never_passed_over() -> None:
     """Usually the counts of a loader's higher epoch replace those of a lower epoch. But an operator
-    may have started the output anew, so that the loader used the lower epoch a second time. Then
-    perhaps only the new counts of the lower epoch are valid, so the audit calls the bucket
-    unknown."""
+    may have deleted the output and begun it again, so that the loader used the lower epoch a second
+    time. Then perhaps only the new counts of the lower epoch are valid, so the audit calls the
+    bucket unknown."""
     higher = replace(HDFS, epoch=2)
     found = verdict([*good(), delta(higher, 1, count())])
     assert found.status is Status.COMPLETE

@@ -7,9 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from skidway.audit.collector.judge import Judge
+from skidway.audit.evidence.ledger import Ledger, ledger_of
+from skidway.audit.evidence.pruning import OldBucket, digest_of
+from skidway.audit.evidence.tallies import BucketTallies
+from skidway.audit.judgement.acceptances import Signature, acceptances
 from skidway.audit.judgement.hosts import HostStatus, survey
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Roster, RosterEntry
+from skidway.audit.judgement.standing import judged
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.topic.count_columns import Count
@@ -23,9 +29,11 @@ from skidway.audit.topic.messages import (
     Seal,
     Sender,
     Tier,
+    encode,
 )
 from skidway.audit.topic.seal_columns import SealedTopic
 from support.audit_senders import BROKER, LOGS
+from support.clock import ManualClock
 from support.fold import Fold, judge
 from support.promises import promise
 
@@ -54,8 +62,8 @@ def _judged(said: list[Message], policy: Policy, bucket: int = START) -> BucketV
 
 
 def _two_hosts() -> list[Message]:
-    """The host app1 counts lines in a bucket. The host app2 declares a loss in this bucket and
-    counts nothing."""
+    """Returns the messages of two hosts. The agent of app1 counts lines in a bucket. The agent of
+    app2 declares a loss in this bucket and counts nothing."""
     lost = Loss(LOGS, 2, 3, 100, None, Certainty.LOST, "it vanished", START, START + SIZE)
     return [
         _seal(1, 1, START),
@@ -177,9 +185,9 @@ def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind
 
 
 def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
-    """A message may declare a loss of another agent, from which no message ever arrived. Then the
-    audit does not know the lateness setting of this agent (how late a line may come), and uses its
-    own setting to decide how far back the loss reaches."""
+    """An agent's message may declare lost lines of another agent, from which no message ever
+    arrived. Then the audit does not know the lateness setting of this agent (how late a line may
+    come), and uses its own setting to decide how far back the loss reaches."""
     policy = replace(POLICY, lateness_ms=SIZE)
     lost = Loss(LOGS, 2, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [Delta(_agent(1), 1, START, counts=(_count(1, OLD),), losses=(lost,))]
@@ -212,7 +220,7 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
     assert _judged(said, policy).status is Status.COMPLETE
     uncounted = [x for x in said if not isinstance(x, Delta) or x.losses]
     assert [x.status for x in judge(uncounted, POLICY, NOW)] == [Status.LOST]
-    assert judge(uncounted, policy, NOW) == []  # the broker has counted no record of a bucket
+    assert judge(uncounted, policy, NOW) == []  # the broker has counted no bucket
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
@@ -247,3 +255,106 @@ def test_a_loss_is_listed_in_the_window_that_has_its_bucket() -> None:
         evidence.window = (begin, begin + SIZE)
         found += [(begin, each.bucket) for each in verdicts(evidence, POLICY, NOW)]
     assert found == [(START, START)]
+
+
+def _accepted(ledger: Ledger) -> None:
+    found = verdicts(ledger.evidence(), POLICY, NOW)
+    ledger.take(map(encode, acceptances(found, Signature(NOW, "ann", "its disk broke"))))
+
+
+def _verdicts(ledger: Ledger) -> list[tuple[int, int, str]]:
+    """Returns the start, the length and the verdict (as a word) of each bucket. Checks that the
+    collector's judge gives the same verdicts as a judgement of all evidence, and that a bucket has
+    the same verdict if only the evidence of this bucket is judged."""
+    found = verdicts(ledger.evidence(), POLICY, NOW)
+    standing = Judge(ledger, lambda: POLICY, ManualClock(NOW)).step()
+    assert standing.by_status == judged(ledger.evidence(), POLICY, NOW).by_status
+    for x in found:
+        here = verdicts(ledger.evidence((x.bucket, x.bucket + 1)), POLICY, NOW)
+        assert [y for y in found if y.bucket == x.bucket] == here
+        assert x.bucket in ledger.newest_buckets(9)
+    return [(x.bucket, x.bucket_ms, x.word) for x in found]
+
+
+def _lost_at(time_ms: int, size: int, *, is_counted: bool) -> Ledger:
+    """Returns a ledger with a loss in the bucket that has this start and length. is_counted:
+    whether other lines of this bucket were counted. If not, lines of an earlier bucket were
+    counted."""
+    lost = Loss(LOGS, 2, 3, 100, None, Certainty.LOST, "it vanished", time_ms, time_ms)
+    counted = Count(LOGS, 2, time_ms if is_counted else time_ms - 2 * size, size, 5, 50, 9)
+    said: list[Message] = [
+        Delta(_agent(2), 1, OLD, counts=(counted,)),
+        Delta(BROKER, 1, NOW, (Range(LOGS, 0, 0, 5),), (counted,)),
+        Delta(_agent(2), 2, NOW, losses=(lost,)),
+        _seal(2, 3, NOW),
+    ]
+    return ledger_of(map(encode, said))
+
+
+def _resize(ledger: Ledger, size: int) -> None:
+    """Adds to the ledger the counts of a later bucket, which has another length."""
+    counted = Count(LOGS, 2, START + 5 * SIZE, size, 5, 50, 9)
+    later: list[Message] = [
+        Delta(_agent(2), 4, NOW, counts=(counted,)),
+        Delta(BROKER, 2, NOW, (Range(LOGS, 0, 5, 10),), (counted,)),
+        _seal(2, 5, NOW),
+    ]
+    ledger.take(map(encode, later))
+
+
+@promise("6 losses")
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_an_accepted_loss_stays_accepted_if_buckets_get_another_length(
+    is_counted: bool,
+) -> None:
+    """If somebody changes `audit.bucket.ms`, an accepted loss stays in the bucket in which it was
+    accepted. It does not come back in a bucket of the new length that nobody accepted."""
+    time_ms = START + 30_000
+    for size, other in ((10_000, SIZE), (30_000, 10_000)):
+        ledger = _lost_at(time_ms, size, is_counted=is_counted)
+        assert (time_ms, size, "lost") in _verdicts(ledger)
+        _accepted(ledger)
+        before = _verdicts(ledger)
+        _resize(ledger, other)
+        assert before == [x for x in _verdicts(ledger) if x[0] != START + 5 * SIZE]
+        assert (time_ms, size, "lost, accepted") in before
+
+
+@promise("6 losses")
+def test_a_loss_that_nobody_accepted_gets_a_bucket_of_the_new_length() -> None:
+    """If somebody changes `audit.bucket.ms`, a loss that nobody accepted stays lost. If nothing was
+    counted in the bucket of the loss, the loss is shown in the bucket of the new length that
+    contains its time. If something was counted, the loss stays in the old bucket."""
+    time_ms = START + 30_000
+    for is_counted, bucket in ((True, (time_ms, 10_000)), (False, (START, SIZE))):
+        ledger = _lost_at(time_ms, 10_000, is_counted=is_counted)
+        _resize(ledger, SIZE)
+        found = [x for x in _verdicts(ledger) if x[0] <= time_ms < x[0] + x[1]]
+        assert found == [(*bucket, "lost")]
+
+
+@promise("6 losses")
+@promise("6 pruning")
+def test_an_accepted_loss_does_not_come_back_after_all_buckets_were_deleted() -> None:
+    """After the buckets of an accepted loss were deleted because of their age, no bucket is lost.
+    This is so even if the buckets were shorter or longer than a minute, and none of them is
+    left."""
+    for size in (10_000, 2 * SIZE):
+        ledger = _lost_at(START - START % size + size, size, is_counted=True)
+        _accepted(ledger)
+        for (start, length), tallies in ledger.evidence().topic(LOGS).tallies.items():
+            assert isinstance(tallies, BucketTallies)
+            old = OldBucket(LOGS, start, length, digest_of(tallies.columns))
+            assert ledger.prune([old], 0) == 1
+        assert ledger.bucket_ms() == 0
+        assert _verdicts(ledger) == []
+
+
+def test_a_loss_at_a_time_without_counts_has_a_bucket() -> None:
+    """A declared loss has a bucket even if the time of the loss is so far from 1970 that no clock
+    can show it."""
+    for time_ms in (1 << 61, -(1 << 61)):
+        lost = Loss(LOGS, 2, 3, 100, None, Certainty.LOST, "it vanished", None, time_ms)
+        ledger = ledger_of([encode(Delta(_agent(2), 1, NOW, losses=(lost,)))])
+        assert _verdicts(ledger) == [(time_ms, SIZE, "lost")]
+        assert ledger.newest_buckets(9) == [time_ms]

@@ -112,6 +112,16 @@ def test_a_host_that_writes_nothing_is_proven_by_its_seals() -> None:
     assert reasons([seal(APP1, 1, END + 10_000, 0)]) == ""
 
 
+@pytest.mark.parametrize("size", [10_000, SIZE, 2 * SIZE])
+def test_a_deleted_bucket_is_no_proof_whatever_its_length(size: int) -> None:
+    """If the counts of a bucket were deleted because of its age, nobody knows what a host counted
+    in it. So the bucket proves nothing, even if it is longer or shorter than later buckets."""
+    evidence = Fold(good()).evidence()
+    evidence.topic(NGINX).pruned.add((SINCE - SINCE % size, size))
+    [proof] = proofs(evidence, POLICY, ["app1"], SINCE, NOW, SIZE)
+    assert any("older than the audit keeps" in x for x in proof.reasons)
+
+
 @dataclass(frozen=True)
 class Case:
     """A change to the messages of a host that is proven healthy, and the reason for which the host
@@ -230,7 +240,8 @@ def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
 def test_hosts_that_nobody_knows_are_a_mistake() -> None:
     """It is a usage error to wait for a host that is not in the roster and never sent a message. It
     is no error to wait for a host that is in the roster, even if it never sent a message. Such a
-    host is not proven healthy, and the reason says that no agent of it was ever heard."""
+    host is not proven healthy, and the reason says that no message of an agent on this host ever
+    came."""
     with pytest.raises(UsageError, match="--host app7: no roster names"):
         asked(good(), hosts=("app1", "app7"))
     roster = Roster([RosterEntry("app7", "dc1", frozenset({"nginx"}))])
@@ -246,9 +257,9 @@ def test_nobody_waits_for_a_retired_host() -> None:
 
 
 def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
-    """For each topic of a host, only the tiers that the topic has must prove that the host is
-    healthy. If the tier mirror is required, the audit waits until the mirror has counted the host's
-    mirrored topics. It does not wait for counts of a topic that is exempt from this tier."""
+    """A host is proven healthy only when each required tier has counted each of the host's topics.
+    But a topic need not be counted in a tier from which it is exempt. In this test the tier mirror
+    is required, and one of the host's two topics is exempt from this tier."""
     policy = replace(POLICY, tiers=(*TIERS, Tier.MIRROR))
     auth = count(agent=1, source=AUTH)
     broker = delta(BROKER, 1, count(), auth, ranges=(Range(NGINX, 0, 0, 10), Range(AUTH, 0, 0, 10)))
@@ -263,9 +274,9 @@ def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
 
 @promise("6 gate")
 def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
-    """In this test a host lost its agent's state while its clock was ahead, and the clock was set
-    back later. The seals of the old agent prove nothing about the lines of the new agent, although
-    they have later times than the new agent's seals."""
+    """In this test a host lost its agent's state while the host's clock was ahead, and the clock
+    was set back later. The seals of the old agent prove nothing about the lines of the new agent,
+    although they have later times than the new agent's seals."""
     again = replace(APP1, producer="9")
     old = [Heartbeat(APP1, 0, START), *good(), seal(APP1, 3, NOW + 50_000, 2)]
     assert reasons(old) == ""

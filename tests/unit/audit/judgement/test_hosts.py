@@ -69,8 +69,8 @@ def test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same() -> None:
 
 def test_a_topic_that_was_made_again_keeps_its_last_seal() -> None:
     """A topic was deleted and created again, and the agent has not sealed the new topic yet. The
-    host's state then shows the time of the old topic's last seal. It still shows this time after
-    the agent has sent a message that it has the new topic, because this message seals nothing."""
+    host's state then shows the time of the old topic's last seal, even if a later seal of the agent
+    names the new topic as one that is not sealed yet."""
     again = replace(NGINX, topic_id="n9")
     said = [seal(APP1, 1, NGINX, until=NOW - 7), seal(APP1, 2, again, until=NEVER_SEALED)]
     [found] = states([*said])

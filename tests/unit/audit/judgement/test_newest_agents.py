@@ -73,7 +73,8 @@ def ledger_of(said: list[Said], size: int) -> Ledger:
     places = [_where(n, x) for n, x in enumerate(said)]
     for begin in range(0, len(said), size):
         part = slice(begin, begin + size)
-        ledger.take([encode(x) for x, _ in said[part]], {}, NOW, places[part])
+        values = [encode(x) for x, _ in said[part]]
+        ledger.take_records(zip(values, places[part], strict=True), {}, NOW)
     return ledger
 
 
@@ -139,6 +140,44 @@ def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(siz
     ):
         said = [beat(x, NOW) for x in senders]
         assert ledger_of(said, size).evidence().overlaps == folded(said).overlaps == found
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 5, 6, 100])
+def test_a_name_for_a_moment_hides_no_machine(size: int) -> None:
+    """Two machines have had the same name, and their messages have alternated. Even if one machine
+    reports another name for a moment, the audit still knows that both machines were alive at the
+    same time. It does not matter how many messages the ledger stores at once."""
+    elsewhere = replace(OLD, host="localhost")
+    said = [beat(x, NOW) for x in (OLD, NEW, OLD, NEW, elsewhere, OLD)]
+    assert ledger_of(said, size).evidence().overlaps == folded(said).overlaps == {(1, 2)}
+
+
+@promise("6 expected hosts")
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize("partitions", [None, {"1": 0, "2": 1}])
+def test_a_machine_that_gets_the_name_of_a_dead_one_has_not_read_its_files(
+    size: int, partitions: dict[str, int] | None
+) -> None:
+    """A running machine gets the name of a machine that died with unread lines. The agent of the
+    running machine began first, but it has never read the dead machine's files. So a bucket that
+    the dead machine's agent has not sealed stays unknown."""
+    bucket = NOW - HOUR
+    spare = replace(OLD, host="spare")
+    part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)
+    said: list[Said] = [
+        beat(spare, bucket - 9), beat(NEW, bucket - 8), beat(spare, bucket - 7),
+        (Seal(NEW, 1, bucket + 10, (SealedTopic(LOGS, bucket + 10, 0),)), bucket + 10),
+        (Delta(spare, 1, bucket + 20, counts=(part,)), bucket + 20),
+        (Delta(BROKER, 1, NOW, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,)), NOW),
+        (Seal(spare, 2, NOW - 30, (SealedTopic(LOGS, NOW - 30, 1),)), NOW - 30),
+        (Heartbeat(OLD, 2, NOW - 20), NOW - 20), (Heartbeat(OLD, 2, NOW - 10), NOW - 10),
+    ]  # fmt: skip
+    ledger = ledger_of(said, size) if partitions is None else None
+    evidence = folded(said, partitions) if ledger is None else ledger.evidence()
+    assert evidence.hosts == {1: "app1", 2: "app1"}
+    [found] = verdicts(evidence, POLICY, NOW)
+    silent = f"app1: the agent is silent: unknown since {of_time(bucket + 10)}"
+    assert (found.status, found.reasons) == (Status.UNKNOWN, (silent,))
 
 
 @promise("6 expected hosts")
@@ -249,7 +288,8 @@ def test_a_seal_vouches_for_nothing_that_came_after_it_was_taken(is_stored: bool
     if is_stored:
         places = [_where(n, x) for n, x in enumerate(said)]
         ledger = Ledger()
-        ledger.take([encode(x) for x, _ in said], {}, NOW, places)
+        values = [encode(x) for x, _ in said]
+        ledger.take_records(zip(values, places, strict=True), {}, NOW)
         evidence = ledger.evidence()
     [found] = verdicts(evidence, POLICY, NOW)
     assert found.status is Status.UNKNOWN
@@ -272,5 +312,5 @@ def test_the_ledger_says_the_same() -> None:
     ledger = Ledger()
     for chosen in ([3, 1], [2, 0], [1, 2, 3]):
         values = [encode(said[n][0]) for n in chosen]
-        ledger.take(values, {}, NOW, [places[n] for n in chosen])
+        ledger.take_records(zip(values, [places[n] for n in chosen], strict=True), {}, NOW)
     assert newest(ledger.evidence()) == newest(folded(said)) == [2]

@@ -42,9 +42,10 @@ def test_a_loader_is_not_silent_between_its_loads() -> None:
 
 @pytest.mark.parametrize(("hours", "late"), [(34, False), (35, True)])
 def test_an_output_is_late_by_the_schedule_that_the_audit_is_told(hours: int, late: bool) -> None:
-    """A setting of the audit says how often the loader runs. An output is late if its newest load,
-    of whichever topic, is longer ago than this setting allows. One topic without a recent load does
-    not make the output late, because the loader does not load a topic that has no new records."""
+    """A setting of the audit says how often the loader runs. An output is late if no topic was
+    loaded into this output within the time that this setting allows. One topic without a recent
+    load does not make the output late, because the loader does not load a topic that has no new
+    records."""
     found = states(replace(POLICY, loads_every_ms=24 * HOUR), hours * HOUR)
     for name in ("/lake/dc1.logs", "/lake/dc1.quiet"):
         assert found[name].words.startswith("late: ") is late

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.audit.evidence.ledger import ledger_of
+from skidway.audit.judgement.acceptances import unaccepted
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
@@ -230,7 +231,9 @@ def test_each_rule_applies_to_buckets_that_are_judged_by_columns(case: Case) -> 
     had been judged by itself."""
     messages = [x for i, x in enumerate(good()) if i not in case.drop] + case.add
     found = verdicts(ledger_of(map(encode, messages)).evidence(), case.policy, case.now)
-    assert found == judge(messages, case.policy, case.now)
+    alone = judge(messages, case.policy, case.now)
+    assert found == alone
+    assert [unaccepted(x) for x in found] == [unaccepted(x) for x in alone]
 
 
 def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:

@@ -55,8 +55,8 @@ TP, OTHER = TopicPartition("_skidway_audit", 0), TopicPartition("dc2._skidway_au
 
 
 def _newer() -> single_object.Messages:
-    """Returns the schemas of a newer version of Skidway. There, every message has one more
-    field."""
+    """Returns the schemas of a newer version of Skidway. In these schemas, every message has one
+    more field."""
     texts = []
     for name in ("Audit", "Announcement"):
         schema = json.loads(single_object.schema_text(name))
@@ -133,8 +133,8 @@ def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: 
 def test_a_version_that_has_the_schema_reads_from_there_on(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a version that knows the schema runs, it goes back, in each partition, to an offset at
-    or before the first message with this schema, and reads on from there. So it misses none of
+    """A later version that knows the schema goes back, in each partition, to an offset at or before
+    the first message with this schema. It reads again from this offset on. So it misses none of
     these messages. A message that it reads for the second time does not count again."""
     later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
     ledger = Ledger(store)

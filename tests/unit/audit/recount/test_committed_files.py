@@ -31,8 +31,8 @@ def named() -> Iterator[NamedFiles]:
 
 @pytest.fixture
 def folded() -> MemoryStore:
-    """An output whose manifests 1 to 6 were replaced by a checkpoint (a file with what they said)
-    and deleted."""
+    """An output whose manifests 1 to 6 were replaced by a checkpoint (a file with the content of
+    these manifests), and then deleted."""
     store = MemoryStore()
     loads(store, LAST)
     return store

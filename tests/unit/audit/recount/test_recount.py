@@ -472,8 +472,8 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
     """If a topic has no manifests, the recount learns from the audit's counts that the topic was
-    loaded, and the name of the output. Its result names this output, even if the topic has counts
-    only for hours before the recounted hours."""
+    loaded, and into which output. Its result names this output, even if the topic has counts only
+    for hours before the recounted hours."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -585,7 +585,7 @@ def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
 
 def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
     """If a load commits rows of a bucket while the recount runs, the recount does not judge this
-    bucket. It judges all others, and leaves this one to the next recount."""
+    bucket. It judges all other buckets, and leaves this bucket to the next recount."""
     output.load(0, 10)
     output.load(20, 10, hour=3, said=11)
     found = output.recount()
@@ -632,8 +632,9 @@ def test_a_file_that_a_later_load_removed_is_not_counted(output: Output) -> None
 
 
 def test_a_removed_file_that_is_there_does_not_hide_a_lost_replacement(output: Output) -> None:
-    """If a load has removed a file, the file's rows do not count, even if the file is still there
-    and its replacement is gone."""
+    """A load has replaced a file by a new file with the same rows. If the new file is lost, the
+    recount reports this loss, even if the replaced file still exists: the rows in the replaced file
+    do not count. The recount also reports that the replaced file still exists."""
     path = output.load(0, 10)
     (output.root / output.rewrite(path, deleted=False)).unlink()
     found = output.recount()

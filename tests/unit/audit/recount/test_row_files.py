@@ -46,7 +46,7 @@ def file_of_rows() -> WatchedFile:
 
 def test_a_file_is_read_by_one_thread() -> None:
     """Only the thread that counts rows reads the file. If Arrow's threads read the file too, one of
-    them might still hold it when the interpreter shuts down, and the process would abort."""
+    them might still hold the file when the interpreter shuts down, and the process would abort."""
     for _ in range(5):
         file = file_of_rows()
         rows, _ = row_files.count(file, NAMED, LOGS, Counts())

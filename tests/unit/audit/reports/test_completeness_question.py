@@ -3,14 +3,27 @@ time."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.pruning import OldBucket, digest_of
+from skidway.audit.judgement.acceptances import Signature, acceptances
 from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.reports.completeness_question import answered, question
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import Delta, Heartbeat, Range, Seal, Tier, encode
+from skidway.audit.topic.messages import (
+    Certainty,
+    Delta,
+    Heartbeat,
+    Loss,
+    Range,
+    Seal,
+    Tier,
+    encode,
+)
 from skidway.audit.topic.seal_columns import SealedTopic
 from support.audit_senders import AGENT, BROKER, LOGS
 from support.promises import promise
@@ -43,9 +56,9 @@ def _is_complete(ledger: Ledger, since: int, until: int) -> bool:
 @promise("6 complete before a time")
 @pytest.mark.parametrize("broker", [5, 4])
 def test_a_large_bucket_counts_in_each_span_that_it_touches(broker: int) -> None:
-    """A bucket may lie only partly in the requested span. Such a span is complete only if the whole
-    bucket is complete. In this test the bucket is an hour long, and the span is the second half of
-    this hour."""
+    """A bucket may lie only partly in the requested span. The span is then complete only if the
+    whole bucket is complete. In this test the bucket is an hour long, and the span is the second
+    half of this hour."""
     ledger = _ledger(0, HOUR, 5, broker)
     assert _is_complete(ledger, HOUR // 2, HOUR) is (broker == 5)
     assert _is_complete(ledger, HOUR, NOW)
@@ -63,3 +76,29 @@ def test_a_deleted_bucket_is_not_complete_whatever_its_size(size: int) -> None:
     assert ledger.prune([OldBucket(LOGS, 0, size, digest_of(tallies.columns))], 0) == 1
     assert not _is_complete(ledger, size // 2, HOUR)
     assert _is_complete(ledger, HOUR, NOW)
+
+
+@promise("6 acceptance")
+def test_a_loss_that_was_accepted_after_the_span_is_accepted_in_empty_buckets() -> None:
+    """A declared loss may concern empty buckets of a span, and end only after the span. Reports
+    list the bucket in which the loss ends, so a person accepts the loss there. The loss then counts
+    as accepted in the empty buckets of the span, too, also for the topic of rejects. Another loss
+    that ends in the same bucket, but was declared later, does not count as accepted."""
+    source = replace(LOGS, topic="logs.rejected")
+    lost, other = (
+        Loss(LOGS, 7, 3, first, first + 9, Certainty.LOST, "gone", 0, 2 * HOUR) for first in (0, 9)
+    )
+    ledger = _ledger(HOUR, HOUR, 5, 5)
+    sealed = Seal(AGENT, 4, NOW, tuple(SealedTopic(x, NOW, 1) for x in (LOGS, source)))
+    ledger.take([encode(Delta(AGENT, 3, NOW, losses=(lost,))), encode(sealed)])
+    assert not _is_complete(ledger, 0, HOUR)
+    found = [x for x in verdicts(ledger.evidence(), POLICY, NOW) if x.bucket == 2 * HOUR]
+    decided = acceptances(found, Signature(NOW, "ada", "ticket 1"))
+    ledger.take(map(encode, decided))
+    said = answered(ledger, POLICY, question("logs", 0, HOUR), NOW)
+    assert [(x.name, len(x.short), len(x.accepted)) for x in said.found] == [
+        ("dc1.logs", 0, 60),
+        ("dc1.logs.rejected", 0, 60),
+    ]
+    ledger.take([encode(Delta(AGENT, 5, NOW, losses=(other,)))])
+    assert not _is_complete(ledger, 0, HOUR)

@@ -23,7 +23,7 @@ def latencies(**arrivals: Arrival) -> dict[str, int | None]:
 def test_a_latency_counts_from_the_end_of_the_bucket() -> None:
     """The latency of a place is the time from the end of the bucket until the place had all records
     of the bucket. It is negative if the place had all records before the end of the bucket. It is
-    None if the collector has not noted this time (the place then has no arrival)."""
+    None if the collector has not noted when the place got all records."""
     found = latencies(broker=Arrival(5, END - 7), hdfs=Arrival(5, END + 90))
     assert found == {"agent": None, "broker": -7, "mirror": None, "hdfs": 90}
 
@@ -48,7 +48,7 @@ def test_arrivals_are_read_from_an_answer() -> None:
      [{"tier": "hdfs", "place": "", "records": "x", "time_ms": 1}]],
 )  # fmt: skip
 def test_an_answer_that_is_not_understood_has_no_arrivals(answer: Any) -> None:
-    """If a collector's answer does not have the expected form, for example because the collector
-    has another version, a command reads no arrivals from it. An arrival says how many records a
-    place has, and since when."""
+    """An arrival says how many records a place has, and since when. If a collector's answer does
+    not have the expected form, for example because the collector has another version, a command
+    reads no arrivals from the answer."""
     assert arrivals_in(answer) == {}

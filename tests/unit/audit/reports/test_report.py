@@ -56,8 +56,8 @@ def test_the_sentence_and_the_exit_status(
     verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
 ) -> None:
     """If all buckets are complete, except some that are not due yet (too recent to be judged), the
-    report ends with status 0. But if the caller requires that all buckets are complete, it ends
-    with status 1. A report without any bucket always ends with status 1."""
+    report ends with status 0. But if the caller requires that all buckets are complete, the report
+    ends with status 1 in this case. A report without any bucket always ends with status 1."""
     found = standing(verdicts)
     assert report.sentence(found) == sentence
     assert report.exit_status(found, everything=False) == status

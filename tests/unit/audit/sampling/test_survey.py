@@ -148,8 +148,8 @@ def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None
 
 def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
     """If a file of the output is damaged, the result of `skidway audit sample` names the file. The
-    lines whose rows are in this file are compared with their records in the log instead, and do not
-    count as equal rows."""
+    lines whose rows are in this file are compared with their records in the log instead. They do
+    not count among the lines with equal rows."""
     world.append(batch(VALUES))
     load(world, *TEXTS).write_bytes(b"no parquet")
     found = surveyed(world)
@@ -160,10 +160,10 @@ def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
 
 @promise("6 content")
 def test_a_result_takes_back_only_what_was_compared_again(world: LineWorld) -> None:
-    """If a run of `skidway audit sample` found a difference between a row and its sampled line, the
-    difference stays in the newest result until a later run compares the line again and finds no
-    difference. A run that could not read the line's row, or that found neither row nor record of
-    the line, does not remove the difference."""
+    """If a run of `skidway audit sample` found a difference between a row and its sampled line,
+    later results keep this difference. It disappears when a later run compares the line again and
+    finds no difference. A run that could not read the line's row, or that found neither row nor
+    record of the line, does not remove the difference."""
     world.append(batch(VALUES))
     path = load(world, "first", "2nd", "third")
     output = str(world.root)
@@ -233,8 +233,8 @@ def test_a_row_without_a_line_counts_until_it_is_removed(world: LineWorld) -> No
 def test_a_run_that_left_rows_out_takes_nothing_back(world: LineWorld) -> None:
     """By mistake, a line may have several rows, in different files: one right and one wrong. If a
     run of `skidway audit sample` could not read all files, it may have read only the right row. So
-    such a run removes no difference that an earlier run has found. It also keeps the differences
-    that an earlier result counted but did not list."""
+    such a run removes no difference that an earlier run has found. Such a run also keeps the
+    differences that an earlier result counted but did not list."""
     world.append(batch(VALUES))
     path, output = load(world, "first", "2nd", "third"), str(world.root)
     (first,) = sample_report.results([surveyed(world)], Told(), [], 1, "l1", output)

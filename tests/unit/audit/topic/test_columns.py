@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skidway.audit.counts.bucket import start_of
-from skidway.audit.topic import usual_messages
+from skidway.audit.topic import count_columns, seal_columns, usual_messages
 from skidway.audit.topic.count_columns import (
     FARTHEST_MS,
     LONGEST_MS,
@@ -89,11 +89,16 @@ def test_damaged_columns_are_refused(changes: dict[str, Any]) -> None:
             decode(value)
 
 
+@pytest.mark.parametrize("remembered", [0, 4096])
 @pytest.mark.parametrize("index", [3, -1])
-def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
+def test_an_index_that_points_nowhere_is_refused(
+    monkeypatch: pytest.MonkeyPatch, index: int, remembered: int
+) -> None:
     """In a message with columns, counts and offsets name a topic by its index, and an entry of
     filtered records (those that a rule left out) names a count by its index. A message is refused
-    if an index leads to no topic or count."""
+    if an index leads to no topic or count, also in messages that are so large that the decoder does
+    not remember the result of its check."""
+    monkeypatch.setattr(seal_columns, "CHECKED_BYTES_MAX", remembered)
     rule = {"index": index, "rule": "debug", "records": 1, "bytes": 1}
     with pytest.raises(MessageRefused, match="there is no count"):
         decode(damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", filtered=[rule]))
@@ -119,10 +124,15 @@ def test_an_index_that_points_nowhere_is_refused(index: int) -> None:
         (-(2**63), 60_000, "a bucket begins too far from 1970"),
     ],
 )
-def test_buckets_that_cannot_exist_are_refused(bucket: int, bucket_ms: int, reason: str) -> None:
+@pytest.mark.parametrize("remembered", [0, 4096])
+def test_buckets_that_cannot_exist_are_refused(
+    monkeypatch: pytest.MonkeyPatch, bucket: int, bucket_ms: int, reason: str, remembered: int
+) -> None:
     """A message is refused if one of its buckets has no length, is longer than a day, or begins
     millions of years before or after 1970. Otherwise one message could make the collector fail at
-    each start, or keep it from answering."""
+    each start, or keep it from answering. A message with such a bucket is refused even if the
+    message is so large that the decoder does not remember the result of its check."""
+    monkeypatch.setattr(count_columns, "CHECKED_BYTES_MAX", remembered)
     table = CountColumns.of(COUNTS).table.copy()
     table[2:4, 1] = bucket, bucket_ms
     value = damaged(Delta(SENDER, 1, 0, counts=COUNTS), "columns", table=table.tobytes())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skidway.audit.evidence.ledger import ledger_of
 from skidway.audit.judgement import acceptances
-from skidway.audit.judgement.acceptances import Signature
+from skidway.audit.judgement.acceptances import Signature, unaccepted
 from skidway.audit.judgement.policy import Exemption, Policy
 from skidway.audit.judgement.retired_places import RetiredPlaces, check
 from skidway.audit.judgement.roster import Roster, RosterEntry
@@ -169,7 +169,7 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
     """If a person accepts that a place (a tier of one cluster, or an output) has counted nothing,
     the acceptance covers only the records that other places have already counted. It does not cover
-    records that they count after the acceptance."""
+    records that these places count after the acceptance."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -239,7 +239,7 @@ def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
     found = bucket(accepted(lost), missed)
     assert (found.status, found.residue) == (Status.LOST, Status.UNKNOWN)
     words = "host web9 is expected, but no agent of it reported yet"
-    assert found.unaccepted() == (FindingName(0, words),)
+    assert unaccepted(found) == (FindingName(0, words),)
     assert bucket(accepted(lost, missed), missed).is_accepted
 
 
@@ -456,7 +456,8 @@ def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
 def test_only_what_has_counted_is_retired_by_the_command() -> None:
     """`skidway audit retire` retires only a place that has sent counts. A place is a tier of one
     cluster, or an output. If the named place has sent no counts, the error lists the places that
-    have. If the argument is not in the form of a place's name, the error explains this form."""
+    have sent counts. If the argument is not in the form of a place's name, the error explains this
+    form."""
     known = [Place(Tier.HDFS, "/old/dc1.logs"), Place(Tier.BROKER, "dc1")]
     with pytest.raises(UsageError, match=r"broker dc1, hdfs /old/dc1\.logs"):
         acceptances.retirement("hdfs /odl", known, SIGNED)

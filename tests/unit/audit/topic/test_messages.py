@@ -61,8 +61,8 @@ def test_other_bytes_are_refused_with_a_sentence(value: bytes) -> None:
 
 
 def test_a_seal_of_before_last_words_is_none() -> None:
-    """A seal in an old schema has no field `final`, which marks the last word of an agent. It can
-    still be read, and counts as not final."""
+    """A seal in an old schema has no field `final`, which marks the last word of an agent. Such a
+    seal can still be read, and counts as not final."""
     source = Source("dc1", "cid", "logs", "tid")
     seal = Seal(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0, (SealedTopic(source, 9, 4),))
     _, record = single_object.decode(messages.encode(seal))

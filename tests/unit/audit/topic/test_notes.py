@@ -68,7 +68,7 @@ def test_an_older_collector_takes_a_note_for_no_message() -> None:
         encode(NOTE) + b" " * NOTE_BYTES_MAX,
         encode(replace(NOTE, producer="\ud800")),
         encode(replace(NOTE, body={"topics": [{"topic": "\ud800"}]})),
-        encode(replace(NOTE, producer="9" * 5_000)),
+        encode(replace(NOTE, producer="9" * 17_000)),
     ],
 )
 def test_what_only_begins_like_a_note_is_refused(value: bytes) -> None:
@@ -80,6 +80,33 @@ def test_what_only_begins_like_a_note_is_refused(value: bytes) -> None:
     ledger = Ledger()
     ledger.take([value])
     assert (ledger.notes(), ledger.refused_count, ledger.unread()) == ([], 1, {})
+
+
+def test_a_note_of_a_loader_with_the_longest_path_is_read() -> None:
+    """A loader's name is made of the output's path and of the topic's name. HDFS allows paths of
+    8,000 characters, and a topic's name has at most 249. A note with such a name is read, even if
+    JSON needs six bytes for each of its characters."""
+    path = "hdfs://names.example.org:8020" + "/ä" * 4_000
+    for path_and_topic in (f"{path}/{'t' * 249}", path.replace("/", "ä")):
+        named = replace(NOTE, producer=path_and_topic)
+        assert messages.decode(encode(named)) == named
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (encode(NOTE).replace(b'"producer":"7",', b""), "does not say what it is about, or who"),
+        (encode(NOTE).replace(b'"7"', b"7"), "does not say what it is about, or who sent it"),
+        (encode(replace(NOTE, producer="9" * 17_000)), "a name of more than 16,384 characters"),
+    ],
+)
+def test_a_refused_note_says_whether_a_name_is_missing_or_too_long(
+    value: bytes, words: str
+) -> None:
+    """The sentence about a note whose kind or sender is missing differs from the sentence about a
+    note with a name that is too long."""
+    with pytest.raises(MessageRefused, match=words):
+        messages.decode(value)
 
 
 def test_what_a_note_does_not_tell_is_not_known() -> None:

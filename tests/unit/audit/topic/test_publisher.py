@@ -46,7 +46,8 @@ def _publisher(cluster: MemoryCluster, outbox: ListOutbox) -> Publisher:
 
 def _values(cluster: MemoryCluster) -> list[bytes]:
     log = cluster.log(PARTITION)
-    return [value for batch in log.batches for _, value, _ in topic.values_of(memoryview(batch), 0)]
+    batches = [topic.TopicBatch(PARTITION, 0, bytes(batch)) for batch in log.batches]
+    return [value for _, _, value in topic.records_of(batches)]
 
 
 def _cluster() -> MemoryCluster:

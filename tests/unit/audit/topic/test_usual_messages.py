@@ -39,7 +39,7 @@ DELTA = Delta(SENDER, 5, 0, (Range(SOURCE, 0, 1, 2),), (Count(SOURCE, 7, 0, 9, 1
 @example(Heartbeat(SENDER, 5, 0))
 def test_every_message_comes_back_as_it_was(message: Message) -> None:
     """Decoding an encoded message with the fast decoder gives the same message, whether the fast
-    decoder decodes it itself or calls the generic decoder."""
+    decoder decodes the bytes itself or calls the generic decoder."""
     assert usual_messages.decode(encode(message)) == message
 
 
@@ -51,8 +51,8 @@ def test_every_message_comes_back_as_it_was(message: Message) -> None:
 def test_damaged_messages_are_the_same_to_both_decoders(
     message: Message, place: int, put: bytes, cut: int
 ) -> None:
-    """If bytes of a message are missing, changed or added, the fast and the generic decoder read
-    the same message, or refuse it with the same sentence."""
+    """If bytes of a message are missing, changed or added, the fast and the generic decoder agree.
+    Either both read the same message, or both refuse the bytes with the same sentence."""
     value = encode(message)
     at = place % len(value)
     value = value[:at] + put + value[at + cut :]
@@ -62,8 +62,8 @@ def test_damaged_messages_are_the_same_to_both_decoders(
 @pytest.mark.parametrize("message", [SEAL, DELTA, Heartbeat(SENDER, 5, 0)])
 def test_every_changed_byte_is_the_same_to_both_decoders(message: Message) -> None:
     """If a byte of a message is changed, or if bytes at its end are missing, the fast and the
-    generic decoder still agree: both read the same message, or both refuse it with the same
-    sentence."""
+    generic decoder still agree. Either both read the same message, or both refuse the bytes with
+    the same sentence."""
     value = encode(message)
     damaged = [value[:end] for end in range(len(value))]
     damaged += [

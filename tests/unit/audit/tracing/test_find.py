@@ -70,8 +70,8 @@ def test_a_text_is_found_in_all_tiers(world: LineWorld) -> None:
 
 
 def test_a_text_is_found_where_only_rows_are_left(world: LineWorld) -> None:
-    """If a row contains the text, `skidway audit find` finds the row's line even if its record has
-    expired in every cluster."""
+    """If a row contains the text, `skidway audit find` finds the row's line even if the line's
+    record has expired in every cluster."""
     for name in ("dc1", "offline"):
         world.append(batch(LINES), only=name)
         log = next(iter(world.clusters[name].topics.values())).logs[0]
@@ -83,8 +83,8 @@ def test_a_text_is_found_where_only_rows_are_left(world: LineWorld) -> None:
 
 def test_a_line_of_the_host_that_no_tier_has(world: LineWorld, tmp_path: Path) -> None:
     """If only the host's file has a line, `skidway audit find` finds the line there. If the agent's
-    position in the file is after the line, the broker lacks the line. Otherwise the agent has not
-    delivered the line yet."""
+    position in the file is after the line, the command says that the broker lacks the line.
+    Otherwise it says that the agent has not delivered the line yet."""
     world.append(batch(LINES[:2]))
     on_host(world, tmp_path / "app.log", b"\n".join(LINES) + b"\n", position=1_000)
     found = find.find(world.site(clusters=("dc1",)), question("order 3"))
@@ -96,8 +96,8 @@ def test_a_line_of_the_host_that_no_tier_has(world: LineWorld, tmp_path: Path) -
 
 def test_a_text_that_a_parser_has_cut_apart(world: LineWorld, tmp_path: Path) -> None:
     """A parser may divide a line into fields, so that the record does not contain the searched text
-    as it is in the host's file. `skidway audit find` then finds the line in the file, and finds its
-    record by the line's position."""
+    as it is in the host's file. `skidway audit find` then finds the line in the file, and finds the
+    line's record by the line's position."""
     world.append(batch([b"0", b"1"], first=0))
     on_host(world, tmp_path / "app.log", b"a\nb\n", position=4)
     found = find.find(world.site(clusters=("dc1",)), question("b"))
@@ -201,8 +201,8 @@ def test_the_output_is_bounded(world: LineWorld) -> None:
 def test_a_text_of_too_many_lines_is_refused(
     world: LineWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`skidway audit find` stores a bounded number of lines. If more lines have the text, it ends
-    with an error."""
+    """`skidway audit find` stores a bounded number of lines. If more lines have the text, the
+    command ends with an error."""
     monkeypatch.setattr(find, "HITS_MAX", 2)
     world.append(batch(LINES))
     assert find.find(world.site(), question("shipped")).count == 2
@@ -218,9 +218,9 @@ def test_records_sent_again_are_one_line(world: LineWorld) -> None:
 
 
 def test_batches_of_other_agents_are_not_unpacked() -> None:
-    """If one batch shows that a producer id belongs to another agent, `skidway audit find` reads
-    only the headers of further batches with this producer id. So it does not notice if the records
-    of these batches are damaged."""
+    """If one batch shows that a producer id belongs to an agent of another host, `skidway audit
+    find` reads only the headers of further batches with this producer id. So the command does not
+    notice if the records of these batches are damaged."""
     search = LogSearch([AGENT], text=b"order")
     mine, other = batch(LINES, producer_id=1), batch(LINES, agent=OTHER_AGENT, producer_id=2)
     for each, count in ((mine, 3), (other, 0), (mine, 3)):

@@ -61,7 +61,8 @@ def traced(
 
 def test_a_line_that_every_tier_has(world: LineWorld) -> None:
     """Given a byte inside a line, `skidway audit trace` finds the line's record in each cluster,
-    and the line's row. It says where each of them is, and which time it has."""
+    and the line's row. The command says where each record and the row are, and which time each of
+    them has."""
     world.append(batch([b"other"], agent=OTHER_AGENT, file=9))
     world.append(batch(LINES))
     path = world.load((0, LINES[0]), (11, LINES[1]), (23, LINES[2]), offset=1)
@@ -78,9 +79,9 @@ def test_a_line_that_every_tier_has(world: LineWorld) -> None:
 
 
 def test_a_line_is_named_by_its_record_or_by_its_file_id(world: LineWorld) -> None:
-    """The result of `skidway audit trace` (what happened to the line in each tier) is the same
-    whether the line is named by host, path and byte, by topic, partition and offset, or by a row's
-    file id and first byte."""
+    """A person can name a line in three ways: by host, path and byte; by topic, partition and
+    offset; or by a row's file id and first byte. `skidway audit trace` gives the same result (what
+    happened to the line in each tier) for all three."""
     world.append(batch(LINES))
     world.load((0, LINES[0]), (11, LINES[1]), (23, LINES[2]), offset=0)
     story = traced(world)
@@ -102,8 +103,8 @@ def test_a_line_before_the_announcement_is_found_too(world: LineWorld) -> None:
 
 def test_a_line_that_a_tier_does_not_have_yet(world: LineWorld) -> None:
     """A mirror may not have copied the line's record yet, and the record may not be loaded into the
-    output yet. `skidway audit trace` then says "not yet" for the tier, and its sentence names the
-    first tier without the line."""
+    output yet. `skidway audit trace` then says "not yet" for each of these tiers, and its sentence
+    names the first tier without the line."""
     world.append(batch(LINES), only="dc1")
     world.load((0, LINES[0]), offset=0)
     story = traced(world)
@@ -156,9 +157,9 @@ def test_a_line_that_was_declared_lost(world: LineWorld) -> None:
 
 
 def test_a_line_that_a_rule_left_out(world: LineWorld) -> None:
-    """`skidway audit trace` says that a line was filtered if three things hold: no tier has the
-    line, nobody declared the line lost, and rules of its agent left out records of the topic. The
-    command names these rules."""
+    """`skidway audit trace` says that a line was filtered under three conditions: no tier has the
+    line, no agent declared the line lost, and rules of the line's agent left out records of the
+    topic. The command names these rules."""
     count = Count(LOGS, AGENT, NOW_MS, 60_000, 0, 0, 0, filtered=(Filtered("debug", 3, 90),))
     world.say(Delta(AGENT_SENDER, 1, NOW_MS, counts=(count,)))
     story = traced(world)

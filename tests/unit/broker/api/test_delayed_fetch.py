@@ -151,8 +151,8 @@ def test_a_partition_asked_for_twice_counts_twice(broker: Broker) -> None:
 
 
 def test_a_partition_that_is_dropped_is_told_at_once(broker: Broker) -> None:
-    """When the broker stops serving a partition of a parked fetch (a fetch whose answer it delays),
-    it answers the fetch at once, so that the client gets the error without a delay."""
+    """When the broker stops serving a partition of a parked fetch (a fetch whose answer the broker
+    delays), the broker answers the fetch at once. So the client gets the error without a delay."""
     broker.parked(1 << 20, PARTITION, OTHER)
     broker.partitions.drop(OTHER)
     assert broker.exchange.answers == 1

@@ -111,8 +111,8 @@ def test_requests_with_more_than_one_batch_have_no_shape(replica: Replica, versi
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
-    """If a request differs from an earlier one only in correlation id and records (it has a known
-    shape), its answer equals the answer of the general handler byte for byte."""
+    """If a request has a known shape, it differs from an earlier request only in correlation id and
+    records. Its answer equals, byte for byte, the answer that the general handler would give."""
     shape = learned(frame(b"x", version), version, replica)
     assert shape is not None
     result = ProduceResult("logs", 0, 0, 1 << 40, -1, replica.log.log_start_offset)

@@ -101,8 +101,8 @@ def test_a_broker_doubts_before_zookeeper_may_have_ended_its_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """When the connection to ZooKeeper has been broken for a third of the session's timeout, the
-    broker calls its session in doubt: another broker may soon take its place. The session stays in
-    doubt until the connection is back and the catalog has been read again."""
+    broker's session counts as in doubt, because another broker may soon take this broker's place.
+    The session stays in doubt until the connection is back and the catalog has been read again."""
     alive = Alive(monkeypatch)
     monkeypatch.setattr(alive.session.reader, "read", lambda *_: Catalog("cluster"))
     assert not alive.session.is_doubtful

@@ -55,9 +55,9 @@ def remove(nodes: Nodes) -> None:
 def test_the_end_of_a_deletion_removes_all_nodes(
     monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    """The last step of a topic's deletion removes from ZooKeeper the topic, its partitions, its
-    settings and the node that says that the topic is being deleted, in as many transactions as
-    necessary."""
+    """The last step of a topic's deletion uses as many transactions as necessary. It removes from
+    ZooKeeper the topic, its partitions, its settings, and the node that says that the topic is
+    being deleted."""
     monkeypatch.setattr(store, "REMOVED_AT_ONCE", at_once)
     nodes = Nodes()
     nodes.content = {**topic_nodes(), MARK: b"{}", "/brokers/topics/logs2": b"{}"}
@@ -97,7 +97,7 @@ def test_a_late_end_of_a_deletion_leaves_a_new_topic_alone(looked_at: str) -> No
     commit_offset(nodes)
     before = set(nodes.content)
 
-    def finished() -> None:  # another broker ended the deletion; a new topic has the nodes
+    def finished() -> None:  # another broker ended the deletion; a new topic owns the other nodes
         del nodes.content[MARK]
 
     nodes.after[looked_at] = finished

@@ -412,7 +412,7 @@ def test_a_former_coordinator_sends_the_members_away() -> None:
 
 def test_a_former_coordinator_stores_nothing() -> None:
     """When another broker becomes the coordinator, the former coordinator may still have groups in
-    memory. If members of such a group become silent there, the former coordinator stores no new
+    memory. If members of such a group send no more heartbeats, the former coordinator stores no new
     generation."""
     world = World()
     world.stable()
@@ -427,8 +427,8 @@ def test_a_former_coordinator_stores_nothing() -> None:
 def test_a_controller_that_is_cut_off_coordinates_nothing() -> None:
     """The controller is the coordinator of all groups. While the controller cannot know whether
     another broker has taken its place, it refuses commits and the requests of members. It also does
-    not answer who the coordinator is. The groups stay in memory, because the broker may still be
-    the controller."""
+    not tell clients which broker is the coordinator. The groups stay in memory, because the broker
+    may still be the controller."""
     world = World()
     member = world.stable()
     world.is_cut_off = True

@@ -43,9 +43,9 @@ class World:
         return self.said()
 
     def joined(self, token: str, member_id: str = "", **more: Any) -> Joined:
-        """Sends a JoinGroup request, which the test calls `token`, and returns its answer. If the
-        group does not answer at once, the method lets the group check its deadlines, so that a
-        rebalance that is due can end."""
+        """Sends a JoinGroup request and returns its answer. `token` is the test's name for this
+        request. If the group does not answer at once, the method lets the group check its
+        deadlines, so that a rebalance that is due can end."""
         said = self.join(token, member_id, **more)
         if token not in said:
             self.group.tick(self.now)
@@ -125,9 +125,9 @@ def test_an_assignment_is_told_when_it_is_stored() -> None:
 
 def test_a_generation_that_was_never_assigned_commits_nothing() -> None:
     """Commits of a generation are refused until the generation has an assignment. They stay refused
-    while the next generation is being prepared. A generation without an assignment is not stored,
-    so after a crash its number would be given again. A late commit of the old generation could then
-    pass for a commit of the new one."""
+    while the next generation is being prepared. A generation without an assignment is not stored.
+    So after a crash, another generation gets the same number, and a late commit of the old
+    generation would look like a commit of the new one."""
     world = World()
     member = world.stable()
     world.join("second")
@@ -381,9 +381,9 @@ def test_a_restored_group_goes_on() -> None:
 
 def test_a_member_replaced_before_a_crash_is_not_taken_for_a_zombie() -> None:
     """A static member had just got a new id when the broker crashed, and the restored group knows
-    only the old id. If a request with the new id comes first, it is not fenced: the member is told
-    to join again. Only after a request with the old id has arrived, requests with the new id are
-    fenced."""
+    only the old id. If a request with the new id comes first, it is not fenced, and its answer
+    tells the member to join again. Requests with the new id are fenced only after a request with
+    the old id has arrived."""
     world = World()
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i")

@@ -153,8 +153,8 @@ def test_only_the_coordinator_deletes_offsets() -> None:
 
 
 def test_a_look_ends_when_another_broker_coordinates_the_groups() -> None:
-    """If another broker becomes the coordinator while a broker searches the groups for expired
-    offsets, the broker looks at no further group."""
+    """A broker that searches the groups for expired offsets stops its search if another broker
+    becomes the coordinator. It looks at no further group."""
     groups: Any = FakeGroups()
 
     class Session(FakeSession):

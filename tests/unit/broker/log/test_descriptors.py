@@ -38,8 +38,8 @@ def test_the_oldest_lets_go() -> None:
 
 
 def test_a_log_works_with_one_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if only one segment may be open at a time, every batch is found: the log opens each
-    segment when it reads it."""
+    """Even if only one segment may be open at a time, every batch can be read, because the log
+    opens a segment whenever it reads from the segment."""
     monkeypatch.setattr(descriptors, "OPEN", OpenSegments(1))
     log = open_in(tmp_path, LogConfig(segment_bytes=150))
     for number in range(6):

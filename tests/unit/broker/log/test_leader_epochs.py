@@ -37,7 +37,7 @@ def test_where_an_epoch_ends(asked: int, end: EpochEnd) -> None:
 
 def test_the_leaders_own_epoch_begins_at_the_end() -> None:
     """A leader may have appended nothing yet in its own epoch. A request for the end of this epoch
-    then gets the log end offset. A request for the end of the epoch before it gets the same
+    then gets the log end offset. A request for the end of the previous epoch gets the same
     offset."""
     epochs = LeaderEpochs(KNOWN)
     assert epochs.end_of(9, current=9, log_end_offset=100) == EpochEnd(9, 100)

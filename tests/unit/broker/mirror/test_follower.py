@@ -214,7 +214,7 @@ def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> N
 
 def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
     """If the mirror is interrupted while it records a gap (a range of missing offsets), it asks the
-    source again and finds the same gap, whether or not the gap was already recorded."""
+    source again. It finds the same gap, whether or not the gap was already recorded."""
     follower = Follower(10, None)
     follower.out_of_range(20, 20)
     follower.interrupted()
@@ -239,8 +239,8 @@ def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
 
 def test_an_epoch_that_goes_back_stops_the_partition() -> None:
     """If a batch of the source has a lower leader epoch than the batch before it, the mirror stops
-    copying the partition. In one log, epochs never decrease, and at the next start of the broker,
-    recovery would refuse a log in which they do."""
+    copying the partition. In a correct log, epochs never decrease. At the next start of the broker,
+    recovery would refuse a log with a decreasing epoch."""
     follower = Follower(10, Below.of(header(5, 5, epoch=4)))
     batches = [header(5, 5, epoch=4), header(10, 1, epoch=5), header(11, 1, epoch=4)]
     assert follower.fetched(batches) == Append(1, 1)

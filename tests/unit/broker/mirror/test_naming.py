@@ -81,9 +81,9 @@ def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
 
 
 def test_a_gap_that_another_broker_writes_at_the_same_time_stays(zookeeper: ZooKeeper) -> None:
-    """Another broker may write a gap (a range of missing offsets) into a topic's settings just
-    after this broker has read them, and before this broker writes a gap of its own. This broker
-    then reads the settings again, and both gaps stay."""
+    """Another broker may write a gap (a range of missing offsets) into a topic's settings after
+    this broker has read the settings, and before this broker writes a gap. This broker then reads
+    the settings again, and both gaps stay."""
     zookeeper.meanwhile.append(lambda: zookeeper.name(TWO))
     zookeeper.name(ONE)
     assert sorted(zookeeper.named()) == [ONE, TWO]
@@ -131,7 +131,7 @@ def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
 
 def test_a_node_that_never_stands_still_is_given_up(zookeeper: ZooKeeper) -> None:
     """If other programs change the node of the topic's settings before every write, the mirror
-    gives up after some attempts, and tries later again to record the gap (the range of missing
+    gives up after some attempts. Later it tries again to record the gap (the range of missing
     offsets)."""
 
     def touch() -> None:

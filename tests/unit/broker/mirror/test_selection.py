@@ -36,6 +36,20 @@ def test_what_came_from_here_is_not_copied_back() -> None:
     assert not selection.is_mirror({"mirror.source.cluster": ""})
 
 
+def test_a_topic_that_is_left_out_for_its_name_is_named() -> None:
+    """A topic is not mirrored if its name is reserved for a mirror of a topic of this cluster, or
+    for a mirror of an internal topic. If a pattern matches such a name, `mistakable` returns the
+    name with the reason. It returns neither internal topics nor topics that no pattern matches."""
+    names = ["off.loop", "app._tmp", "logs", "off2.loop", "off", "__consumer_offsets"]
+    found = selection.mistakable(names, ALL, "off")
+    assert found == {
+        "off.loop": "names that begin with off. are for mirrors of topics of off",
+        "app._tmp": "names that begin with app._ are for mirrors of internal topics",
+    }
+    assert not found.keys() & set(selection.wanted(names, ALL, "off"))
+    assert selection.mistakable(names, [re.compile("logs")], "off") == {}
+
+
 def test_a_name_that_would_be_too_long_is_refused_in_words() -> None:
     """A topic of the source is not mirrored, and the reason is given, if the name of its mirror
     (cluster, dot, topic) would exceed Kafka's limit of 249 characters."""

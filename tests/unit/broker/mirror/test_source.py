@@ -101,6 +101,26 @@ def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
     assert list(world.local.catalog) == ["dc1.dc3.logs"]
 
 
+def test_an_ordinary_topic_with_the_name_of_a_mirror_is_named(
+    world: MirrorWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The mirror does not copy topics of the source whose names begin with the name of this
+    cluster, because these may be mirrors of this cluster's topics. If such a topic is no mirror,
+    the mirror's status names it with the reason, and the log has one warning. A topic that is a
+    mirror of this cluster's topics is not named."""
+    world.source.create("offline.loop")
+    world.source.create("offline.app", mirror_source_cluster="offline")
+    world.source.create("app._tmp")
+    world.follow()
+    world.follow()
+    assert list(world.local.catalog) == []
+    assert world.status["left_out"] == {
+        "app._tmp": "names that begin with app._ are for mirrors of internal topics",
+        "offline.loop": "names that begin with offline. are for mirrors of topics of offline",
+    }
+    assert caplog.text.count("topic_not_mirrored") == 2
+
+
 def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld) -> None:
     """If the name that the source's brokers report for their cluster differs from the name in the
     mirror's settings, nothing is mirrored. The agents announce their files under the name that the
@@ -232,8 +252,8 @@ def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: Mirr
 
 
 def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: MirrorWorld) -> None:
-    """If the source returns another id for a topic than before, the mirroring of the topic stops.
-    It continues when the source returns the old id again."""
+    """If the source suddenly returns a different id for a topic, the mirroring of the topic stops.
+    The mirroring continues when the source returns the old id again."""
     topic = logs.source.topics["logs"]
     right, topic.topic_id = topic.topic_id, uuid.uuid4()
     logs.round()
@@ -535,8 +555,8 @@ def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
 
 def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
     """If a topic would get more gaps (ranges of missing offsets) than its config may contain, the
-    mirror stops copying the partition with the latest gap, because the source seems to lose records
-    again and again."""
+    mirror stops copying the partition with the latest gap. The reason is that the source seems to
+    lose records again and again."""
     logs.local.gaps_max = 1
     logs.source.log("logs").append(skip=1)
     logs.source.log("logs").append(skip=1)
@@ -546,7 +566,8 @@ def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
 
 def test_a_batch_below_that_expired_is_named_unverifiable(logs: MirrorWorld) -> None:
     """If the mirror's last batch has expired in the source, but the source still has every later
-    batch, the mirror continues. Its status shows that nothing could be compared."""
+    batch, the mirror continues. Its status shows the offset at which it could not compare its last
+    batch with the source's."""
     logs.source.log("logs").expire(30)
     logs.start()
     fill(logs, 2)
@@ -569,9 +590,9 @@ def test_a_source_whose_log_starts_inside_a_batch_is_followed(world: MirrorWorld
 
 
 def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld) -> None:
-    """The mirror asks the source for its first and last offset. If the mirror is interrupted before
-    the answers and asks again, a late answer to the first request is ignored, because the mirror
-    may be at another position by then."""
+    """The mirror asks for the first and last offset of the source's log. If the mirror is
+    interrupted before the answers come, it asks again. A late answer to the first request is then
+    ignored, because the mirror may be at another position by then."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
     until_asked(logs)  # the mirror asks for the first offset in the source's log

@@ -48,8 +48,8 @@ def test_answers_go_out_in_the_order_of_the_requests() -> None:
 
 
 def test_an_empty_answer_lets_the_next_one_pass() -> None:
-    """The answer to a Produce request with acks=0 is empty. An empty answer does not hold up the
-    answers after it."""
+    """The answer to a Produce request with acks=0 is empty. An empty answer does not prevent the
+    sending of the answers after it."""
     sock = Socket()
     client = connection(sock)
     silent, loud = client.reserve(), client.reserve()

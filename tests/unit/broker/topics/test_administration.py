@@ -141,7 +141,8 @@ def made(directory: Path, topic_id: uuid.UUID) -> None:
 
 def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
     """After an unclean shutdown, records that were not flushed may be lost, and new records may get
-    their offsets. So each partition gets a higher leader epoch when the broker starts again."""
+    the offsets of the lost records. So each partition gets a higher leader epoch when the broker
+    starts again."""
     topic_id = uuid.uuid4()
     made(tmp_path, topic_id)
     world = World(tmp_path, catalog(topic(topic_id, LED)))

@@ -54,7 +54,8 @@ def test_a_log_acts_on_its_topics_settings() -> None:
 
 
 def test_a_mirror_may_have_gaps() -> None:
-    """Only in the log of a mirror topic may offsets be missing."""
+    """The log of a mirror topic can lack offsets. The log of any other topic must have every
+    offset."""
     assert log_config(LogConfig(), {}).contiguous
     assert not log_config(LogConfig(), {"mirror.source.topic": "logs"}).contiguous
 

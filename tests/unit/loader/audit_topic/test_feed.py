@@ -127,9 +127,10 @@ def seal(number: int, offset: int, *, tier: Tier = Tier.AGENT, source: Source = 
 @promise("5 closed files")
 def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
     """A seal is a message which says that all lines up to a time have arrived. After a crash, an
-    agent may send its newest seal again. Between the two copies it may have sent the closure of a
-    file (a message that the file was closed), which the seal does not include. So the loader uses
-    the position of the first copy in the audit topic, which is before this closure."""
+    agent may send its newest seal again. Between the two copies the agent may have sent the closure
+    of a file (a message that the file was closed). The seal proves nothing about a file that was
+    closed after its first copy. So the loader uses the position of the first copy in the audit
+    topic, which is before this closure."""
     feed = Feed()
     messages = [seal(4, 10), seal(5, 20), announce(1, "/a", length=9), seal(4, 10), seal(5, 20)]
     for offset, message in enumerate(messages):
@@ -199,8 +200,8 @@ class Audit:
 
     def run(self, wanted: dict[str, int] | None = None) -> set[int]:
         """Reads the audit topic as a run of the loader does, from the positions `wanted` on.
-        Without `wanted`, begins where the last run ended. Returns the ids of the files that the
-        feed knows afterwards."""
+        Without `wanted`, the run begins where the last run ended. Returns the ids of the files that
+        the feed knows afterwards."""
         client: Any = MemoryClient(self.cluster, self.clock)
         self.feed.begin(dict(self.feed.positions) if wanted is None else wanted)
         self.fetched.append(sum(self.feed.positions.values()))
@@ -212,10 +213,11 @@ class Audit:
 
 
 def test_a_feed_goes_on_where_the_last_run_ended() -> None:
-    """A feed is an object that reads the audit topic and keeps what it says. If the same feed is
-    used for many runs, it reads only new messages of the audit topic, and remembers what earlier
-    runs read. It reads no message twice, even if a source topic (for example one without loads)
-    needs old messages, because it still has what these messages say."""
+    """A feed is an object that reads the audit topic and keeps what the messages of the topic say.
+    If the same feed is used for many runs, it reads only new messages of the audit topic, and
+    remembers what earlier runs read. The feed reads no message twice, even if a source topic (for
+    example one without loads) needs old messages, because the feed still has what these messages
+    say."""
     audit = Audit()
     _publish(audit.cluster, 1, 2)
     assert audit.run({}) == {1, 2}
@@ -276,8 +278,8 @@ def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> No
 
 @promise("5 closed files")
 def test_what_is_read_is_what_all_messages_say() -> None:
-    """The loader skips most messages of the audit topic without decoding them. What it learns is
-    the same as if it had decoded all messages."""
+    """The loader skips most messages of the audit topic without decoding them. What the loader
+    learns is the same as if it had decoded all messages."""
     agent = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     messages = [
         announce(1, "/a"), delta(Tier.AGENT, 3), seal(4, 10), announce(1, "/a", length=9),

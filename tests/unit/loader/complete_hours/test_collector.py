@@ -44,9 +44,9 @@ def collector(messages: list[Message], policy: Policy = POLICY) -> Collector:
 
 @promise("5 success file")
 def test_an_hour_is_complete_if_the_audit_says_so_of_its_rows() -> None:
-    """The loader counts an hour as complete if the audit calls it complete, and has also compared
-    the counts of the tier hdfs. The collector's answer also has the number of the newest message
-    about this output that the audit has read."""
+    """The loader counts an hour as complete under two conditions: the audit calls the hour
+    complete, and the audit has also compared the counts of the tier hdfs. The collector's answer
+    also has the number of the newest message about this output that the audit has read."""
     assert collector(HEARD).complete(LOGS, FIRST, HDFS.producer) == Answer(True, NOW, (1, 1))
     late = [*HEARD, delta(AGENT, 4, count(1, bucket=59 * SIZE))]
     assert not collector(late).complete(LOGS, FIRST, HDFS.producer).is_complete

@@ -135,8 +135,10 @@ def test_records_that_expire_during_a_query_fail_it(queried: Queried) -> None:
 
 @promise("5 query", "1 topic made again")
 def test_a_topic_made_again_fails_a_query(queried: Queried) -> None:
-    """If a topic is deleted and created again between planning and reading, or between two queries
-    with the same positions, the query fails. With `failOnDataLoss` false it only logs a warning."""
+    """If a topic is deleted and created again after a query was planned and before its tasks read
+    the topic, the query fails. A query also fails if it begins at positions that an earlier query
+    used, and the topic was deleted and created again since then. With `failOnDataLoss` false, both
+    queries only log a warning."""
     queried.send(record(0))
     readers = [
         (source.reader(source.schema()), source)

@@ -91,9 +91,9 @@ def test_a_topic_made_again_is_noticed() -> None:
 
 @promise("5 query")
 def test_what_is_missing_is_named() -> None:
-    """Records of a batch are missing if they have expired, if the log is now shorter, or if the
-    partition no longer exists. A message names the missing offsets, and the other records are
-    read."""
+    """Records of a stream's batch are missing if they have expired, if the log is now shorter, or
+    if the partition no longer exists. A message names the missing offsets, and the other records
+    are read."""
     planned, lost = within(topic((4, 9), (0, 3)), {0: 1, 1: 5}, {0: 8, 1: 6, 2: 1})
     assert [(each.first, each.end) for each in planned] == [(4, 8), (3, 3)]
     assert lost == [

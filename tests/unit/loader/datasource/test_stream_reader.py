@@ -186,8 +186,8 @@ def test_a_stream_that_takes_what_is_available_ends(queried: Queried) -> None:
 
 def test_a_stream_needs_its_topics(queried: Queried) -> None:
     """A new stream of a topic that does not exist fails, because the name may be misspelt. But a
-    pattern may match no topic yet; topics that match the pattern later are read from their
-    start."""
+    new stream may have a pattern that matches no topic yet. Topics that match the pattern later are
+    read from their start."""
     with pytest.raises(SkidwayError, match="the topic gone does not exist"):
         stream(queried, subscribe="gone", schema__registry__url="").initialOffset()
     reader = stream(queried, subscribe="", subscribePattern="web.*", schema__registry__url="")

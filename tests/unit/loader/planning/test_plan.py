@@ -55,7 +55,7 @@ def test_a_partition_never_loaded_may_not_begin_late() -> None:
 
 def test_a_named_gap_in_front_is_passed() -> None:
     """If offsets are missing where a load begins, and a mirror has listed them as a gap, the load
-    begins after them and lists this gap in its manifest."""
+    begins after these offsets and lists the gap in its manifest."""
     planned = plan.plan_partition("t", Bounds(0, 120, 150), AT_100, [Gap(90, 130, "expired")])
     assert (planned.first, planned.end, planned.gap) == (120, 150, Gap(100, 120, "expired"))
 
@@ -190,7 +190,7 @@ def test_accepted_gaps_are_parsed() -> None:
 @pytest.mark.parametrize("text", ["logs/0", "logs/0/5", "logs/x/1-2", "logs/0/2-1", "logs/0/-1-2"])
 def test_accepted_gaps_that_make_no_sense(text: str) -> None:
     """If an operator accepts a gap (missing offsets) that is not a valid range of offsets, the
-    setting is refused, and the error quotes its text."""
+    setting is refused, and the error quotes the setting's text."""
     with pytest.raises(ValueError, match=text):
         plan.parse_accepted([text])
 

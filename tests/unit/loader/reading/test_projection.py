@@ -74,8 +74,8 @@ def test_a_default_that_is_none_harms_only_those_who_need_it() -> None:
 
 
 def test_a_renamed_field_is_found_by_its_alias() -> None:
-    """If a field of the reader's schema has the name of a writer's field as an alias, it gets the
-    values of the writer's field."""
+    """If a field of the reader's schema has the name of a writer's field as an alias, the reader's
+    field gets the values of the writer's field."""
     reader = record(field("text", "string", aliases=["line"]))
     assert project(record(LINE), reader, line=["a"])[0] == [["a"]]
 
@@ -93,7 +93,7 @@ def test_a_renamed_field_is_found_by_its_alias() -> None:
 )
 def test_types_are_promoted(written: object, read: object, value: object, expected: object) -> None:
     """If the reader's type of a field is wider than the writer's (such as long for int), values are
-    promoted to it as in Avro's schema resolution."""
+    promoted to the reader's type as in Avro's schema resolution."""
     columns, fits = project(record(field("x", written)), record(field("x", read)), x=[value])
     assert (columns, fits) == ([[expected]], [True])
 
@@ -303,8 +303,8 @@ def test_types_that_have_a_cast_for_no_rows_only_make_schemas_irreconcilable() -
 
 
 def test_a_number_that_is_no_time_of_day_is_set_apart() -> None:
-    """If the writer's field is a plain long and the reader's field is a time of day, a negative
-    number, or one that stands for a day or more, is rejected."""
+    """The writer's field may be a plain long while the reader's field is a time of day. Then
+    negative numbers, and numbers that stand for a day or more, are rejected."""
     reader = record(field("x", {"type": "long", "logicalType": "time-micros"}))
     assert project(record(field("x", "long")), reader, x=[1, -5, 10**12])[1] == [True, False, False]
 

@@ -90,8 +90,8 @@ def test_every_hour_with_other_records_is_named() -> None:
 
 
 def test_the_same_records_are_accepted() -> None:
-    """If the log has the same records as at the original loads, a reload may turn rejected records
-    into rows. It may turn rows into rejected records only if the operator allows this."""
+    """If the log has the same records as during the original loads, a reload may turn rejected
+    records into rows. It may turn rows into rejected records only if the operator allows this."""
     old = hour((3, 8), (5, 9))
     check_same("logs", old, hour((5, 9), (5, 9)), may_reject=False)
     check_same("logs", old, hour((0, 0), (5, 9)), may_reject=True)

@@ -24,9 +24,9 @@ START = HOUR * layout.HOUR_MS
 
 
 def file(store: MemoryStore, load: int, first: int, *minutes: int) -> LiveFile:
-    """Returns a file of rejected records that the load number `load` wrote. It has one record of
-    agent 1 in each of the given minutes of the hour. Its name contains `first`, the offset at which
-    it begins."""
+    """Returns a file of rejected records that the load number `load` wrote. The file has one record
+    of agent 1 in each of the given minutes of the hour. The file's name contains `first`, the
+    offset at which it begins."""
     columns = {
         "_agent": pa.array([1] * len(minutes), pa.int64()),
         "timestamp_ms": pa.array([START + at * BUCKET_MS + 5 for at in minutes], pa.int64()),

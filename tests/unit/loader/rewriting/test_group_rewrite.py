@@ -93,8 +93,8 @@ def folder() -> Folder:
 
 
 def test_files_become_one_file_with_the_same_records(folder: Folder) -> None:
-    """If a group of small files is rewritten as one file, the new file has the rows of all of them
-    in the same order. Its checksum is the sum of their checksums."""
+    """If a group of small files is rewritten as one file, the new file has the rows of all these
+    files in the same order. Its checksum is the sum of the old files' checksums."""
     folder.add([1, 2])
     folder.add([3])
     result = folder.rewritten()

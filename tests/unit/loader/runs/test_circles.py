@@ -35,8 +35,8 @@ def schema(tree: Any) -> str:
 
 
 def write(loading: MemoryLoading, *trees: Any) -> None:
-    """Appends one line to the topic for each of the given values. The line has the newest schema,
-    and the value in its field `tree`."""
+    """Appends one line to the topic for each of the given values. Each line has the newest schema,
+    and has the value in its field `tree`."""
     avro = fastavro.parse_schema(json.loads(loading.versions[-1]))
     datums = []
     for at, tree in enumerate(trees, loading.lines):

@@ -78,9 +78,9 @@ def drop(loading: MemoryLoading) -> Tables:
 @promise("5 closed files")
 def test_marks_and_names_of_a_closed_file_go(loading: MemoryLoading) -> None:
     """A seal is an agent's message that all lines up to a time are acknowledged. The loader reads
-    the message that a file was closed, and then a seal of the agent. It then stores the partitions'
-    high watermarks as a fence. The load that reaches the fence drops the marks and the name of the
-    closed file. An open file keeps both."""
+    the message that a file was closed, and then a seal of the agent. The loader then stores the
+    partitions' high watermarks as a fence. The load that reaches the fence drops the marks and the
+    name of the closed file. An open file keeps both."""
     last = drop(loading)
     before = tables(loading, 2)
     assert before.marks[0].keys() == before.locations.keys() == {FIRST, SECOND}

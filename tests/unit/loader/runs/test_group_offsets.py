@@ -28,9 +28,9 @@ class Silent:
 
 @pytest.mark.parametrize("error", [BrokerUnreachable("away"), BadValue("no answer of Kafka's")])
 def test_how_far_it_is_is_told_in_vain_once_a_run(error: SkidwayError) -> None:
-    """If a commit of loaded offsets to the brokers fails, the run makes no further such commit for
-    any topic, because each attempt may have to wait for the group's coordinator. No load depends on
-    these offsets."""
+    """If a commit of loaded offsets to the brokers fails, the run does not try to commit offsets
+    again, for any topic. Each attempt might have to wait for the group's coordinator. No load
+    depends on these offsets."""
     silent = Silent(error)
     told = GroupOffsets(silent, "group")  # type: ignore[arg-type]
     partition = SimpleNamespace(partition=0, end=7)

@@ -78,8 +78,8 @@ def parquets(loading: MemoryLoading) -> list[str]:
 @promise("5 success file")
 def test_an_hour_is_marked_when_the_audit_calls_it_complete(loading: MemoryLoading) -> None:
     """As long as the audit does not call an hour complete, the hour has no `_SUCCESS`. When the
-    audit calls it complete, one load combines the hour's small files and writes its `_SUCCESS`.
-    Later runs change nothing."""
+    audit calls it complete, one load combines the hour's small files and writes the hour's
+    `_SUCCESS`. Later runs change nothing."""
     loading.run()
     assert marked(loading) is None
     assert loading.manifest(3).unmarked == (HOUR,)
@@ -195,8 +195,8 @@ def test_rows_of_a_marked_hour_take_its_mark_first(loading: MemoryLoading) -> No
 def test_a_mark_goes_when_the_audit_takes_its_word_back(loading: MemoryLoading) -> None:
     """If the audit's collector says that an hour with a `_SUCCESS` lacks records, the next run
     deletes the `_SUCCESS`, even if no rows are added. The run keeps the `_SUCCESS` in three cases:
-    only an old judgement says that the hour lacks records, the hour is incomplete for another
-    reason than missing records, or the collector has not read the counts of all rows."""
+    if only an old judgement says that the hour lacks records, if the hour is incomplete for another
+    reason than missing records, or if the collector has not read the counts of all rows."""
     audit = loading.collector
     audit.complete_hours = {HOUR}
     loading.run()

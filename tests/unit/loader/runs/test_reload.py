@@ -466,9 +466,9 @@ def test_messages_of_a_load_that_ended_early_are_published_first(
 
 @promise("5 success file")
 def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
-    """If an hour has the same rows after a reload, it keeps its `_SUCCESS` file, which says that it
-    is complete. If rejects became rows, the reload deletes this file; a later run writes it again
-    when the audit calls the hour complete."""
+    """If an hour has the same rows after a reload, the hour keeps its `_SUCCESS` file, which says
+    that the hour is complete. If rejects became rows, the reload deletes this file; a later run
+    writes it again when the audit calls the hour complete."""
     unannounced(loading)
     for at in (0, 1):
         loading.store.put(layout.success(TOPIC, layout.hour_text(FIRST + at)), b"{}")

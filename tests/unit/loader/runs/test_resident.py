@@ -116,9 +116,9 @@ def test_it_is_ready_before_its_first_run_has_ended(
 
 
 def test_each_run_leaves_its_outcome(textfile: Path) -> None:
-    """After each run the loader's metrics file has the run's exit status and, after a success, its
-    time. So the same alert on the age of the last success works for a resident loader and for loads
-    that a timer starts."""
+    """After each run the loader's metrics file has the run's exit status. If the run succeeded, the
+    file also has the time of this success. So the same alert on the age of the last success works
+    for a resident loader and for loads that a timer starts."""
     resident = Resident(textfile, Report, fails(Unreachable("nobody answers")))
     begin = resident.clock.time_ms() / 1000
     resident.loader.run()

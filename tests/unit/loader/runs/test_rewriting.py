@@ -1,5 +1,5 @@
-"""Two kinds of loads rewrite files: `load compact` combines small files, and a special load before
-the first rows of a new schema gives older files the columns of this schema."""
+"""Two kinds of loads rewrite files. `load compact` combines small files. Before the first rows of a
+new schema are written, a special load gives older files the columns of this schema."""
 
 from __future__ import annotations
 

@@ -125,7 +125,8 @@ def test_rewriting_shows_groups_of_files() -> None:
 
 def test_the_note_has_the_figures_before_the_first_task_runs() -> None:
     """A run writes its note (the file with its progress) before Spark starts, so that `load status`
-    also shows a run that waits for Spark. Nothing else is shown before tasks run."""
+    also shows a run that waits for Spark. Until the first task runs, only this note has the run's
+    progress: neither the terminal nor the log shows it."""
     loading, shown = MemoryLoading(), list[Figures]()
     with OwnNote(loading.store, loading.clock) as note:
         progress = RunProgress(loading.clock, shown.append, note)

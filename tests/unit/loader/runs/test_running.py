@@ -96,9 +96,9 @@ def test_a_living_run_may_say_nothing_for_long() -> None:
     [(0, RUNNING), (SILENT_MS, RUNNING), (SILENT_MS + 1, SILENT), (-SILENT_MS - 1, SILENT)],
 )
 def test_a_run_of_another_host_is_silent_and_not_dead(silent_ms: int, state: str) -> None:
-    """`load status` cannot check whether a process of another host still exists. So if the run's
-    note is old, or has a time in the future, the run is called silent. `load status` then says that
-    it had to compare the clocks of two hosts."""
+    """`load status` cannot check whether a process of another host still exists. So if the note of
+    a run on another host is old, or has a time in the future, `load status` calls the run silent.
+    The command also says that it had to compare the clocks of two hosts."""
     row = World(AWAY, silent_ms).row()
     assert row["state"] == state
     assert (row["sentence"] is None) == (state == RUNNING)

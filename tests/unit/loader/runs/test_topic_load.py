@@ -347,8 +347,8 @@ def _result(partition: int, stop: Stop | None, **changes: Any) -> PartitionResul
 
 def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
     """The outcome of a topic's run has the sums of rows, rejects (by reason) and repeats over all
-    loads of the run. It names the log files for whose announcement the last load waits. Its offset
-    ranges go from the start of the first load to the end of the last load."""
+    loads of the run. The outcome names the log files for whose announcement the last load waits.
+    Its offset ranges go from the start of the first load to the end of the last load."""
     waiting = Stop(3, "not announced", (8, 1), frozenset({(8, 1)}))
     outcome = TopicOutcome("logs", waiting=[waiting])
     results = [
@@ -372,8 +372,8 @@ def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
 
 
 def test_a_load_says_whose_its_staging_directory_is() -> None:
-    """Before its tasks begin, a load writes into its staging directory which process it is. So
-    other loads can check whether this process still runs."""
+    """Before its tasks begin, a load writes into its staging directory which process runs the load.
+    So other loads can check whether this process is still alive."""
     loading, seen = MemoryLoading(), []
     loading.write(5)
 

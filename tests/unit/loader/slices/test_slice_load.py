@@ -85,8 +85,8 @@ def test_a_repeat_is_dropped_and_counted_apart() -> None:
 
 
 def test_marks_that_are_given_make_repeats() -> None:
-    """A mark is the position up to which the lines of a log file have been loaded. A slice is given
-    the marks that earlier slices have reached. Records below these marks are repeats."""
+    """A mark is the position up to which the lines of a log file have been loaded. A slice gets the
+    marks that earlier slices have reached. Records below these marks are repeats."""
     store, result = run(lines(4), marks={(7, 1): 20})
     assert [row["_offset"] for row in rows_of(store, result)] == [20, 30]
     assert result.lowest == {(7, 1): 0}
@@ -184,8 +184,8 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
 
 
 def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
-    """If a slice's task stops before the first record of a batch, the task's result names the batch
-    before it as the last loaded batch. The next load compares this batch with the log."""
+    """If a slice's task stops before the first record of a batch, the task's result names the
+    previous batch as the last loaded batch. The next load compares this batch with the log."""
     _, result = run([*lines(3), Record(agent=8)])
     assert result.end == 3
     assert result.below is not None

@@ -88,9 +88,10 @@ def test_tasks_run_in_order_and_are_counted() -> None:
 
 @promise("5 slices")
 def test_no_two_attempts_have_the_same_number() -> None:
-    """One load may run tasks both in the loader's own process and on Spark, because a slice may
-    have to run again. No two attempts at a task have the same number, so no attempt writes to the
-    file of another attempt."""
+    """One load may run tasks both on Spark and in the loader's own process. For example, some
+    slices of a load on Spark must run again, and they are few enough for the loader's own process.
+    No two attempts at a task have the same number, so no attempt writes to the file of another
+    attempt."""
     here, attempts = OwnProcess(lambda: False), [lambda attempt: attempt] * 2
     found = here.run(attempts, told) + here.run(attempts, told)
     assert len(set(found)) == 4
@@ -169,7 +170,7 @@ def test_connections_are_not_used_again_after_a_failure(monkeypatch: pytest.Monk
 
 def test_spark_ends_when_runs_do_not_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A resident loader (a process that makes one run after another) stops Spark after several
-    consecutive runs without a task for Spark. A run that needs Spark sets the number of these runs
+    consecutive runs without a task for Spark. A run that needs Spark sets the count of these runs
     back to zero."""
     runner, stopped = SparkRunner(settings(0), lambda: False), []
 

@@ -1,5 +1,5 @@
 """Each run of the loader gives Spark a scratch directory (a directory for temporary files). The run
-deletes it at its end. If the run was killed, the next run deletes it."""
+deletes this directory when it ends. If the run was killed, the next run deletes the directory."""
 
 from __future__ import annotations
 

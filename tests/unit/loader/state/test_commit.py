@@ -76,8 +76,8 @@ def performed(steps: operations.Steps[Any], store: MemoryStore) -> list[operatio
 )
 def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
     """The manifest contains the length of each committed file. A file of another length is never
-    moved or deleted. If it is at the final path of a committed file, it does not count as the
-    committed file."""
+    moved or deleted. If such a file is at the final path of a committed file, it does not count as
+    the committed file."""
     assert settle(Move("s", "t", 5), source, target) is expected
 
 
@@ -336,8 +336,8 @@ def test_a_staged_file_is_never_given_up() -> None:
 @promise("5 reload")
 def test_a_directory_that_gets_no_file_comes_first() -> None:
     """A load that replaces files may remove files from a directory into which it moves no new file.
-    It deletes these files before it moves its first file. So as long as any removed file still
-    exists, at least one new file is still in the staging directory."""
+    The load deletes these files before it moves its first file. So as long as any removed file
+    still exists, at least one new file is still in the staging directory."""
     store = MemoryStore()
     first = staged(store, manifest())
     assert operations.run(commit.commit(first), store)

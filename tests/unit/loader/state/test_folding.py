@@ -90,9 +90,9 @@ def test_a_late_loader_does_not_take_a_folded_number() -> None:
 @promise("5 checkpoint")
 def test_a_late_loader_whose_staged_files_were_deleted_has_lost() -> None:
     """A loader may pause before its commit. Meanwhile another load may commit under the same
-    number, its manifest may be folded (replaced by a checkpoint), and the start of another loader
-    may delete the paused load's staged files. When the paused loader continues, it reports a lost
-    race, and no damage."""
+    number, and its manifest may be folded (replaced by a checkpoint). Then another loader may
+    delete the paused load's staged files when it starts. When the paused loader continues, it
+    reports a lost race, and no damage."""
     store = MemoryStore()
     loads(store, 11)
     late = replace(load(2), uuid="b" * 32)

@@ -33,8 +33,8 @@ def found(*manifests: Manifest) -> dict[str, int]:
 
 
 def test_an_output_has_what_loads_add_and_no_later_load_removes() -> None:
-    """A file is live from the load that adds it to the load that removes it. A live file has the
-    schema of the load that added it."""
+    """A file is live from the load that adds it to the load that removes it. If the manifest names
+    no other schema for a file, the file has the schema of the load that added it."""
     first, second = load(1, "a", "b"), load(2, "c")
     merged = load(3, "d", removed=("a", "c"))
     assert found(first, second) == {"a": 1, "b": 1, "c": 2}
@@ -44,8 +44,8 @@ def test_an_output_has_what_loads_add_and_no_later_load_removes() -> None:
 
 def test_a_file_may_follow_another_schema_than_its_load() -> None:
     """A compaction (a load that combines small files) writes files with the schema of the files
-    that they replace, even if the topic now has a newer schema. The manifest contains this schema
-    for the file."""
+    that they replace, even if the topic now has a newer schema. The manifest's entry for such a
+    file then names the older schema."""
     merged = load(2, "b", removed=("a",))
     (file,) = merged.files
     merged = replace(merged, files=(replace(file, schema_id=1),))

@@ -103,9 +103,9 @@ def test_a_note_that_cannot_be_written_stops_nothing() -> None:
 
 
 def test_the_notes_of_dead_runs_are_deleted() -> None:
-    """A later run deletes three kinds of notes (files with the progress of runs): the notes of runs
-    whose process is gone, notes of other hosts, if they were not updated for a long time, and notes
-    that are only partly written. It keeps the notes of runs that may be alive."""
+    """A later run deletes three kinds of notes (files with the progress of runs): notes of runs
+    whose process is gone, notes of other hosts that were not updated for a long time, and notes
+    that are only partly written. The run keeps the notes of runs that may be alive."""
     store, clock = MemoryStore(), ManualClock()
     now_ms = clock.time_ms()
     put(store, "dead", DEAD, now_ms)
@@ -134,9 +134,9 @@ def test_a_living_run_writes_a_deleted_note_again() -> None:
 
 
 def test_notes_are_no_topic(tmp_path: Path) -> None:
-    """Run notes are files with the progress of runs. Their folder is next to the folders of topics,
-    but is never treated as a topic: neither a pattern nor a name of topics selects it, and a
-    recount ignores its files."""
+    """Run notes are files with the progress of runs. The folder of these notes is next to the
+    folders of topics, but is never treated as a topic. Neither a name nor a pattern in the setting
+    for topics selects this folder, and a recount ignores its files."""
     store = LocalStore(str(tmp_path))
     with OwnNote(store, ManualClock()) as own:
         own.say({"topic": "logs"})

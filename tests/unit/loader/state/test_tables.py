@@ -1,4 +1,4 @@
-"""The loader's state of a topic (such as marks and names of log files) is in tables. They are
+"""The loader's state of a topic (such as marks and names of log files) is in tables. The tables are
 stored in side files, separate from the files of rows. The side files that a manifest lists together
 contain the state after the manifest's load."""
 

@@ -1,5 +1,6 @@
-"""The announcement of a log file is an audit message with the file's host and path. If it is
-missing, the loader stores a note: the time at which it began to wait for the announcement."""
+"""The announcement of a log file is an audit message with the file's host and path. If the
+announcement is missing, the loader stores a note: the time at which it began to wait for the
+announcement."""
 
 from __future__ import annotations
 

@@ -380,8 +380,8 @@ def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
 
 def test_items_out_of_range_refuse_their_rows_only() -> None:
     """If items in lists and maps are out of range, only their rows are refused. This also holds for
-    a slice of an Arrow array. (Arrow's cast of a slice also converts items outside the slice, and
-    these may be out of range, too.)"""
+    a slice of an Arrow array. Arrow's cast of a slice also converts items outside the slice, and
+    these may be out of range, too."""
     codec = Codec(
         record(("l", {"type": "array", "items": "int"}), ("m", {"type": "map", "values": "int"}))
     )

@@ -1,6 +1,6 @@
-"""The codec needs memory and time only in proportion to the number of bytes that it decodes, even
-for hostile datums: datums that claim a huge number of items, or have items that take no bytes, deep
-nesting, or endless recursion."""
+"""The codec needs memory and time only in proportion to the number of bytes that it decodes. This
+holds even for hostile datums, for example datums that claim a huge number of items, or that have
+items without bytes, deep nesting, or endless recursion."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ HUGE = 2**60
 )
 def test_no_claim_takes_memory_or_time(avro: Any, datum: bytes, times: int) -> None:
     """A datum is refused in bounded time and memory if it claims a huge number of items or a huge
-    size, for example 2^60 items in an array of strings, or in an array of nulls, which take no
-    bytes."""
+    size. It may claim, for example, 2^60 items in an array of strings, or in an array of nulls,
+    which take no bytes."""
     codec = Codec(schema_of(avro))
     datums = pa.array([datum] * times, pa.binary())
     found = []

@@ -182,9 +182,10 @@ BECAME = {
 def test_columns_become_texts_and_texts_columns(
     writer: Any, reader: Any, value: Any, expected: Any
 ) -> None:
-    """A field may be recursive in only one of two schema versions. If it is recursive only in the
-    newer version, old values become JSON texts. If it is recursive only in the older version, old
-    texts become columns. A value that does not fit the newer version is refused."""
+    """A field can be recursive in one of two schema versions and not in the other one. If it is
+    recursive only in the newer version, old values become JSON texts. If it is recursive only in
+    the older version, old texts become columns. A value that does not fit the newer version is
+    refused."""
     found = resolved(writer, reader, value)
     assert (found if isinstance(found, str) else found["next"]) == expected
 

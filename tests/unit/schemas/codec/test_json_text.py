@@ -77,8 +77,9 @@ def test_texts_hold_what_the_library_decodes(values: list[Any]) -> None:
 @common
 @given(st.lists(nodes(), min_size=1, max_size=3), st.data())
 def test_values_one_by_one_and_columns_agree(values: list[Any], data: st.DataObject) -> None:
-    """Reading the datums of a recursive schema one by one gives the same rows and refuses the same
-    datums as reading them by columns, even if bytes of the datums are damaged."""
+    """Whether the datums of a recursive schema are read one by one or by columns, the result has
+    the same rows, and the same datums are refused. This holds even if bytes of the datums are
+    damaged."""
     datums = [datum(NODE, value) for value in values]
     for at, raw in enumerate(datums):
         place, byte = data.draw(st.integers(0, len(raw) - 1)), data.draw(st.integers(0, 255))

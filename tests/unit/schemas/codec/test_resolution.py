@@ -149,9 +149,9 @@ NARROW = {"int": 1, "long": 2, "float": 3, "double": 4}
 
 
 def has_text_and_bytes(avro: Any) -> bool:
-    """Returns whether the schema has a union with both string and bytes. fastavro reads every
-    string and every bytes value of such a union as the type that comes first in the union, even if
-    the writer's and the reader's schema are equal."""
+    """Returns whether the schema has a union with both string and bytes. The library fastavro reads
+    every string and every bytes value of such a union as the type that comes first in the union,
+    even if the writer's and the reader's schema are equal."""
     if isinstance(avro, list):
         both = {"string", "bytes"} <= {_name(each) for each in avro}
         return both or any(map(has_text_and_bytes, avro))
@@ -272,7 +272,7 @@ def decimal(precision: int, scale: int) -> dict[str, Any]:
 def test_logical_types_keep_their_values(written: Any, read: Any, value: Any, wanted: Any) -> None:
     """Timestamps, times of day and decimals keep their value if the reader has another unit or
     scale; if that is impossible, their row is refused. If the writer or the reader has no logical
-    type, the plain number or bytes are read. fastavro, in contrast, ignores the reader's logical
+    type, the plain number or bytes are read. In contrast, fastavro ignores the reader's logical
     type."""
     writer, reader = record(field("x", written)), record(field("x", read))
     rows, refused = rows_of(writer, reader, [{"x": value}] * 2)
@@ -304,9 +304,9 @@ def test_else_the_first_branch_that_it_can_be_promoted_to() -> None:
 
 def test_defaults_are_values_of_their_types() -> None:
     """The default of a bytes or decimal field becomes a value of the field's type. If the default
-    of a record has only some of the record's fields, the other fields get their own defaults.
-    fastavro, in contrast, returns the JSON value in the schema: a string for bytes, and an
-    incomplete record."""
+    of a record has only some of the record's fields, the other fields get their own defaults. In
+    contrast, fastavro returns the JSON value in the schema: a string for bytes, and an incomplete
+    record."""
     inner = record(field("a", "int", default=1), field("b", "bytes", default="\u00ff")) | {
         "name": "I"
     }
@@ -330,8 +330,8 @@ def test_defaults_are_values_of_their_types() -> None:
 
 
 def test_a_name_counts_before_an_alias() -> None:
-    """The writer's schema may have two fields for one reader's field, one with the name and one
-    with the alias of the reader's field. The field with the name is read. fastavro, in contrast,
+    """The writer's schema may have two fields that match one field of the reader's schema: one by
+    its name and one by its alias. The field that matches by name is read. In contrast, fastavro
     reads whichever of the two fields comes last."""
     writer = record(field("x", "int"), field("old", "int"))
     reader = record(field("x", "int", aliases=["old"]))

@@ -37,9 +37,9 @@ def test_levels_and_modes_are_shown_set_and_taken_away(
 
 
 def test_what_makes_no_sense_is_status_2(run: Any) -> None:
-    """If `skidway schemas level` or `mode` gets an unknown level or mode, or gets one together with
-    --reset, the command ends with exit status 2. If the registry refuses the value, the exit status
-    is 1."""
+    """If `skidway schemas level` or `mode` gets an unknown level or mode, or gets a level or mode
+    together with --reset, the command ends with exit status 2. If the registry refuses the request,
+    the exit status is 1."""
     for verb in ("level", "mode"):
         assert run(verb, "SOME").status == 2
     assert run("level", "FULL", "--reset").status == 2

@@ -71,9 +71,9 @@ def test_several_files_are_named_after_their_subjects(
 def test_one_of_several_that_cannot_be_judged_does_not_hide_the_others(
     registry: Registry, run: Any, tmp_path: Path
 ) -> None:
-    """If `skidway schemas check` or `register` gets several files, and one of them has an unknown
-    or read-only subject, the output says so, and the other files are still checked or
-    registered."""
+    """If `skidway schemas check` or `register` gets several files, and the subject of one file is
+    unknown or read-only, the output says so. The command still checks or registers the other
+    files."""
     registry.register("broken", V1)
     done = run("check", "--by-name", ".")
     assert done.status == 1

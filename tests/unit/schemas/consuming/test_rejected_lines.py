@@ -20,6 +20,7 @@ from skidway.schemas.consuming.rejected_lines import (
     Wanted,
     is_cut,
     repairable,
+    topic_of_rejects,
 )
 
 
@@ -57,6 +58,8 @@ def test_a_topic_under_another_name_is_not_to_be_created() -> None:
     with pytest.raises(UsageError, match=r"no topic dc1\.auth\.rejected in this cluster") as error:
         list(lines.read(Wanted()))
     assert "create" not in str(error.value)
+    with pytest.raises(UsageError, match=r"no topic nosuch\.rejected in this cluster"):
+        topic_of_rejects(cast(Client, NoTopics()), "nosuch.rejected")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +117,7 @@ def test_a_line_that_was_rejected_again_is_not_taken_for_cut() -> None:
 
 def test_a_withheld_line_is_not_whole() -> None:
     """If the agent withheld the text of a rejected line, the exported line counts as cut, however
-    short the line was, so that nobody replays it as if it were whole."""
+    short the line was. So nobody replays the line as if it were whole."""
     assert rejected_text.WITHHELD == WITHHELD
     assert is_cut(document(WITHHELD, 11))
     assert is_cut(document(WITHHELD, 900, original_first=4))

@@ -29,7 +29,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Registry) -> None:
     """If a subject is deleted while a dump reads the list of subjects page by page, later subjects
-    move to earlier pages. Even then, the dump skips no live subject, and calls none deleted."""
+    move to earlier pages. Even then, the dump skips no live subject, and marks no live subject as
+    deleted."""
     transport = InProcess(registry)
     gone = iter("ab")
 
@@ -81,8 +82,8 @@ def test_a_registry_without_pages_is_read_once(
 
 def test_a_mode_above_all_is_not_that_of_each_subject(registry: Registry) -> None:
     """If the global mode is READONLY_OVERRIDE, a registry reports this mode for every subject, but
-    a dump has it only as the global mode. Otherwise a registry that is filled from the dump would
-    keep it as the own mode of each subject."""
+    a dump has it only as the global mode. If the dump also had it as the mode of each subject, a
+    registry that is filled from the dump would keep it for each subject."""
     registry.good("PUT", "/mode", {"mode": "READONLY_OVERRIDE"})
     found = dumped.read(registry_client.administration(InProcess(registry)))
     assert found.modes == {None: "READONLY_OVERRIDE"}

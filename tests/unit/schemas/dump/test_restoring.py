@@ -109,7 +109,8 @@ def test_a_dump_that_contradicts_itself_is_refused() -> None:
 
 def test_another_spelling_is_the_same_schema() -> None:
     """In a restore, the texts of a schema in the dump and in the registry count as the same schema
-    if they differ only in white space. Confluent's registry may keep white space."""
+    if they differ only in white space. The reason is that Confluent's registry may store a schema
+    with its white space."""
     wanted, there = Contents(), Contents()
     wanted.add(StoredVersion("s", 1, 1, '{ "type": "int" }'))
     there.add(StoredVersion("s", 1, 1, '"int"'))
@@ -146,7 +147,7 @@ def test_modes_stay_if_asked() -> None:
 
 
 def test_what_a_registry_cannot_keep_is_told_and_left_out() -> None:
-    """A restore into Skidway's registry names and leaves out what this registry does not support:
+    """A restore into Skidway's registry leaves out and reports what this registry does not support:
     schemas of types other than Avro, schemas that use such schemas, rules, contexts, and
     configuration other than compatibility levels."""
     wanted = Contents(
@@ -170,8 +171,8 @@ def test_what_a_registry_cannot_keep_is_told_and_left_out() -> None:
 
 
 def test_settings_of_subjects_in_other_contexts_are_told_and_left_out() -> None:
-    """A restore into Skidway's registry names and leaves out levels and modes of subjects in other
-    contexts, even if these subjects have no versions. Levels and modes of other subjects are
+    """A restore into Skidway's registry leaves out and reports levels and modes of subjects in
+    other contexts, even if these subjects have no versions. Levels and modes of other subjects are
     restored."""
     level = {"compatibilityLevel": "FULL"}
     wanted = Contents(

@@ -284,8 +284,8 @@ def test_no_field_has_the_name_of_a_loaders_column() -> None:
 
 def test_no_two_fields_differ_only_in_case() -> None:
     """If the names of two members of a JSON object differ only in case, the field of the second
-    member gets another name, because the loader and Spark refuse fields whose names differ only in
-    case."""
+    member gets another name. The reason is that the loader and Spark refuse fields whose names
+    differ only in case."""
     fields = of({"userId": 1, "userid": "a", "deep": {"A": 1, "a": 2}}).schema["fields"]
     assert [each["name"] for each in fields] == ["userId", "userid_2", "deep"]
     assert fields[1]["aliases"] == ["userid"]

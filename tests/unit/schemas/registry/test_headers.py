@@ -42,8 +42,8 @@ def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
 
 @pytest.mark.parametrize("origin", ["http://elsewhere.example", "null", "http://testserver:81"])
 def test_a_page_of_another_site_changes_nothing(registry: Registry, origin: str) -> None:
-    """If a web page of another site requests a change, it gets 403, and nothing changes. Its
-    requests to read are answered like those of other clients."""
+    """If a web page of another site requests a change, the answer is 403, and nothing changes. The
+    page's requests to read are answered like those of other clients."""
     registry.register("s", record(a=None))
     for method, path in (("POST", PATH), ("PUT", "/mode"), ("DELETE", "/subjects/s")):
         answer = registry.http.request(method, path, content=BODY, headers={"Origin": origin})
@@ -100,8 +100,8 @@ def test_a_client_that_takes_no_json_is_406(registry: Registry, accept: str) -> 
 
 @pytest.mark.parametrize("body", [{}, {"schema": None}, {"schema": " "}])
 def test_a_lookup_without_a_schema_finds_none(registry: Registry, body: dict[str, str]) -> None:
-    """A request to look up a schema may contain no schema. If the subject does not exist, it gets
-    the error code 40401; if the subject exists, 40403."""
+    """A request to look up a schema fails if it contains no schema. The error code is 40401 if the
+    subject does not exist, and 40403 if it exists."""
     assert registry.refused("POST", "/subjects/s", body) == (404, 40401)
     registry.register("s", record(a=None))
     assert registry.refused("POST", "/subjects/s", body) == (404, 40403)

@@ -62,7 +62,8 @@ def test_read_only_means_everything(registry: Registry) -> None:
 
 
 def test_read_only_override_beats_the_subjects_own_mode(registry: Registry) -> None:
-    """The global mode READONLY_OVERRIDE overrides each subject's own mode, until it is removed."""
+    """The global mode READONLY_OVERRIDE overrides each subject's own mode, until the global mode is
+    removed."""
     set_mode(registry, "READWRITE", "s")
     set_mode(registry, "READONLY_OVERRIDE")
     assert registry.good("GET", "/mode/s") == {"mode": "READONLY_OVERRIDE"}
@@ -133,7 +134,8 @@ def test_an_id_never_gets_a_second_schema(registry: Registry) -> None:
 
 
 def test_an_import_does_not_replace_a_live_version(registry: Registry) -> None:
-    """An import does not replace a live version. It may use the number of a deleted version."""
+    """An import does not replace a live version. But an import may use the number of a deleted
+    version."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=1, version=1)
     body = {"schema": AB, "id": 2, "version": 1}

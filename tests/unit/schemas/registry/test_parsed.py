@@ -23,7 +23,8 @@ def test_what_was_parsed_is_remembered() -> None:
 
 
 def test_the_least_used_is_forgotten_first() -> None:
-    """If the cache reaches its size limit, the least recently used schemas are dropped first."""
+    """If a new schema would make the cache larger than its limit, the least recently used schemas
+    are dropped first."""
     texts = [record(f"R{n}", **{"a" * 100: None}) for n in range(4)]
     size = len(texts[0])
     schemas = ParsedSchemas(characters_max=2 * size)

@@ -26,8 +26,8 @@ def users_of(path: Path, **known: str) -> Users:
 
 
 def test_a_hash_fits_its_password_alone() -> None:
-    """A hash belongs only to its own password, also after the hash was written as text and read
-    again. Each hash has its own salt."""
+    """A hash matches only the password from which it was made, even after the hash was written as
+    text and read again. Each hash has its own salt."""
     made = Hash.of("geheim")
     assert Hash.read(str(made)).fits("geheim")
     assert not made.fits("Geheim")

@@ -37,7 +37,8 @@ def test_a_schema_uses_the_types_of_another_subject(registry: Registry) -> None:
 
 def test_references_of_references_count(registry: Registry) -> None:
     """A schema may also use types that its referenced schemas get from their own references. The
-    resolved text declares each of these types only once, even if two references lead to it."""
+    schema's text with all references resolved declares each of these types only once, even if two
+    references lead to the same type."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     assert registry.register("large", LARGE, reference("Whole", "whole")) == 3

@@ -185,8 +185,8 @@ def test_what_is_no_level_is_42203(registry: Registry, level: Any) -> None:
 
 @pytest.mark.parametrize("body", [{}, {"mode": None}, {"Mode": "READONLY"}, {"mode": 7}])
 def test_a_mode_that_is_missing_is_42204(registry: Registry, body: dict[str, Any]) -> None:
-    """A request to set a mode that contains no mode gets the error code 42204 and changes no
-    mode."""
+    """If a request to set a mode does not contain a mode, the request gets the error code 42204 and
+    changes nothing."""
     for path in ("/mode", "/mode/s"):
         assert registry.refused("PUT", path, body) == (422, 42204)
     assert registry.good("GET", "/mode") == {"mode": "READWRITE"}

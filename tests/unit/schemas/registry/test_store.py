@@ -149,7 +149,7 @@ def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
 
 def test_a_refusal_is_made_on_all_that_is_known() -> None:
     """Before a registry says that a subject does not exist, or decides that nothing needs to be
-    written, it reads all entries of the log, even if its ZooKeeper server lags."""
+    written, it reads all entries of the log. It does so even if its ZooKeeper server lags."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)

@@ -13,8 +13,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Positions:
-    """A fake of `Groups`. Asked for the offset at a time, it returns the time itself, in
-    milliseconds."""
+    """A fake of `Groups`. When a caller asks for the offset at a time, this fake returns the time
+    itself, in milliseconds."""
 
     def positions(
         self, _group: str, topic: str, time_ms: int, _partitions: Sequence[int]

@@ -33,8 +33,8 @@ def test_lines_are_joined_across_reads(pipe: tuple[int, int]) -> None:
 
 
 def test_a_device_is_not_waited_for() -> None:
-    """`skidway produce` never waits for input from /dev/null, and reads no lines from it. (cron and
-    systemd use /dev/null as the standard input of the commands that they start.)"""
+    """`skidway produce` never waits for input from /dev/null, and reads no lines from it. Programs
+    such as cron and systemd use /dev/null as the standard input of the commands that they start."""
     descriptor = os.open(os.devnull, os.O_RDONLY)
     source = Input(descriptor)
     assert source.wake == ()

@@ -4,7 +4,54 @@ import argparse
 
 import pytest
 
-from skidway.cli import topics
+from skidway.cli import main, topics
+from skidway.kafka.errors import ErrorCode, KafkaError
+from support.clock import ManualClock
+from support.memory_kafka import MemoryClient, MemoryCluster
+
+
+class Deleting(MemoryClient):
+    """A client in memory that can delete topics."""
+
+    def __enter__(self) -> Deleting:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def delete_topics(self, names: list[str]) -> dict[str, KafkaError | None]:
+        known = self.cluster.topics
+        unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return {name: None if known.pop(name, None) else unknown for name in names}
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
+    """A cluster with the topic `logs`, to which the commands connect."""
+    found = MemoryCluster()
+    found.create("logs", 2)
+    monkeypatch.setattr(topics, "connect", lambda _: Deleting(found, ManualClock()))
+    return found
+
+
+def test_a_topic_that_does_not_exist_is_not_planned_to_be_deleted(
+    cluster: MemoryCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If a topic does not exist, `skidway topics delete` says so at once, and ends with the same
+    status as with --yes. The plan names only topics that exist."""
+    command = ["topics", "delete", "--bootstrap-server", "nowhere:1"]
+    for options in ([], ["--dry-run"], ["--yes"]):
+        assert main([*command, "nosuch", *options]) == 1
+        said = capsys.readouterr()
+        assert "nosuch: UNKNOWN_TOPIC_OR_PARTITION" in said.err
+        assert ("nosuch" in said.out) == (options == ["--yes"])
+    assert main([*command, "nosuch", "logs", "--dry-run"]) == 1
+    said = capsys.readouterr()
+    assert "there is no topic nosuch" in said.err
+    assert said.out.split()[-3:] == ["logs", "2", "0"]
+    assert main([*command, "logs", "--dry-run"]) == 0
+    assert main([*command, "logs", "--yes"]) == 0
+    assert not cluster.topics
 
 
 @pytest.mark.parametrize("as_json", [False, True])

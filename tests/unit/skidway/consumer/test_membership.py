@@ -23,7 +23,7 @@ def member() -> Membership:
 
 
 def owning(now: float = 1.0) -> Membership:
-    """Returns the only member of a group, which owns both partitions of the topic."""
+    """Returns a member that is alone in its group and owns both partitions of the topic."""
     found = member()
     assert found.next_step(now) == Look()
     assert found.looked(ALONE, {"t": 2}, now)

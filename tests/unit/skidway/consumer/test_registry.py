@@ -101,8 +101,8 @@ def test_a_release_whose_answer_was_lost_is_not_done_again(
 def test_a_release_that_was_lost_is_done_later(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """If a member's release of a partition never reached ZooKeeper, the member repeats it with
-    success, even if it made another write in between."""
+    """If a member's release of a partition never reached ZooKeeper, the member can repeat the
+    release, even after another write."""
     a, b = two
     assert a.claim()
     a.unanswered(Fate.LOST, lambda: a.registry.release(a.guard, TP, 5))
@@ -225,7 +225,7 @@ def test_a_broker_that_stores_members_meanwhile_is_before_us(
 
 def test_a_registration_is_seen_by_a_broker_that_stores_members(server: MemoryZooKeeper) -> None:
     """A registration changes the version of its parent node in ZooKeeper. So a broker that stores
-    members of the group notices the registration, because it checks this version in its
+    members of the group notices the registration, because the broker checks this version in its
     transaction."""
     Member(server, "a").registry.unregister("a")
     before = server.nodes[group_nodes.ids_path("g")].version

@@ -70,8 +70,8 @@ class World:
 
     def poll(self, stream: Stream, *, times: int = 5, most: int = 100) -> list[bytes | None]:
         """Polls up to `times` times, until there are `most` records. Returns their values. The fake
-        clock advances by 0.2 seconds per poll. With the default of `times` no member's session ends
-        meanwhile."""
+        clock advances by 0.2 seconds per poll. If `times` has its default value, no member's
+        session ends during these polls."""
         found = []
         for _ in range(times):
             found += [record.value for record in stream.poll(0, max_records=most - len(found))]

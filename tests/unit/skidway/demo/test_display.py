@@ -36,7 +36,7 @@ def test_a_file_gets_plain_lines() -> None:
 
 def test_a_file_gets_few_states() -> None:
     """If the output is a file, a demo of ten minutes on a slow machine prints at most a dozen
-    lines, and no state twice."""
+    lines, and prints no state (content of the demo's table) twice."""
     out, time = io.StringIO(), Time()
     display = Display(out, time)
     for second in range(600):
@@ -50,7 +50,8 @@ def test_a_file_gets_few_states() -> None:
 
 
 def test_a_terminal_sees_one_table_in_its_place() -> None:
-    """On a terminal the table is erased and drawn again, and stays below the events."""
+    """On a terminal, the demo erases its table and draws it again, so that the table stays below
+    the events."""
     out = Terminal()
     display = Display(out, Time())
     display.state(["head", "row 1"])
@@ -60,7 +61,8 @@ def test_a_terminal_sees_one_table_in_its_place() -> None:
 
 
 def test_the_last_table_stays() -> None:
-    """After `end_state` the table stays on the terminal, and later events are written below it."""
+    """After a call of `end_state`, the demo's table stays on the terminal, and later events are
+    written below the table."""
     out = Terminal()
     display = Display(out, Time())
     display.state(["head", "row"])
@@ -70,7 +72,8 @@ def test_the_last_table_stays() -> None:
 
 
 def test_an_empty_state_leaves_nothing_behind() -> None:
-    """An empty state erases the table from a terminal and writes nothing to a file."""
+    """If a state (the content of the demo's table) is empty, the demo erases the table from a
+    terminal. If the output is a file, the demo writes nothing."""
     for out in (Terminal(), io.StringIO()):
         display = Display(out, Time())
         if out.isatty():

@@ -26,9 +26,9 @@ TOPIC = "app-logs"
 
 
 class Scripted(Demo):
-    """A demo without programs. Each question is answered as if a busy log grew all the time: the
-    log's end moves on, and the mirror follows. `sealed_ms` has the agent's next answers about its
-    seals. `reports` and `recounts` have the audit's next answers."""
+    """A demo without programs. Its methods answer as if a busy log grew all the time: the log's end
+    moves on, and the mirror follows. `sealed_ms` has the agent's next answers about its seals.
+    `reports` and `recounts` have the audit's next answers."""
 
     def __init__(self, folder: Path) -> None:
         log = folder / "app.log"
@@ -75,7 +75,9 @@ class Scripted(Demo):
         self.asked.append(verb)
         if verb == "recount":
             return subprocess.CompletedProcess((), self.recounts.pop(0), '{"topics": []}', "")
-        bucket = {"topic": TOPIC, "bucket": 0, "bucket_ms": 10, "verdict": self.reports.pop(0)}
+        verdict = self.reports.pop(0)
+        bucket = {"topic": TOPIC, "bucket": 0, "bucket_ms": 10, "verdict": verdict}
+        bucket["accepted"] = False
         newer = bucket | {"bucket": 10, "verdict": "open"}
         return subprocess.CompletedProcess((), 1, json.dumps({"buckets": [bucket, newer]}), "")
 
@@ -92,9 +94,11 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
 
 
 def test_a_busy_log_does_not_keep_the_demo_from_ending(demo: Scripted) -> None:
-    """After the cut-off, the demo waits for the bytes that were in the files then, for a seal of
-    the agent behind the last judged bucket and its lateness, and for the offsets that the brokers
-    have by then. It asks for these offsets once, however fast the logs grow."""
+    """After the cut-off, the demo waits until the agent has accounted for the bytes that the files
+    had at the cut-off. Then it waits until the agent has sent a seal with a time that is late
+    enough for a verdict on the last bucket: the bucket's end plus the lateness. Last, it asks the
+    datacenter's brokers once for their offsets, and waits until the mirror has reached these
+    offsets, however fast the logs grow."""
     demo.cut_off()
     timing = demo.site.timing
     due_ms = flow.bucket_end_ms(time.time(), timing.bucket_ms) + timing.lateness_ms
@@ -129,11 +133,28 @@ def test_a_file_that_is_waited_for_in_vain_is_named(
         demo.drain()
 
 
+def test_a_long_wait_says_what_it_waits_for(demo: Scripted) -> None:
+    """If nothing was printed for half a minute, the demo prints what it waits for, and the file for
+    whose bytes it waits."""
+    out, now_s = io.StringIO(), 0.0
+    demo.display = Display(out, lambda: now_s)
+
+    def ready() -> bool:
+        nonlocal now_s
+        now_s += 20.0
+        return now_s > 80.0
+
+    demo.until(ready, "every byte", lambda: ": 3 bytes of /w/a.log")
+    words = "still waiting for every byte: 3 bytes of /w/a.log"
+    assert out.getvalue() == f"0:40  {words}\n1:20  {words}\n"
+
+
 def test_a_line_that_was_written_late_is_loaded(
     demo: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A program may write a line so late that the line is in no load yet, although its bucket is
-    judged. A further load then makes the bucket complete. Newer buckets are not waited for."""
+    """A line may be written so late that it is not yet loaded when the demo asks for the verdict on
+    the line's bucket. The demo then runs another load, which makes the bucket complete. The demo
+    does not wait for newer buckets."""
     monkeypatch.setattr(flow, "LOAD_AGAIN_S", 0.0)
     demo.outcome.until_ms = 10
     demo.reports = ["incomplete", "complete"]
@@ -166,8 +187,9 @@ def test_a_lost_bucket_ends_the_wait_at_once(demo: Scripted) -> None:
 def test_rows_of_which_the_audit_has_not_heard_yet_are_counted_again(
     demo: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agents' counts of the newest rows may reach the audit after the rows were loaded. So the
-    demo repeats a recount that differs. If the recounts differ for too long, they do not agree."""
+    """The agent's counts of the newest rows may reach the audit after the rows were loaded. So the
+    demo repeats a recount that differs. If the recount still differs after a time limit, the demo's
+    outcome says that the recount does not agree."""
     demo.recounts = [1, 0]
     demo.recount()
     assert (demo.asked, demo.outcome.recount_agrees) == (["recount"] * 2, True)

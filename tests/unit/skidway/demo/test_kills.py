@@ -18,8 +18,8 @@ def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
     """Before an agent sends bytes of a file, it stores an intent, which says which bytes it is
     going to send. The agent's position in the file advances when the bytes are acknowledged. A
     killed agent lost nothing if, after its restart, its positions have passed all intents that it
-    had stored before the kill. The demo prints a sentence about the kill. It says how many bytes of
-    these intents were not acknowledged at the time of the kill."""
+    had stored before the kill. The demo's sentence about the kill says how many bytes of these
+    intents were not acknowledged at the time of the kill."""
     now = AgentState(positions={1: 500, 2: 230})
     kill = kills.of_agent(KILLED, now, 2.0)
     assert kill.lost == 0

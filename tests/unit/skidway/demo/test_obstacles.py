@@ -46,8 +46,9 @@ def test_a_path_that_can_be_read_soon_is_no_obstacle() -> None:
 
 
 def test_the_first_file_that_is_waited_for_in_vain_is_named() -> None:
-    """The first file whose bytes have no fate yet is named, with the number of these bytes. For a
-    seal, the file with the most pending bytes is named."""
+    """If the demo waits for bytes, its message names the first file with bytes for which the agent
+    has not accounted, and the number of these bytes. If the demo waits for a seal, its message
+    names the file with the most pending bytes."""
     outcome = DemoOutcome(files=[FileSize(Path(f"/w/{i}.log"), (8, i, 5), 10, 10) for i in (1, 2)])
     outcome.take_ledger([ROW | {"acknowledged": 10}])
     said = obstacles.unsettled(outcome)

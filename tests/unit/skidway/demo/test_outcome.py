@@ -19,7 +19,7 @@ OTHER = FILE | {"file": 2, "inode": 2}
 GOOD = Kill("agent", "met", "cost", 0, 1.0)
 BUCKET = {
     "topic": "a", "bucket": 20_000, "bucket_ms": 10_000, "verdict": "complete", "time": "then",
-    "reasons": [], "places": [{"tier": "hdfs", "count": 7, "repeats": 2}],
+    "accepted": False, "reasons": [], "places": [{"tier": "hdfs", "count": 7, "repeats": 2}],
 }  # fmt: skip
 UNTIL_MS = 30_000
 NEWER = BUCKET | {"bucket": 30_000, "verdict": "open", "places": [{"tier": "agent", "count": 3}]}
@@ -94,8 +94,8 @@ def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
 
 
 def test_what_comes_after_the_cut_off_spoils_nothing() -> None:
-    """Programs go on writing after the cut-off. Neither these newer bytes nor the buckets after the
-    cut-off change the verdict, and the demo's table does not count records of these buckets."""
+    """Programs go on writing after the cut-off. The newer bytes, and the buckets after the cut-off,
+    do not change the verdict. The demo's table does not count records of these buckets."""
     grown = FILE | {"acknowledged": 120}
     found = outcome(buckets=[BUCKET, NEWER], ledgers=[[grown]])
     assert found.is_complete
@@ -110,12 +110,34 @@ def test_what_comes_after_the_cut_off_spoils_nothing() -> None:
 
 
 def test_an_incomplete_bucket_is_named() -> None:
-    """The sentence about the audit names the first buckets up to the cut-off that are not complete,
-    each with a reason."""
+    """The demo's sentence about the audit names the first buckets up to the cut-off that are not
+    complete, each with a reason."""
     short = BUCKET | {"topic": "b", "verdict": "incomplete", "reasons": ["hdfs lacks 1", "more"]}
     assert summary.audit_sentence(outcome(buckets=[BUCKET, short, NEWER])) == (
         "1 of 2 buckets of 2 topics up to the cut-off are complete;"
         " b then is incomplete: hdfs lacks 1."
+    )
+
+
+def test_an_accepted_loss_is_named_but_spoils_nothing() -> None:
+    """A bucket that is not complete, but that somebody has accepted, counts as good. The exit
+    status of the audit's report follows the same rule. The demo's table still names this bucket,
+    and so does the demo's sentence about the audit. A loss that nobody has accepted spoils the
+    verdict."""
+    lost = BUCKET | {"bucket": 10_000, "verdict": "lost", "reasons": ["1 lost, accepted by root"]}
+    found = outcome(buckets=[lost | {"accepted": True}, BUCKET])
+    assert (summary.verdict(found), found.has_loss) == ("complete or accepted", False)
+    assert summary.audit_sentence(found) == (
+        "All 2 buckets of 1 topics up to the cut-off are complete or accepted."
+        " Accepted: a then is lost: 1 lost, accepted by root."
+    )
+    assert summary.topic_rows(found.judged)[0]["verdict"] == "lost, accepted"
+    found = outcome(buckets=[lost | {"accepted": True}, lost | {"topic": "b"}, BUCKET])
+    assert (summary.verdict(found), found.has_loss) == ("NOT complete", True)
+    assert summary.audit_sentence(found) == (
+        "1 of 3 buckets of 2 topics up to the cut-off are complete;"
+        " b then is lost: 1 lost, accepted by root."
+        " Accepted: a then is lost: 1 lost, accepted by root."
     )
 
 
@@ -146,9 +168,27 @@ def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
     assert not outcome(files=[sized(141)], ledgers=[[grown]]).is_complete
 
 
+def test_bytes_that_were_declared_lost_may_be_read_again() -> None:
+    """A run without `--logs` may declare the last bytes of a file lost, and the next run may read
+    these bytes again under a new id. Then the demo waits for the new id before it judges. The demo
+    does not mistake the bytes that count twice for bytes of a former content of the file."""
+    lost = FILE | {"acknowledged": 79, "rejected": 0, "lost": 21}
+    anew = FILE | {"file": 2, "begin": 79, "acknowledged": 0, "rejected": 0}
+    for before in ([lost], [lost, anew], [lost, anew | {"acknowledged": 21}]):
+        found = outcome(ledgers=[before])
+        found.note([sized(100)])
+        found.take_ledger([lost, anew | {"acknowledged": 20}])
+        assert list(found.unsettled.values()) == [1]
+        found.take_ledger([lost, anew | {"acknowledged": 21}])
+        assert found.is_settled
+        found.take_ledger([lost, anew | {"acknowledged": 31}])
+        assert found.newer_bytes == 10
+
+
 def test_another_file_of_the_same_name_is_not_taken_for_a_file(tmp_path: Path) -> None:
-    """A file that is renamed or deleted after the cut-off keeps its own account. The account of
-    another file that has or had the same path does not count for this file."""
+    """A file that is renamed or deleted after the cut-off keeps its own account (the agent's
+    numbers of acknowledged, rejected, lost and other bytes). The demo does not use the account of
+    another file that has or had the same path."""
     log = tmp_path / "a.log"
     log.write_bytes(b"x" * 99 + b"\n")
     files = sources.noted([{"paths": [str(log)]}], [tmp_path / "away.log"])
@@ -164,9 +204,10 @@ def test_another_file_of_the_same_name_is_not_taken_for_a_file(tmp_path: Path) -
 
 
 def test_another_file_with_the_same_inode_is_not_taken_for_a_file() -> None:
-    """If a file was deleted, and a new file got its inode, the account of the new file does not
-    count for the deleted file: the two have different times of birth. If the file system knows no
-    times of birth, device and inode decide."""
+    """If a file was deleted, and a new file got its inode, the account of the new file (the agent's
+    numbers of acknowledged, rejected, lost and other bytes) does not count for the deleted file.
+    The demo sees that the two files have different creation times. If the file system knows no
+    creation times, device and inode decide."""
     assert not outcome(ledgers=[[FILE | {"born_ns": 6, "acknowledged": 500}]]).is_settled
     assert not outcome(ledgers=[[FILE | {"device": 9}]]).is_settled
     unborn = FILE | {"born_ns": None}
@@ -175,8 +216,9 @@ def test_another_file_with_the_same_inode_is_not_taken_for_a_file() -> None:
 
 def test_a_file_that_was_compressed_is_known_by_its_id() -> None:
     """If a file is rotated and compressed after the cut-off, its file id goes on with the inode of
-    the compressed file. The demo finds the account by the file id. A compressed file that was there
-    at the cut-off is found by its own inode."""
+    the compressed file. The demo finds the file's account (the agent's numbers of acknowledged,
+    rejected, lost and other bytes) by the file id. If a file was already compressed at the cut-off,
+    the demo finds the account by the inode of the compressed file."""
     compressed = FILE | {"inode": 3, "born_ns": 7}
     before = FILE | {"acknowledged": 20}
     assert outcome(ledgers=[[before], [compressed]]).is_complete
@@ -220,13 +262,34 @@ def test_what_is_truncated_after_the_cut_off_counts() -> None:
     assert found.is_settled
 
 
-def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
-    """The sum of delivered bytes includes only files that this run of the demo reads. The sum of
-    lost bytes includes all files, even those of earlier runs."""
+def test_files_of_earlier_runs_are_not_added_up() -> None:
+    """The demo's sums of bytes include only files that this run of the demo reads. The demo prints
+    another sentence about the lost bytes of other files."""
     earlier = OTHER | {"acknowledged": 5, "lost": 7}
-    assert outcome(ledgers=[[FILE, earlier]]).tally == {
-        "acknowledged": 90, "rejected": 10, "filtered": 0, "lost": 7, "uncertain": 0,
+    found = outcome(ledgers=[[FILE, earlier]])
+    assert found.tally == {
+        "acknowledged": 90, "rejected": 10, "filtered": 0, "lost": 0, "uncertain": 0,
     }  # fmt: skip
+    assert summary.bytes_sentence(found) == (
+        "100 bytes in 1 files at the cut-off; 90 acknowledged, 10 rejected;"
+        " every byte is accounted for. Other files, as of earlier runs, have 7 lost bytes."
+    )
+
+
+def test_bytes_that_were_read_again_are_explained() -> None:
+    """Bytes that were declared lost, and then read again under a new id, are accounted for. The
+    demo's sentence about bytes says how many such bytes there are, because the sentence counts them
+    twice. Lost bytes that were not read again stay unaccounted for."""
+    lost = FILE | {"acknowledged": 79, "rejected": 0, "lost": 21}
+    anew = FILE | {"file": 2, "begin": 79, "acknowledged": 21, "rejected": 0}
+    found = outcome(ledgers=[[lost, anew]])
+    assert found.is_complete
+    assert summary.bytes_sentence(found) == (
+        "100 bytes in 1 files at the cut-off; 100 acknowledged, 21 lost (21 of these bytes count"
+        " twice: they were declared lost, and then read again); every byte is accounted for."
+    )
+    part = outcome(ledgers=[[lost, anew | {"begin": 90, "acknowledged": 10}]])
+    assert list(part.unaccounted.values()) == [11]
 
 
 def test_a_torn_line_may_be_a_row_or_a_reject() -> None:
@@ -239,8 +302,8 @@ def test_a_torn_line_may_be_a_row_or_a_reject() -> None:
 
 
 def test_lines_are_compared_by_topic() -> None:
-    """The sentence about lines names each topic in which the number of rows differs from the number
-    of lines, and the number of missing or surplus rows."""
+    """The demo's sentence about lines names each topic in which the number of rows differs from the
+    number of lines, and the number of missing or surplus rows."""
     assert "as many rows as lines were written" in summary.lines_sentence(outcome())
     said = summary.lines_sentence(outcome(written={"a": Tally(lines=9)}))
     assert said.endswith("NOT as many as the lines: a -2.")
@@ -254,3 +317,17 @@ def test_paths_are_shown_as_one_types_them(tmp_path: Path, monkeypatch: pytest.M
     assert summary.shown("/usr/bin/python3") == "/usr/bin/python3"
     assert summary.shown("hdfs://namenode:8020/logs") == "hdfs://namenode:8020/logs"
     assert "'skidway-demo/hdfs/dc1.order-logs'" in summary.query("skidway-demo/hdfs", outcome())
+
+
+def test_the_suggested_query_asks_for_the_files_that_the_user_named() -> None:
+    """With --logs, the query that the demo suggests reads the rows of the user's files. Without
+    --logs, or if these files have no rows, it reads rows of the demo's own files."""
+    rows = {"topics": [{"topic": "dc1.app-logs", "rows": 3}]}
+    for changed, topic in (
+        ({"has_given": True, "recount": rows}, "app-logs"),
+        ({"has_given": True}, "order-logs"),
+        ({"recount": rows}, "order-logs"),
+        ({"recount": rows, "written": {}}, "zookeeper-logs"),
+    ):
+        for output in ("/w/hdfs", "hdfs://namenode:8020/logs"):
+            assert f"{output}/dc1.{topic}'" in summary.query(output, outcome(**changed))

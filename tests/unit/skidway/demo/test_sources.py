@@ -1,4 +1,4 @@
-"""Tests which files the demo finds, and how many of their bytes the agent is to deliver."""
+"""Tests which files the demo finds, and how many of their bytes the agent must deliver."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ def test_links_that_lead_back_to_their_directory_are_not_followed_for_ever(tmp_p
 
 
 def test_the_plain_bytes_of_a_compressed_file_count(tmp_path: Path) -> None:
-    """Of a compressed file, the bytes count that the agent reads from it, and of a damaged one
-    those that can be read. A plain file with such a name has the size that it has."""
+    """The size of a compressed file is the number of bytes that the agent reads from it after
+    decompression. If the compressed file is damaged, only the bytes that can be read count. A plain
+    file whose name ends in .gz counts with its own size."""
     data = gzip.compress(b"line\n" * 1000)
     (tmp_path / "a.log.gz").write_bytes(data)
     (tmp_path / "b.log.gz").write_bytes(data[:12])
@@ -49,8 +50,8 @@ def test_the_plain_bytes_of_a_compressed_file_count(tmp_path: Path) -> None:
 
 
 def test_a_line_that_still_grows_does_not_count(tmp_path: Path) -> None:
-    """Of a file that was written to lately, the bytes up to the last line end count. Of a file at
-    rest, all bytes count."""
+    """If a file was written to lately, only its bytes up to the last line end count. Otherwise all
+    its bytes count."""
     for name, data in (("a.log", b"one\ntwo"), ("b.log", b"." * 9), ("c.log", b"")):
         (tmp_path / name).write_bytes(data)
     assert sizes(tmp_path / "*.log") == {"a.log": 4, "b.log": 0, "c.log": 0}
@@ -71,9 +72,9 @@ def test_the_last_line_end_is_found_in_front_of_a_long_line(
 def test_a_pattern_that_matches_no_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pattern given with --logs that matches no regular file is a mistake: a wrong name, a
-    directory, an empty text, a home directory that no shell has filled in, or bytes that are not
-    UTF-8."""
+    """The demo refuses a pattern of --logs that matches no regular file, for example a wrong name,
+    a directory, an empty text, or a ~ that no shell has expanded. It also refuses a pattern that is
+    not UTF-8."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.log").write_bytes(b"x\n")
     (tmp_path / "b").symlink_to("nowhere")

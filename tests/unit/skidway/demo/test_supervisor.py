@@ -21,8 +21,8 @@ class Unwell(BaseHTTPRequestHandler):
 
 
 def test_a_program_that_is_not_well_says_why() -> None:
-    """The demo reads the answer of a program that is not well. A program that does not answer says
-    nothing."""
+    """The demo also reads an answer of /health with the status 503. If a program does not answer,
+    the demo gets an empty answer."""
     with HTTPServer(("127.0.0.1", 0), Unwell) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

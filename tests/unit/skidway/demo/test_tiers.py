@@ -30,8 +30,8 @@ def test_nothing_written_is_no_division() -> None:
 
 
 def test_rates_are_means_of_the_last_seconds() -> None:
-    """The rate of a tier is its mean rate over the last seconds; older samples do not count. The
-    highest rate so far is also stored."""
+    """The rate of a tier is its mean rate over the last seconds; older values do not count. `Tiers`
+    also stores the highest rate so far."""
     found = Tiers()
     for at, size in enumerate((0, 1, 2, 12, 22, 22, 22, 22)):
         filled = found.take(float(at), 1, size * MB, 0, {})

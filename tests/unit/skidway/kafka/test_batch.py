@@ -117,7 +117,7 @@ def test_impossible_lengths_do_not_loop(length: int) -> None:
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_batches_or_corrupt(noise: bytes) -> None:
-    """Arbitrary bytes either give batch headers or raise CorruptBatch."""
+    """Reading batches from arbitrary bytes either yields batch headers or raises CorruptBatch."""
     try:
         for position, header in batch.headers(noise):
             batch.check(noise, position, header)

@@ -514,8 +514,8 @@ def test_lying_fields_give_corrupt_or_rows(position: int, byte: int) -> None:
 @given(st.binary(max_size=200), st.integers(0, 2**31 - 1), st.sampled_from([0, 1, 2, 3, 4, 7]))
 @settings(max_examples=share_of(150))
 def test_any_records_section_is_rows_or_corrupt(section: bytes, count: int, codec: int) -> None:
-    """Arbitrary bytes in place of the records, with any count and codec, give rows or raise
-    CorruptBatch."""
+    """If a batch has arbitrary bytes in place of its records, with any count and codec, decoding it
+    either returns rows or raises CorruptBatch."""
     header = struct.pack(">hiqqqhii", codec, max(count - 1, 0), 0, 0, -1, -1, -1, count) + section
     raw = struct.pack(">qiibI", 0, 0, 0, 2, 0) + header
     raw = raw[:8] + struct.pack(">i", len(raw) - 12) + raw[12:]

@@ -67,7 +67,8 @@ def test_cut_data_is_corrupt(codec: Codec) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 @given(noise=st.binary(max_size=200), at=st.integers(0, 10_000), keep=st.booleans())
 def test_damage_is_corrupt_or_harmless(codec: Codec, noise: bytes, at: int, keep: bool) -> None:
-    """Arbitrary and damaged data either give bytes within the limit or raise CorruptBatch."""
+    """Decompressing arbitrary or damaged data either returns bytes within the limit or raises
+    CorruptBatch."""
     packed = compress(codec, TEXT[:5000])
     at %= len(packed)
     data = packed[:at] + noise + packed[at + len(noise) :] if keep else noise

@@ -1,6 +1,6 @@
-"""Tests `Pieces`: values of records that are given in pieces. Each value consists of some bytes
-that begin all values (`front`) and of the row's bytes from each of several columns. The pieces are
-joined only when the values are encoded."""
+"""Tests `Pieces`: values of records that are given in pieces. Each value consists of the bytes with
+which all values begin (`front`), followed by the row's bytes from each of several columns. The
+pieces are joined only when the values are encoded."""
 
 from __future__ import annotations
 

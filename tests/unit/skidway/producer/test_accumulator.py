@@ -62,8 +62,8 @@ def test_batches_of_a_partition_come_in_their_order() -> None:
 
 
 def test_futures_tell_each_offset() -> None:
-    """The future of a set (the messages of one send) is done when the last batch with messages of
-    the set is done. The future's result has the offset of each message. If one of the batches
+    """The future of a set (the messages of one send) is done when all batches with messages of the
+    set are done. The future's result has the offset of each message. If one of the batches
     failed, the future has this batch's error."""
     sending = Sending(0, 4, single=False)
     messages = Messages([b"k"] * 4, [b"0", b"1", b"2", b"3"], 7)

@@ -67,6 +67,18 @@ def refusal(config: Path | None, *overrides: str) -> str:
     return str(refused.value)
 
 
+@pytest.mark.parametrize("text", ["'5'", "./5", "/srv/5", "2026-01-31"])
+def test_a_path_may_look_like_a_number_if_it_is_written_as_a_path(
+    tmp_path: Path, text: str
+) -> None:
+    """A bare number where a path is expected is refused as a mistake. A number in quotes, or with a
+    directory in front, is a path."""
+    said = load(Agent, given_file(tmp_path, f"state.dir: {text}"), [])
+    assert said.state == Path(text.strip("'"))
+    with pytest.raises(ConfigurationRefused, match=r"line 1: state\.dir must be a path, not '5'"):
+        load(Agent, given_file(tmp_path, "state.dir: 5"), [])
+
+
 def test_defaults_hold_where_nothing_is_written() -> None:
     """A setting that is not given has its default. Two instances of settings never share a default
     list."""
@@ -149,8 +161,8 @@ def test_flag_changes_one_key_of_a_section(tmp_path: Path) -> None:
 )
 def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, value: Any) -> None:
     """The value in a flag (--set KEY=VALUE) is read according to the setting's type. For a string
-    setting `no` is a string, and for a boolean setting `no` is false. The same holds for numbers
-    and lists."""
+    setting `no` is a string, and for a boolean setting `no` is false. Values of number and list
+    settings are read by their types, too."""
     assert getattr(load(Agent, None, ["state.dir=/s", override]), name) == value
 
 
@@ -165,6 +177,7 @@ def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, val
         ("batch.size=1000001", "batch.size must be at most 1000000, not 1000001"),
         ("batch.size=", "batch.size needs a value"),
         ("batch.size=[1]", "batch.size must be a whole number"),
+        ("state.dir=5", "state.dir must be a path, not '5'"),
         ("ratio=nan", "ratio must be a number, not 'nan'"),
         ("fsync=maybe", "fsync must be true or false, not 'maybe'"),
         ("level=loud", "level must be one of debug, info, not 'loud'"),

@@ -69,8 +69,8 @@ def test_a_topic_without_open_buckets_has_no_lag() -> None:
 
 def test_the_lag_is_the_age_of_the_oldest_bucket_that_is_not_complete() -> None:
     """The lag is the age of the oldest bucket that is not complete. If this bucket is one of the
-    newest buckets, its verdict is in the standing (the result of the last judgement). If it is
-    older, the standing has only its time, in the field `oldest_overdue`."""
+    newest buckets, its verdict is in the standing (the result of the last judgement). If this
+    bucket is older, the standing has only the bucket's time, in the field `oldest_overdue`."""
     late = _topic(_verdict(0), _verdict(MINUTE, Status.INCOMPLETE), _verdict(2 * MINUTE))
     assert waiting_since(late) == MINUTE
     assert _pace(late, []).lag_s == (NOW - MINUTE) / 1000

@@ -68,9 +68,10 @@ def test_where_nothing_is_wrong_the_page_says_so(site: TestClient) -> None:
 
 @in_state("incomplete")
 def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
-    """If later tiers lack some records, the table of risks on the first page shows the number and
-    bytes of these records, since when they wait, and which place has them. It also shows a command
-    to run for the first tier that lacks them."""
+    """If a tier (here the mirror) lacks records that an earlier tier has, the table of risks on the
+    first page has a row for these records. The row shows how many records are missing in later
+    tiers, how many bytes they have, since when they are missing, and which place has them. The row
+    also shows a command to run for the first tier that lacks them."""
     [row] = [x for x in _json(site, "/index.json")["at_risk"] if x["what"] == "dc1.orders"]
     assert row["since"] == NOW // MINUTE * MINUTE - 9 * MINUTE
     assert row["lacking"] == "mirror, hdfs"
@@ -81,8 +82,8 @@ def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
 @in_state("silent")
 def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
     """A host that has been silent for longer than `silence.ms` is in the first page's table of
-    silent hosts. A seal says that all earlier lines are counted. The page shows as at risk what the
-    host wrote since its last seal."""
+    silent hosts. A seal says that all lines before a time are counted. The first page also says
+    that all lines which the host has written since its last seal are at risk."""
     found = _json(site, "/index.json")
     [row] = found["silent_hosts"]
     assert (row["host"], row["state"]) == ("app3", NOW - 14 * MINUTE - 2_000)
@@ -96,7 +97,7 @@ def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
 @pytest.mark.parametrize("status", [HostStatus.BEHIND, HostStatus.SILENT, HostStatus.NEVER_HEARD])
 def test_a_host_has_one_next_command_on_all_pages(status: HostStatus) -> None:
     """For an expected host that does not report in time, the table of silent hosts and the table of
-    risks name the same command. It is the command that `skidway audit why` names, too."""
+    risks name the same command. `skidway audit why` names the same command."""
     line = SET_CLOCK if status is HostStatus.BEHIND else START_AGENT
     hosts = [HostState("dc1", "web9", status, expected=True)]
     facts = Facts(NOTHING_JUDGED, {}, Evidence(), POLICY, NOW, hosts=hosts)
@@ -132,9 +133,9 @@ def at_risk(made: Site) -> list[Asked]:
 
 def test_unsafe_bytes_of_a_host_are_at_risk_with_file_time_and_command() -> None:
     """If an agent has reported bytes that no broker has acknowledged yet, the first page shows
-    their number, the time until they will be lost, the host, the file and a command to run. If the
-    host has been silent since then, the page marks the number with "≥", because the host may have
-    more such bytes."""
+    their number, their host and file, the time until they will be lost, and a command to run. If
+    the host has been silent since then, the page marks the number with "≥", because the host may
+    have more such bytes."""
     [row] = [x for x in at_risk(Site(backlogs={"app5": UNREAD})) if "app5" in x["what"]]
     assert (row["what"], row["bytes"], row["left"]) == ("dc1.nginx on app5", 48_314_518, 92 * 60)
     assert (row["since"], row["lacking"]) == (NOW - 26 * MINUTE, "broker")
@@ -164,9 +165,9 @@ def test_what_is_lost_first_comes_first() -> None:
 
 
 def test_bytes_on_their_way_are_not_at_risk() -> None:
-    """A working agent always has bytes of the last seconds that no broker has acknowledged yet. The
-    first page gives the number of these bytes below the table of risks. They get a row in the table
-    only if they will be lost within ten minutes."""
+    """At any time, a working agent has bytes that it has just read and that no broker has
+    acknowledged yet. The first page gives the number of such bytes below the table of risks. These
+    bytes get a row in the table only if they will be lost within ten minutes."""
     told = NOW - 20_000
     fresh = TopicBacklog("auth", 0, 900, told - 60_000)
     urgent = TopicBacklog("orders", 0, 900, told - 60_000, NOW + 9 * MINUTE)
@@ -214,7 +215,8 @@ def test_the_newest_loads_say_rows_files_and_duration() -> None:
 @in_state("complete")
 def test_the_flow_says_when_each_place_had_all_records(site: TestClient) -> None:
     """For each place (cluster or output) that has all records of a bucket, the bucket's page shows
-    how long after the bucket's end the place had them, according to the history."""
+    how much time passed from the bucket's end until the place had all of them. The page takes this
+    time from the history."""
     bucket = NOW // MINUTE * MINUTE - 10 * MINUTE
     body = site.get(f"/buckets?topic=dc1.nginx&bucket={bucket}").text
     after_s = round((190_000 + bucket // MINUTE * 7_919 % 60 * 1_000) / 1_000)
@@ -223,10 +225,11 @@ def test_the_flow_says_when_each_place_had_all_records(site: TestClient) -> None
 
 @in_state("lost")
 def test_one_acceptance_covers_neighbours_with_the_same_causes(site: TestClient) -> None:
-    """The page of a bucket that is not complete shows a command that accepts it. If the buckets
-    after it are incomplete for the same causes, the command accepts them, too: it names the first
-    and the last bucket, and the page says how many other buckets it covers. The command on the page
-    of the last bucket accepts only this bucket."""
+    """The page of a bucket that is not complete shows a command that accepts it. If the next
+    buckets are incomplete for the same causes, the command accepts these buckets, too. The command
+    then names the first and the last bucket, and the page says how many other buckets the command
+    covers. The page of the last of these buckets shows a command that accepts only the last
+    bucket."""
     found = _json(site, "/buckets.json?topic=dc1.nginx")["buckets"]
     lost = sorted(x["bucket"] for x in found if x["verdict"] == "lost")
     assert len(lost) > 1
@@ -250,8 +253,8 @@ def test_one_acceptance_covers_neighbours_with_the_same_causes(site: TestClient)
 
 
 def test_a_recount_that_differs_is_told_on_the_first_page() -> None:
-    """If the files that a recount found in an output are not those that the loader committed, the
-    first page names the topic, the output, such a file and the command to run next."""
+    """A recount may find other files in an output than those that the loader committed. The first
+    page then names the topic, the output, one of these files, and the command to run next."""
     made = Site(has_recount=True, copied="copy.parquet")
     body = TestClient(made.dashboard().application()).get("/").text
     said = "in hdfs://nn:8020/logs, on etl1, found: copy.parquet. Next: skidway audit why dc1."
@@ -299,8 +302,9 @@ def test_rejects_have_a_share_and_an_example(site: TestClient) -> None:
 
 
 def test_a_record_that_the_loader_rejected_is_an_example_of_its_own() -> None:
-    """The page of rejects shows a record that the loader rejected beside a line that an agent
-    rejected, with partition and offset in place of host and path."""
+    """The page of rejects shows two examples of a topic's rejects, one beside the other: a line
+    that an agent rejected, and a record that the loader rejected. For the record, the page gives
+    the partition and the offset in place of host and path."""
     record = replace(
         EXAMPLE, tp=TopicPartition("dc1.auth", 2), offset=9, reason="rejected by the loader",
         host="", path="", text="a record",
@@ -359,8 +363,8 @@ def test_hosts_with_one_trouble_are_one_cause(site: TestClient) -> None:
 
 @in_state("complete")
 def test_the_flow_and_the_latency_of_a_bucket_are_shown(site: TestClient) -> None:
-    """The page of a bucket shows each tier's records, and how long after its end the bucket was
-    first complete."""
+    """The page of a bucket shows how many records each tier has, and how much time passed between
+    the bucket's end and the moment at which the bucket was first complete."""
     body = site.get(f"/buckets?topic=dc1.nginx&bucket={NOW // MINUTE * MINUTE - 20 * MINUTE}").text
     assert body.count('<span class="count">') == 4
     assert "First complete 3 min" in body or "First complete 4 min" in body
@@ -369,9 +373,9 @@ def test_the_flow_and_the_latency_of_a_bucket_are_shown(site: TestClient) -> Non
 @in_state("incidents")
 def test_hours_and_days_sum_up_the_buckets(site: TestClient) -> None:
     """In the grid of topics and times, the cell of an hour or a day shows the gravest verdict among
-    its overdue buckets (which should be complete by now, but are neither complete nor accepted).
-    Columns in which no topic has a bucket are left out, and the next column says how long this gap
-    is."""
+    its overdue buckets. An overdue bucket should be complete by now, but is neither complete nor
+    accepted. Columns in which no topic has a bucket are left out, and the next column says how much
+    time is left out before it."""
     hours = _json(site, "/index.json?by=hour")["grid"]
     newest = {x["topic"]: x["verdict"] for x in hours if x["start_ms"] == 1_769_850_000_000}
     assert newest == {

@@ -82,7 +82,7 @@ def test_programs_read_values_and_statuses() -> None:
 
 @pytest.mark.parametrize(("rejected", "rest", "share"), [(0, 0, 0), (5, -5, 0), (5, 15, 0.25)])
 def test_negative_counts_have_a_share_of_rejects(rejected: int, rest: int, share: float) -> None:
-    """If the counts of rejects and of other records add up to 0, the share of rejects is 0. This
-    may happen even with rejects, because a count may be negative."""
+    """A count may be negative, so the count of rejects and the count of the other records may add
+    up to 0 although there are rejects. The share of rejects is then shown as 0."""
     found = Rejected("dc1.logs", "", rejected, 0, rest, is_warned=False, example=None)
     assert found.share == share

@@ -120,10 +120,10 @@ def test_a_predecessor_hides_no_file() -> None:
 
 @promise("6 doublings")
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
-    """If an agent's state was deleted, the host has a new agent, which may send lines of the old
-    agent again until its first seal. Lines that it counts after this seal are not in doubt. When it
-    sends the seal, it has delivered all lines that the old agent can have read from the same
-    files."""
+    """If an agent's state was deleted, the host has a new agent. Until its first seal, the new
+    agent may send lines of the old agent again. Lines that the new agent counts after this seal are
+    not in doubt. When it sends the seal, it has delivered all lines that the old agent can have
+    read from the same files."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, SECOND, LATER).status is Status.COMPLETE
 
@@ -131,7 +131,7 @@ def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
 def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
     """If an agent's state was deleted, the host has a new agent, which may send lines of the old
     agent again. If the old agent had sealed a bucket before the new agent began, the old agent's
-    counts of the bucket are not in doubt, because it read these lines first."""
+    counts of the bucket are not in doubt, because the old agent read these lines first."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, FIRST, OLD).status is Status.COMPLETE
 
@@ -157,9 +157,9 @@ def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
 )  # fmt: skip
 def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message) -> None:
     """If a host has a new agent, because the old agent's state was deleted, lines may be doubled
-    until the new agent's first seal. Even later buckets stay in doubt in three cases: the old agent
-    still sends messages, the new agent later finds a file that the old agent had read, or the new
-    agent's seal is for a time before the new agent began."""
+    until the new agent's first seal. Even later buckets stay in doubt if the old agent still sends
+    messages, or if the new agent later finds a file that the old agent had read. They also stay in
+    doubt if the new agent's seal is for a time before the new agent began."""
     said = [*OF_FIRST, announced(FIRST, OLD, file=10, inode=2), *OF_SECOND, *AFTERWARDS]
     if isinstance(change, Seal):
         said.remove(OF_SECOND[-1])
@@ -207,8 +207,8 @@ def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
 
 def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
     """If each start of the agent loses the state, each start makes a new agent with a new id. The
-    counts of each of these agents are in doubt (may be doubled) only from its beginning up to its
-    first seal."""
+    counts of each of these agents are in doubt (may be doubled) only from the beginning of this
+    agent up to its first seal."""
     third = replace(SECOND, producer="9")
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     said += [announced(third, LATER + SIZE + 1), *counted(third, 1, LATER + SIZE)]
@@ -266,9 +266,9 @@ def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
 
 def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
     """A host's old agent declared bytes of a file lost, the host's new agent has read them, and
-    later the old agent runs again and finds them. The lines that the old agent then counts are in
-    doubt (may be doubled). The audit notices this because the old agent gives the file a new file
-    id."""
+    later the old agent runs again and finds these bytes. The lines that the old agent then counts
+    are in doubt (may be doubled). The audit notices this because the old agent gives the file a new
+    file id."""
     loss = Loss(LOGS, 7, 7, 50, 99, Certainty.LOST, "no source means it", 0, 0)
     first = [*OF_FIRST[:2], Delta(FIRST, 2, OLD + 2, losses=(loss,)), seal(FIRST, 3, NEW - 1)]
     back: list[Message] = [seal(FIRST, 4, NEW + 2 * SIZE)]
@@ -281,10 +281,11 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
-    """Both agents of a host have read a file. Later one of them gives a new file id to a file with
-    the same inode and the same first bytes. It may be the same file or another one: for example,
-    each rotation may write the same header into a new file, and reuse the inode. So the lines that
-    this agent counts up to its next seal are in doubt (may be doubled), and later lines are not."""
+    """Both agents of a host have read a file. Later one of the agents gives a new file id to a file
+    with the same inode and the same first bytes. This may be the file that both have read, or
+    another file: for example, each rotation may write the same header into a new file, and reuse
+    the inode. So the lines that this agent counts up to its next seal are in doubt (may be
+    doubled), and later lines are not."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
@@ -378,8 +379,9 @@ def test_content_behind_what_was_seen_later_is_newer(
     others: dict[str, int | str | bytes], status: Status, born_ns: int | None
 ) -> None:
     """If a file gets new content after the last message of a host's old agent, this agent cannot
-    have read the new content, even if it begins with the same header. So no lines are doubled when
-    the host's new agent announces the new content, and no earlier bucket is in doubt again."""
+    have read the new content, even if the new content begins with the same header. So no lines are
+    doubled when the host's new agent announces the new content, and the counts of earlier buckets
+    do not come into doubt."""
     rotated = announced(SECOND, LATER + SIZE + 2, **others)
     first = [*OF_FIRST[:-1], seal(FIRST, 2, NEW - 2)]
     said = [*first, *OF_SECOND, *AFTERWARDS, rotated]

@@ -112,8 +112,8 @@ def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
 def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
     until: int, expected: Status
 ) -> None:
-    """If the audit has messages of an agent's epoch 2, but none of epoch 1, it assumes that the
-    agent sent everything of epoch 1 before the first seal of epoch 2."""
+    """The audit may have messages of an agent's epoch 2, but none of epoch 1. It then assumes that
+    the agent sent all lines of epoch 1 before the first seal of epoch 2."""
     new = replace(AGENT, epoch=2)
     messages = [seal(new, 1, until, 0), delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict(messages).status is expected
@@ -121,8 +121,8 @@ def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
 
 def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> None:
     """If an agent counted lines of a bucket after the last seal of its old epoch, this seal does
-    not prove that all lines of the bucket were counted once. The agent may have read these lines
-    again in the new epoch."""
+    not prove that each line of the bucket was counted only once. The agent may have read these
+    lines again in the new epoch."""
     new = replace(AGENT, epoch=2)
     late = [delta(sender, 3, count(previous=1)) for sender in (AGENT, *COUNTERS)]
     late += [delta(sender, 2) for sender in COUNTERS]

@@ -38,8 +38,8 @@ the brokers have counted the same records."""
 @pytest.mark.parametrize("topics", [("dc1.logs",), ("dc1\\..+",), ("dc9.logs", "dc1\\.l.*")])
 def test_a_topic_that_nobody_mirrors_or_loads_is_complete_without(topics: tuple[str, ...]) -> None:
     """If a setting exempts a topic, by its name or by a pattern, from the tiers mirror and hdfs,
-    buckets of the topic are complete without counts of these tiers. If it is exempt only from the
-    tier mirror, counts of the tier hdfs are still expected."""
+    buckets of the topic are complete without counts of these tiers. If the topic is exempt only
+    from the tier mirror, counts of the tier hdfs are still expected."""
     exempt = tuple(Exemption(tier, topics) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
     assert (found.status, found.reasons) == (Status.COMPLETE, ())

@@ -82,9 +82,9 @@ def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
     begin: int | None, agents: int, ours: int, expected: Status
 ) -> None:
     """Lost lines may have event times before the agent's last seal, so a loss also affects buckets
-    before the time of this seal. How far back is given by a setting: the lateness (how much older
-    than the seal an event time may be). The agent and the audit both have this setting, and the
-    larger value counts. If the agent has sent several values, the largest one counts."""
+    before the time of this seal. A setting, the lateness, says how far back a loss reaches (how
+    much older than the seal an event time may be). The agent and the audit both have this setting,
+    and the larger value counts. If the agent has sent several values, the largest one counts."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
     said = replace(AGENT, bounds=Bounds(lateness_ms=agents))
     messages = [

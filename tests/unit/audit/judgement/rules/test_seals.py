@@ -1,6 +1,6 @@
 """Tests which buckets an agent's seal proves, and which its last word (its final seal) proves. A
-seal proves a bucket if it shows that the agent has counted all its lines of the bucket. Until then
-the bucket is open, or unknown if the agent has been silent for too long."""
+seal of an agent proves a bucket if it shows that the agent has counted all of its own lines of the
+bucket. Until then the bucket is open, or unknown if the agent has been silent for too long."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
 def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     at: int, expected: Status
 ) -> None:
-    """Before a seal, the agent looks where its files end; the seal says that all lines up to there
-    are counted. If the agent has counted lines of a bucket after this look, the seal does not prove
-    that all lines of the bucket are counted, because more of them may follow. This is so even if
-    the agent has sent these counts before the seal."""
+    """Before a seal, the agent looks where its files end; the seal says that all lines up to these
+    ends are counted. If the agent has counted lines of a bucket after this look, the seal does not
+    prove that all lines of the bucket are counted, because more of them may follow. This is so even
+    if the agent has sent these counts before the seal."""
     parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
     messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
     found = verdict(messages)
@@ -112,8 +112,8 @@ def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
 
 
 def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
-    """A seal of a topic (which says that all earlier lines are counted) is also valid for the topic
-    to which the agent sends this topic's rejected lines."""
+    """A seal of a topic (which says that all lines before a time are counted) is also valid for the
+    topic to which the agent sends this topic's rejected lines."""
     messages: list[Message] = good()
     rejected = count(2, source=REJECTED)
     messages += [

@@ -43,9 +43,9 @@ def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) 
     """If a message of an agent is missing, a later epoch of the agent makes up for it: buckets can
     be complete without the message. The first seal of the later epoch contains a time. Event times
     may be ahead of the clock by at most `ahead_ms`. So the later epoch makes up for the message
-    only in buckets that begin at least `ahead_ms` after this time: no line that was read before the
-    seal can belong to them. A missing message of a counter is never made up for in this way, even
-    if the counter has the agent's name."""
+    only in buckets that begin at least `ahead_ms` after this time. No line that the agent read
+    before the seal can belong to such a bucket. A missing message of a counter is never made up for
+    in this way, even if the counter has the agent's name."""
     new = replace(AGENT, epoch=2)
     first = START - POLICY.ahead_ms
     counters = [delta(sender, 1, count()) for sender in COUNTERS]
@@ -126,7 +126,7 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
 def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
     """Whether a later epoch makes up for a missing message depends on the time in the epoch's first
     seal. This time comes from the agent's own clock, by which the agent also limits event times. It
-    does not matter that the seal arrived earlier by the audit's clock."""
+    does not matter that, by the audit's clock, the seal arrived before this time."""
     new = replace(AGENT, epoch=2)
     messages = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
     messages += [*good()[1:4], delta(new, 2, count()), seal(new, 3, DUE, 2)]
@@ -184,8 +184,8 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
 
 def test_old_buckets_stay_complete_when_a_topic_expired_long_before_them() -> None:
     """If an agent's first messages have expired, they may have counted lines of early buckets. A
-    bucket that begins long after these messages stays complete, because they cannot have counted
-    lines of it."""
+    bucket that begins long after these messages stays complete, because these messages cannot have
+    counted lines of such a bucket."""
     early = START - 10 * SIZE
     messages = [
         Heartbeat(AGENT, 4, early),

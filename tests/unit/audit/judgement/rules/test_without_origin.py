@@ -44,7 +44,7 @@ def test_without_a_counter_nothing_without_origin_is_complete() -> None:
 @promise("6 without origin")
 def test_records_without_origin_are_audited_from_the_broker_on() -> None:
     """Records without origin are compared from the broker tier on, because no agent has counted
-    them. The verdict says so."""
+    them. The verdict says that the comparison began at the broker."""
     found = verdict(from_the_broker_on())
     assert (found.status, found.reasons) == (Status.COMPLETE, ("audited from the broker on",))
     assert verdict(from_the_broker_on(), now=DUE - 1).status is Status.OPEN

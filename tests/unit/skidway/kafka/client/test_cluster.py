@@ -65,8 +65,8 @@ def partition(index: int, leader: int) -> MetadataResponsePartition:
 
 
 def test_leaders_are_found() -> None:
-    """A partition's leader is found as an address, or as None if the leader, broker, partition or
-    topic is unknown."""
+    """`leader` returns the address of a partition's leader, or None if the leader, broker,
+    partition or topic is unknown."""
     cluster = cluster_of(response(partition(1, 3), partition(0, -1), partition(2, 8)))
     assert cluster.leader(TopicPartition("t", 1)) == ("h", 9)
     for tp in [("t", 0), ("t", 2), ("t", 3), ("t", -1), ("u", 0)]:

@@ -149,7 +149,8 @@ def test_a_response_that_cannot_be_read_keeps_its_ticket(
 
 
 def test_too_long_a_response_ends_it(connection: Connection, peer: Peer) -> None:
-    """The client refuses a response longer than the limit before it allocates memory."""
+    """If a response is longer than the limit, the client allocates no memory for it, and the
+    connection ends."""
     with pytest.raises(ProtocolError):
         peer.give((LIMIT + 1).to_bytes(4, "big"))
 

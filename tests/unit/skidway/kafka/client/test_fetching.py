@@ -4,20 +4,25 @@ twice."""
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from skidway.errors import SkidwayError
 from skidway.kafka.batch import Codec, CorruptBatch, EncodedBatch, read_header, seal, stamp
 from skidway.kafka.client.cluster import Address
+from skidway.kafka.client.fetcher import Fetcher
 from skidway.kafka.client.fetching import Fetched, Fetching, PlannedFetch, whole_batches
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchedPartition
 from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
 from support.randomness import Seeds
 
 A, B = Address("a", 1), Address("b", 1)
 TP = TopicPartition("t", 0)
+OTHER = TopicPartition("other", 0)
 NOW = 1_000.0
 
 
@@ -211,6 +216,32 @@ def test_damage_behind_whole_batches_comes_in_its_place() -> None:
         whole_batches(memoryview(bytes(damaged)), 5)
 
 
+def test_a_damaged_batch_is_not_taken_for_an_earlier_one() -> None:
+    """A batch before the wanted position is left out. But if a batch is damaged and therefore seems
+    to be such a batch, it is an error, because it may have the wanted records."""
+    batches, end = whole_batches(memoryview(batch_at(3, 2) + batch_at(5, 2)), 5)
+    assert (len(batches), end) == (1, 7)
+    damaged = bytearray(batch_at(5, 2))
+    damaged[23] |= 0x80  # makes the last offset delta negative
+    with pytest.raises(CorruptBatch):
+        whole_batches(memoryview(bytes(damaged) + batch_at(7, 2)), 5)
+
+
+def test_a_partition_that_is_refused_says_since_when_and_why() -> None:
+    """While a broker answers that it cannot send a partition now, the fetcher says since when, and
+    why. After the next batches it does not."""
+    fetching = make()
+    fetching.seek(TP, 0)
+    for later_s in (0.0, 10.0):
+        (planned,) = plan(fetching, now=NOW + later_s)
+        refused = FetchAnswer(0, 0, 0, [part(error=ErrorCode.KAFKA_STORAGE_ERROR)])
+        fetching.answered(planned.id, refused, NOW + later_s)
+    assert fetching.refusals == {TP: (NOW, "the broker answered KAFKA_STORAGE_ERROR")}
+    (planned,) = plan(fetching, now=NOW + 40.0)
+    assert answer(fetching, planned, part(batch_at(0, 1)))
+    assert fetching.refusals == {}
+
+
 def test_offsets_that_do_not_rise_are_damage() -> None:
     """If a batch's first offset is lower than the end of the previous batch, the batch is not
     returned."""
@@ -271,3 +302,61 @@ def test_every_batch_once_whatever_the_answers(seeds: Seeds) -> None:
             assert stopped is None
             assert now < NOW + 20_000, f"seed {seed}: stands still at {fetching.positions}"
         assert found == log.batches, f"seed {seed}"
+
+
+class BusyPump:
+    """Answers each fetch at once: with a batch of one partition, and with an error for another."""
+
+    def __init__(self, fetching: Fetching) -> None:
+        self._fetching = fetching
+
+    def advance(self, now: float) -> None:
+        for planned in plan(self._fetching, now=now):
+            answers = [
+                part(batch_at(x.offset, 1), tp=OTHER) if x.topic == OTHER.topic else part(error=1)
+                for x in planned.request.wanted
+            ]
+            self._fetching.answered(planned.id, FetchAnswer(0, 0, 0, answers), now)
+
+
+def test_an_error_of_a_partition_does_not_wait_until_the_others_are_idle() -> None:
+    """If a partition cannot be read any further, `poll` raises the error after it has returned the
+    batches that came before, even if the other partitions always have further batches."""
+    client: Any = SimpleNamespace(
+        request_timeout_ms=30_000,
+        random=lambda: 0.5,
+        session=None,
+        picture=SimpleNamespace(want=lambda _: None),
+        clock=ManualClock(),
+        push=lambda: None,
+    )
+    fetcher = Fetcher(client)
+    pump: Any = BusyPump(fetcher._fetching)
+    fetcher._pump = pump
+    fetcher.seek(OTHER, 0)
+    fetcher.seek(TP, 99)
+    assert [x.tp for x in fetcher.poll(0)] == [OTHER]
+    with pytest.raises(OffsetOutOfRange):
+        fetcher.poll(0)
+    assert fetcher.stopped == TP
+    for _ in range(3):
+        assert [x.tp for x in fetcher.poll(0)] == [OTHER]
+
+
+def test_a_partition_without_a_leader_says_since_when() -> None:
+    """If the leader of a partition is not known or cannot be reached, or if a connection ends, the
+    fetcher says since when it gets nothing of the partition. A seek makes the high watermark
+    unknown."""
+    fetching = make()
+    fetching.seek(TP, 0)
+    assert plan(fetching, None) == []
+    (since, why) = fetching.refusals[TP]
+    assert (since, why) == (NOW, "its leader is not known, or cannot be reached")
+    (planned,) = plan(fetching, now=NOW + 1)
+    fetching.lost(planned.id, NOW + 1)
+    assert fetching.refusals == {TP: (NOW, "the connection ended")}
+    (planned,) = plan(fetching, now=NOW + 9)
+    answer(fetching, planned, part(high_watermark=7))
+    assert (fetching.refusals, fetching.high_watermarks) == ({}, {TP: 7})
+    fetching.seek(TP, 3)
+    assert fetching.high_watermarks == {}

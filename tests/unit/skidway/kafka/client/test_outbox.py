@@ -1,8 +1,8 @@
 """The producer's outbox has the batches of one partition, and keeps their order. It decides which
 batch may be sent at what time, and what the broker's answers mean.
 
-These tests check each rule alone. tests/model/test_producer.py checks with random schedules that
-all rules together keep the order.
+These tests check each rule alone. Random schedules in tests/model/test_producer.py check that all
+rules together keep the order.
 """
 
 from __future__ import annotations
@@ -319,8 +319,8 @@ def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
 
 def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
     """The producer's outbox may return batches that were not delivered. It says how many times each
-    of them was sent, over all connections and producer ids. 0 means that the batch was never sent,
-    so it cannot have arrived."""
+    of them was sent, over all connections and producer ids. The number 0 means that the batch was
+    never sent, so it cannot have arrived."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)

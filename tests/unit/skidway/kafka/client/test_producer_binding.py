@@ -67,8 +67,9 @@ def test_batches_go_to_the_topic_that_they_are_for() -> None:
 
 @promise("2 topic made again")
 def test_a_topic_made_again_takes_nothing_that_was_for_the_one_before() -> None:
-    """If a topic was deleted and created again, a bound producer reports the topic. It does not
-    send the batches for the old topic, and keeps them pending."""
+    """If a topic was deleted and created again, a producer that is bound to the old topic's id
+    reports this. The producer does not send the batches for the old topic, and keeps them
+    pending."""
     producer, _, session = producing(SECOND, FIRST.hex)
     assert (session.produced, producer.made_again) == (0, {"logs"})
     producer, picture, session = producing(FIRST, FIRST.hex)

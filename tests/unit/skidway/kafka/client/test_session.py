@@ -1,5 +1,5 @@
-"""A session has a link (connection) for each broker address and channel. (Each channel is for one
-kind of request, for example for fetches.) The session opens links, ends links that miss a deadline,
+"""A session has a link (connection) for each broker address and channel. Each channel is for one
+kind of request, for example for fetches. The session opens links, ends links that miss a deadline,
 and waits after a failure before it connects again. The tests use no sockets."""
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def ask(session: ClientSession, inbox: Inbox, now: float = 0.0, address: Address
 
 
 def test_the_first_call_dials(session: ClientSession) -> None:
-    """A session has a link (a connection) for each address and channel. (Each channel is for one
-    kind of request, for example for fetches.) The first call to an address on a channel opens the
+    """A session has a link (a connection) for each address and channel. Each channel is for one
+    kind of request, for example for fetches. The first call to an address on a channel opens the
     link. Later calls use the same link."""
     inbox: Inbox = deque()
     for _ in range(3):

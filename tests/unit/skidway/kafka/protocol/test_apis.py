@@ -81,7 +81,8 @@ def test_choose_with_apache_kafka() -> None:
 
 
 def test_choose_with_our_broker() -> None:
-    """With Skidway's broker Skidway's client chooses the highest version that the broker offers."""
+    """If the broker is Skidway's, Skidway's client chooses the highest version that the broker
+    offers."""
     offered = {int(key): VersionRange(*versions) for key, versions in OFFERED.items()}
     assert choose(ApiKey.METADATA, offered) == 11
 

@@ -272,9 +272,9 @@ def test_sessionless_by_default() -> None:
 
 
 def test_what_a_version_cannot_say() -> None:
-    """Parsing a Fetch request of an unsupported version raises UnsupportedVersion. Writing a
-    request that lists partitions to forget (of a fetch session) in a version before 7 raises
-    ValueError."""
+    """Parsing a Fetch request of an unsupported version raises UnsupportedVersion. Before version
+    7, a request cannot list partitions to forget (of a fetch session), so writing such a request
+    raises ValueError."""
     with pytest.raises(UnsupportedVersion):
         fetch_request.parse_request(memoryview(b""), 13)
     with pytest.raises(ValueError, match="forget"):

@@ -69,8 +69,9 @@ def test_own_frames_stay_valid() -> None:
 
 
 def test_large_frames_are_received_in_place() -> None:
-    """After the beginning of a large frame has arrived, the rest is received into a buffer of
-    exactly the frame's size. So no byte of the next frame gets into this buffer."""
+    """If a frame is at most `eager_bytes` long, its rest is received into a buffer of exactly the
+    frame's size, as soon as the frame's length has arrived. So no byte of the next frame gets into
+    this buffer."""
     reader = FrameReader(eager_bytes=1 << 20)
     beginning = framed(bytes(1000_000))[:500]
     reader.space()[:500] = beginning

@@ -71,8 +71,8 @@ def test_exactly_its_bytes(cls: type[Message], version: int, data: st.DataObject
 @settings(max_examples=share_of(15), deadline=None)
 @given(data=st.data())
 def test_noise(cls: type[Message], version: int, data: st.DataObject) -> None:
-    """Damaged and arbitrary bytes either raise ProtocolError or give a message that can be written
-    and read again."""
+    """Reading damaged or arbitrary bytes either raises ProtocolError or returns a message that can
+    be written and read again."""
     body = bytearray(data.draw(messages(cls, version).map(lambda m: encode(m, version))))
     for at, byte in data.draw(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 255)))):
         body[at : at + 1] = bytes([byte])

@@ -211,8 +211,8 @@ def test_tags_are_skipped() -> None:
 
 def test_known_tag() -> None:
     """The reader calls the function `known` for each tagged field. If `known` returns True, it must
-    have read all bytes of the field, otherwise the reader raises an error. If it returns False, the
-    reader skips the field. A tag that comes twice is refused."""
+    have read all bytes of the field, otherwise the reader raises an error. If `known` returns
+    False, the reader skips the field. A tag that comes twice is refused."""
     seen: list[int] = []
 
     def known(tag: int, part: MessageReader) -> bool:
@@ -231,8 +231,8 @@ def test_known_tag() -> None:
 
 @given(st.binary(max_size=40), st.sampled_from(READS))
 def test_arbitrary_bytes(data: bytes, take: Callable[[MessageReader], object]) -> None:
-    """Arbitrary bytes give a value or a ProtocolError. The reader never reads beyond the end of the
-    bytes."""
+    """Reading arbitrary bytes either returns a value or raises ProtocolError. The reader never
+    reads beyond the end of the bytes."""
     reader = read(data)
     try:
         take(reader)
