@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "d9f2ea2de4b2e597d45a6b0ce71f5d0af1c351eb"
+COMMIT = "6ea74c1fc3b95d00c161c094140b2c01faa16593"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
