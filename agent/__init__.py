@@ -3,7 +3,7 @@
     patterns, events                                           one turn of loop.Loop
         |  files/     discovery, identity, tracking
         v
-    readings         whole records, at most 1 MiB of a file
+    readings         whole records: 1 MiB of a file, or one longer record
         |  state/     the intents of all of them are durable: ONE transaction
         v
     records          batches/: parsing/, shaping/, codec, routing, division into batches; no I/O
@@ -70,7 +70,8 @@ values. Each mutable state has one owner:
     loop.loop.Loop                the turn                          memory
     reloading.reloader.Reloader   settings in use; requests         memory; files in `reload/`
 
-A reading is the bytes of one intent, at most READ_BYTES. When the readings of a turn have
+A reading has the bytes of one intent. If the intent is a line or a run of NUL bytes longer than
+READ_BYTES, the reading has only the first READ_BYTES of them. When the readings of a turn have
 TURN_BYTES together, the turn begins no further reading. One search of the brokers' logs looks for
 the records of at most SEARCH_BYTES bytes of log files. The agent reads nothing while
 `buffer.memory` bytes of batches are unacknowledged. The agent also reads nothing while RECORDS_MAX

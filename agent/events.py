@@ -247,7 +247,7 @@ def pending_from(ask: Callable[[], int]) -> None:
 
 
 def sizes(files: int, unreadable: int) -> None:
-    """A look found `files` files, and `unreadable` paths that cannot be read."""
+    """A look has ended: `files` file ids are open, and `unreadable` paths cannot be read."""
     _FILES.set(files)
     _UNREADABLE.set(unreadable)
 
@@ -266,7 +266,7 @@ def bytes_skipped(topic: str, count: int) -> None:
 
 def files_ignored(topic: str, files: int, size: int, path: str) -> None:
     """The number of a topic's files that are too old to be read has changed since the last look.
-    size: the bytes of all these files. path: the path of one of them.
+    size: the bytes of all these files. path: the path of one of them; empty if there are none.
     """
     _IGNORED.labels(topic).set(files)
     _IGNORED_BYTES.labels(topic).set(size)
@@ -280,8 +280,9 @@ def file_closed(path: str, file: int, length: int) -> None:
 
 
 def labels_news(news: Sequence[Unlabelled | Unreadable], unreadable: int) -> None:
-    """For some logs, the labels of their pod could not be found, or can be found again. unreadable:
-    how many of the files that contain labels cannot be read now.
+    """Logs have no labels, because no file with labels names their pods, or files with labels
+    cannot be read or can be read again. unreadable: how many of the files that contain labels
+    cannot be read now.
     """
     for each in news:
         if isinstance(each, Unlabelled):

@@ -3,8 +3,8 @@
 For each megabyte of lines, the agent allocates and frees buffers of about a megabyte. By default,
 glibc returns such memory to the kernel as soon as the memory is free, and the kernel clears the
 memory before the agent uses it again. Clearing can take a fifth of the agent's time. So a busy
-agent keeps some freed memory, and a quiet agent gives it back. Without glibc, the functions do
-nothing.
+agent keeps some freed memory, and a quiet agent gives it back. If the C library has no `mallopt` or
+`malloc_trim`, this module does not change how it manages freed memory.
 
 Most memory pages of the shared libraries are needed only when the dynamic linker loads the
 libraries, or only while the agent sends. A quiet agent takes these pages out of its memory. The
@@ -28,14 +28,14 @@ MAPPED_BYTES: Final = 8 << 20
 the buffer is freed."""
 
 GIVE_BACK_S: Final = 5.0
-"""Seconds between two calls of `give_back`. Calls cost time, because the kernel must clear memory
-for the buffers that are filled next.
+"""The least number of seconds between two calls of `give_back`. Calls cost time, because the kernel
+must clear memory for the buffers that are filled next.
 """
 
 GARBAGE_AFTER: Final = 200_000
-"""Python's garbage collector searches for reference cycles each time the process has made this many
-new objects. The number is high, because imports and searches for files make many objects but hardly
-any cycle.
+"""Python's garbage collector searches for reference cycles when the process has made this many more
+objects than it has freed since the last search. The number is high, because imports and searches
+for files make many objects but hardly any cycle.
 """
 
 _DONTNEED: Final = 4  # MADV_DONTNEED
@@ -47,12 +47,12 @@ _libc = ctypes.CDLL(None)
 
 
 def collect_seldom() -> None:
-    """Makes the garbage collector search only after GARBAGE_AFTER new objects."""
+    """Makes the garbage collector search seldom (see GARBAGE_AFTER)."""
     gc.set_threshold(GARBAGE_AFTER)
 
 
 def keep_freed() -> None:
-    """Makes the process keep up to KEPT_BYTES of freed memory."""
+    """With glibc, makes the process keep up to KEPT_BYTES of freed memory."""
     if hasattr(_libc, "mallopt"):
         _libc.mallopt(_MMAP_THRESHOLD, MAPPED_BYTES)
         _libc.mallopt(_TRIM_THRESHOLD, KEPT_BYTES)

@@ -4,8 +4,9 @@ cleanly.
     lock the state -> serve metrics -> wait for registry and cluster -> check whether the state was
     restored from a copy -> run the loop
 
-One thread does all of this. Besides it, the thread of the library watchdog puts the paths of
-changed files into a set, and the thread that serves the metrics reads values.
+`drain` serves no metrics. One thread does all of this. Other threads only pass values to it or read
+its values: the thread of the library watchdog puts the paths of changed files into a set, one
+thread measures compressed files, one prepares changed settings, and one serves the metrics.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ again all records that were not acknowledged.
 """
 
 REFRESH_S = 30.0
-"""Seconds between two requests to the cluster for new partitions of topics."""
+"""Seconds between two requests to the cluster for partitions, size limits and ids of the topics."""
 
 TROUBLED_AFTER_S = 10.0
 REGISTRY_TIMEOUT_S = 5.0
@@ -123,8 +124,8 @@ def run(settings: AgentSettings, shutdown: Shutdown, configuration: Configuratio
 
 @contextmanager
 def asked_by_signal(reloader: Reloader) -> Iterator[None]:
-    """Makes SIGHUP ask for a reload. A SIGHUP that came earlier, while the signal was blocked, also
-    asks for a reload.
+    """Makes SIGHUP ask for a reload until the `with` block ends. A SIGHUP that came earlier, while
+    the signal was blocked, also asks for a reload.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # Python runs signal handlers only on the main thread
@@ -158,8 +159,8 @@ def _tail(reloader: Reloader, clock: Clock, shutdown: Shutdown, status: Status) 
 
 @contextmanager
 def opened(settings: AgentSettings) -> Iterator[StateDatabase]:
-    """Locks and opens the state, so that no other process can open it meanwhile. Raises
-    StateRefused.
+    """Locks and opens the state, so that no other agent can use it meanwhile. Raises StateRefused,
+    and SkidwayError if the file system refuses the access.
     """
     with DirectoryLock(settings.state_dir), opened_state(settings) as state:
         yield state
@@ -167,7 +168,8 @@ def opened(settings: AgentSettings) -> Iterator[StateDatabase]:
 
 @contextmanager
 def opened_state(settings: AgentSettings) -> Iterator[StateDatabase]:
-    """Opens the state, which the caller has locked. Raises StateRefused."""
+    """Opens the state, which the caller has locked. Raises StateRefused, and SkidwayError if the
+    file system refuses the access."""
     state = open_state(settings.state_dir)
     try:
         check_machine(state, identity.machine_id())
@@ -179,7 +181,7 @@ def opened_state(settings: AgentSettings) -> Iterator[StateDatabase]:
 @contextmanager
 def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
     """Yields two clients of the Kafka cluster. The first asks for metadata and offsets, and gives
-    up soon if brokers do not answer. The second sends the records.
+    up soon if brokers do not answer. The second sends the records, and reads records back.
     """
     with (
         Client(
@@ -210,7 +212,9 @@ def find(
     reloader: Reloader | None = None,
 ) -> Found | None:
     """Waits until the cluster and the registry answer, and refuses all reloads that operators ask
-    for meanwhile. Returns None if the shutdown was requested before the answers came.
+    for meanwhile. Returns None if the shutdown was requested before the answers came. Raises
+    StateRefused if the state is an older copy, and ConfigurationRefused if cluster or registry
+    refuse the settings.
     """
     # There are seven arguments, because the caller makes these objects before the call, and uses
     # them after it.
@@ -317,8 +321,8 @@ class RunningAgent:
     ) -> None:
         """clients: the client that asks for metadata and offsets, and the client that sends records
         (see `connected`)."""
-        # There are seven arguments, because the caller makes these objects before the brokers
-        # answer, and still uses them when it no longer uses this object.
+        # There are seven arguments, because the caller makes these objects, and still uses some of
+        # them when it no longer uses this object.
         self._settings = settings
         self._asking, client = clients
         self._clock = clock
@@ -335,8 +339,8 @@ class RunningAgent:
         self._publisher = Publisher(Producer(client), self._loop.mail, found.audit_partition, clock)
         self._watch = Watch(_patterns(settings))
         self._status_at = self._refresh_at = 0.0
-        # The time at which to give memory back; None if the agent has not been active since it last
-        # gave memory back.
+        # The earliest time at which to give memory back; None if the agent has not been active
+        # since it last gave memory back.
         self._give_back_at: float | None = None
         self._troubled_since: float | None = None
         self.made_again: frozenset[str] = frozenset()

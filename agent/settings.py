@@ -90,8 +90,8 @@ class ParserSettings:
         return "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
 
     def check(self) -> None:
-        """Refuses the parser if settings that its type needs are missing, or if it has settings of
-        other types."""
+        """Refuses the parser if settings that its type needs are missing, if it has settings of
+        other types, or if a type, column or delimiter is not valid."""
         self._check_owners()
         self._check_columns()
         if self.type in _OWNERS["pattern"] and self.pattern is None:
@@ -180,8 +180,8 @@ class MultilineSettings:
         return Rule(CONTINUATION, TRACES[self.type], self.max_lines)
 
     def check(self) -> None:
-        """Refuses a rule without a pattern, a pattern in addition to a programming language, and a
-        pattern that RE2 refuses.
+        """Refuses a rule that lacks its pattern, a pattern in addition to a type that has its own,
+        and a pattern that RE2 refuses.
         """
         if (self.type in (START, CONTINUATION, END)) != (self.pattern is not None):
             raise ConfigurationRefused(
@@ -236,7 +236,8 @@ class LabelSettings:
     )
 
     def check(self) -> None:
-        """Refuses a path that is not absolute, and names that no field can have."""
+        """Refuses a path that is not absolute, a setting without fields, names that no field can
+        have, and empty names of labels."""
         if not self.location.is_absolute():
             raise ConfigurationRefused(f"labels.location: {str(self.location)!r} must be absolute")
         if not self.fields:
@@ -386,8 +387,8 @@ class SourceSettings:
     )
 
     def check(self) -> None:
-        """Raises an error if a topic name or pattern cannot work. Called before any file is
-        read."""
+        """Raises ConfigurationRefused if a topic name, a path or a rule of `shape` is not valid, or
+        if settings of the source contradict each other."""
         _check_topic(self.topic)
         for path in self.paths:
             if not path.startswith("/"):
@@ -428,8 +429,8 @@ class SourceSettings:
 
     @property
     def path_patterns(self) -> tuple[str, ...]:
-        """The patterns of `path.pattern`, whose groups are fields. If several of the patterns match
-        a path, the first of them counts.
+        """The pattern of `path.pattern`, or its default patterns. Their groups are fields. If
+        several patterns match a path, the first of them counts.
         """
         if self.path_pattern is not None:
             return (self.path_pattern,)
@@ -456,8 +457,9 @@ class SourceSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaySource(SourceSettings):
     """A source whose files contain the repaired lines of another source, to be sent again
-    (replayed). This source has the settings of the other source. The agent makes this source
-    itself; it is not in the configuration.
+    (replayed). This source has the settings of the other source, except those that say which files
+    are read and from where on, and the longest line. The agent makes this source itself; it is not
+    in the configuration.
     """
 
 
@@ -644,7 +646,8 @@ class AgentSettings(RegistrySecuritySettings):
         )
 
     def check(self) -> None:
-        """Raises an error if settings contradict each other, or have an invalid form."""
+        """Raises ConfigurationRefused if settings contradict each other, or have an invalid
+        form."""
         if not self.sources and self.sources_dir is None:
             raise ConfigurationRefused("sources: there is none, and sources.dir is not set")
         for source in self.sources:
@@ -686,9 +689,9 @@ def _check_topic(topic: str) -> None:
             "a-z A-Z 0-9 . _ -"
         )
     if topic in (".", "..") or any(part.startswith(AUDIT_PREFIX) for part in topic.split(".")):
-        # No program mirrors, counts or loads a topic whose name begins with this prefix. A name in
-        # which the prefix follows a dot is refused too, because the part before the dot could be a
-        # cluster's name.
+        # Topics whose names begin with this prefix are internal: they are not counted or loaded,
+        # and mirrors copy only the audit topic of them. A name in which the prefix follows a dot is
+        # refused too, because the part before the dot could be a cluster's name.
         raise ConfigurationRefused(
             f"topic: {topic!r} or a part of it begins with _, which is reserved"
         )
