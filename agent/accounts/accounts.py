@@ -32,8 +32,7 @@ from skidway.kafka.types import TopicPartition
 class Accounts:
     """Owns the deltas (messages with counts), the declared losses, the seals that are not sent yet,
     and the last words (the final seals of an agent that leaves for good). Each turn of the agent's
-    loop ends with one transaction; the methods write into `changes` what this transaction must
-    store.
+    loop has one transaction; the methods write into `changes` what this transaction must store.
     """
 
     def __init__(
@@ -176,7 +175,7 @@ class Accounts:
     def _first_unseen(self, unseen: Unseen) -> int | None:
         """Returns the earlier of two buckets: the bucket of the topic's last seal, and the bucket
         of the oldest line in files that the agent never read. This line can be earlier than the
-        seal if the clock was set back after the seal.
+        seal if the clock was set back after the seal. Returns None if the topic has no seal.
         """
         first = self._first_unsealed(unseen.topic)
         if first is None or unseen.oldest_ms is None:
@@ -204,9 +203,9 @@ class Accounts:
             self._deltas.cut(now_ms, changes)
 
     def prove_life(self, number: int, now: float, now_ms: int) -> None:
-        """Sends a heartbeat to the audit if the agent has sent no delta and no seal for a whole
-        heartbeat interval. number: the last number that a delta or a seal got before this turn.
-        """
+        """Sends a heartbeat to the audit if a whole heartbeat interval has passed since the last
+        delta, seal or heartbeat, and at the first call. number: the last number that a delta or a
+        seal had got before this turn's calls of `account` and `seal`."""
         if self._deltas.number != number:
             self._life_at = now + self._settings.heartbeat_interval_ms / 1000
         elif now >= self._life_at:
@@ -222,8 +221,9 @@ class Accounts:
 
     def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
         """Begins a new seal: returns its wall time W, and `at`, the last number that was used for
-        deltas and seals. Returns None if no seal is due. After this call, the caller must make a
-        look, so that the look finds every line that was in a file at W.
+        deltas and seals. Returns None if no seal is due; otherwise, first makes deltas with all
+        counts that are in no delta yet. After this call, the caller must make a look, so that the
+        look finds every line that was in a file at W.
         """
         if now < self._seal_at and not self.leaving.is_asked:
             return None
@@ -235,6 +235,7 @@ class Accounts:
         """Notes, for each topic, the positions in its files that the checkpoint must pass before
         the topic's seal is sent. The seal has the wall time `wall_ms` and the number `at`. If an
         earlier seal of a topic is not sent yet, the positions that were noted for that seal stay.
+        Leaves out topics that have an unreadable path or already have their last word.
         """
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:
@@ -249,8 +250,8 @@ class Accounts:
 
     def review(self, tracker: Tracker) -> None:
         """Checks the files of each topic with a last word (the final seal of a leaving agent). If
-        the files have more bytes to read, or may no longer have the bytes that the agent read, the
-        agent will take the topic's last word back.
+        the files have more bytes to read, cannot be read, or may no longer have the bytes that the
+        agent read, the agent will take the topic's last word back.
         """
         for topic in self.leaving.at_rest:
             if sealing.held_back_by(topic, tracker.unreadable):
@@ -266,10 +267,11 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Sends the seals that are ready. For each topic, `note_sizes` has noted a position in each
-        file. The topic's seal is ready when all bytes up to these positions are accounted for:
-        acknowledged, left out by rules, or declared lost or uncertain. Before the seals, makes
-        deltas with all counts that are in no delta yet.
+        """Sends the seals that are ready, and drops those whose noted positions do not apply any
+        more. For each topic, `note_sizes` has noted a position in each file. The topic's seal is
+        ready when all bytes up to these positions are accounted for: acknowledged, left out by
+        rules, or declared lost or uncertain. Before the seals, makes deltas with all counts that
+        are in no delta yet.
         """
         self._name_unsealed(changes, now_ms, tracker, topics)
         files, doubts = tracker.files, tracker.doubts

@@ -5,7 +5,8 @@ If this agent's state is deleted, a new agent reads the same files again under n
 inode's time of birth then shows that two file ids name the same file. If the file system does not
 report that time, equal fingerprints (hashes of a file's first bytes) show that the file is the
 same. A short file has no full fingerprint. So if a file had fewer than FINGERPRINT_BYTES when it
-was announced, the agent announces it again as soon as it has FINGERPRINT_BYTES.
+was announced, the agent announces it again when the checkpoint has passed the file's first
+FINGERPRINT_BYTES.
 """
 
 from __future__ import annotations
@@ -56,5 +57,5 @@ def announcement(
 
 def is_due(tracked: TrackedFile, now_ms: int) -> bool:
     """Whether the last announcement of an open file id is so old (a day) that the file id should be
-    announced again."""
+    announced again, or is in the future, because the clock was set back."""
     return tracked.announced and not 0 <= now_ms - tracked.announced_ms < REPEAT_AFTER_MS

@@ -1,15 +1,16 @@
 """Collects the counts of records that the checkpoint passed, and the declared losses, and makes
-numbered deltas of them. A delta is an audit message with counts by bucket (a minute of event time).
+numbered deltas of them. A delta is an audit message with counts by bucket (`audit.bucket.ms` of
+event time).
 
 The sums of these counts become durable in the transaction that moves the checkpoint. Every
-`audit.interval.ms`, the transaction of a turn also replaces the sums by numbered deltas. The
-database contains the same sums as the object `Deltas`, so a crash between the two transactions
-neither loses nor doubles a count.
+`audit.interval.ms`, and before each seal, the transaction of a turn also replaces the sums by
+numbered deltas. The database contains the same sums as the object `Deltas`, so a crash between the
+two transactions neither loses nor doubles a count.
 
 The deltas of a bucket form a chain: each delta names the number of the bucket's previous delta. A
-line can come late, so the database never deletes the number of a bucket's last delta. Without this
-number, the delta that counts the late line could not continue the chain. Each bucket that ever had
-a line costs a row of about 100 bytes.
+line can come late, so the database keeps the number of a bucket's last delta until the bucket size
+or the epoch changes. Without this number, the delta that counts the late line could not continue
+the chain. Each bucket that ever had a line costs a row of about 100 bytes.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Mail:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all messages were published."""
+        """Whether all messages were published, and the state no longer has them."""
         return not (self._durable or self._staged or self._published or self._forgetting)
 
     def stage(

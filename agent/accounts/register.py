@@ -13,7 +13,7 @@ from skidway.agent.values.identity import FINGERPRINT_BYTES, fingerprint_of
 from skidway.agent.values.tracked import FileState, TrackedFile
 
 REPEAT_S = 600.0
-"""Seconds between searches for announcements that are a day old."""
+"""The least number of seconds between two searches for announcements that are a day old."""
 
 
 class Register:
@@ -47,8 +47,8 @@ class Register:
 
     def announce_grown(self, tracked: TrackedFile, now_ms: int) -> None:
         """Announces again a file that was shorter than FINGERPRINT_BYTES when its file id was made,
-        and is longer now. The new announcement has the fingerprint (a hash) of the first
-        FINGERPRINT_BYTES.
+        and is longer now, if the agent has the file open. The new announcement has the fingerprint
+        (a hash) of the first FINGERPRINT_BYTES.
         """
         handle = self._handles.held(tracked.file)
         if handle is None or tracked.birth.fingerprint.length == FINGERPRINT_BYTES:
@@ -66,7 +66,7 @@ class Register:
         )
 
     def repeat(self, now: float, now_ms: int) -> None:
-        """Announces again each file id whose last announcement is a day old."""
+        """Announces again each open file id whose last announcement is a day old."""
         if now < self._repeat_at:
             return
         self._repeat_at = now + REPEAT_S
@@ -88,12 +88,11 @@ class Register:
 
     def close_ended(self, now_ms: int) -> None:
         """Announces the final length of each file whose file id has ended and whose bytes are all
-        delivered. The announcement is in the transaction that moves the file's position to this
-        length.
-        """
+        accounted for. The transaction that stores the announcement, or an earlier one, moves the
+        file's position to this length."""
         for tracked in list(self._tracker.ended.values()):
             if not tracked.announced_ms:
-                continue  # a skipped compressed file, which was never announced
+                continue  # a skipped compressed file, which this turn announces later
             if tracked.flights or tracked.position != tracked.length:
                 continue
             tracked.state = FileState.CLOSED

@@ -7,9 +7,9 @@ time W.
               deltas contain their counts: the seal (W, at) may be sent
 
 The agent notes the wall time W before it looks at the files. So every line that was in a file at W
-is among the noted bytes. If a file or directory cannot be read, the agent does not send its topic's
-seal, and names the file or directory in its log and in /health. Filtered, rejected and lost bytes
-do not delay a seal.
+is among the noted bytes. As long as a file or directory cannot be read, the agent begins no seal of
+its topic, and names the file or directory in its log and in /health. Filtered, rejected and lost
+bytes do not delay a seal.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from skidway.dataclass import dataclass
 class Noted:
     """What the agent noted about one topic's files when it scanned the patterns for a seal.
 
-    doubts: how often the agent had found by then that a file of the topic no longer has the bytes
-    that were read. targets: by file id, the position up to which the file's bytes must be accounted
-    for. final: whether the seal is the last word of an agent that leaves for good (see module
-    leaving).
+    doubts: the value that `Tracker.doubts` had by then for the topic. targets: by file id, the
+    position up to which the file's bytes must be accounted for. final: whether the seal is the last
+    word of an agent that leaves for good (see module leaving).
     """
 
     topic: str
@@ -42,8 +41,7 @@ def note(topic: str, wall_ms: int, at: int, doubts: int, files: Iterable[Tracked
     """Notes up to which position each file of a topic must be accounted for (acknowledged, left out
     by rules, or declared lost or uncertain) before the topic's seal is sent.
 
-    files: the topic's files. doubts: how often the agent found that a file of the topic no longer
-    has the bytes that the agent had read from it.
+    files: the topic's files. doubts: the present value of `Tracker.doubts` for the topic.
     """
     targets = {}
     for tracked in files:
@@ -76,8 +74,8 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
 
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
     """Whether some of the noted bytes may belong to other file ids by now, because a file was
-    truncated or changed. If so, the agent must note the sizes again. doubts: how often the agent
-    has by now found that a file of the topic no longer has the bytes that the agent had read.
+    truncated or changed, or whether files may be unread. If so, the agent must note the sizes
+    again. doubts: the present value of `Tracker.doubts` for the topic.
     """
     if doubts != noted.doubts:
         return True
@@ -91,9 +89,9 @@ def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool
 def held_back_by(
     topic: str, unreadable: Mapping[str, Mapping[str, str]], limit: int = 5
 ) -> Sequence[str]:
-    """While the agent cannot read a file or directory of a topic, it does not send the topic's
-    seal. Returns at most `limit` of these files and directories, each with the reason why it cannot
-    be read. Returns an empty list if there are none.
+    """While the agent cannot read a file or directory of a topic, it begins no seal of the topic.
+    Returns at most `limit` of these files and directories, each with the reason why it cannot be
+    read. Returns an empty list if there are none.
     """
     reasons = unreadable.get(topic, {})
     return [f"{path}: {reason}" for path, reason in sorted(reasons.items())[:limit]]

@@ -1,5 +1,6 @@
-"""Makes record batches from the lines of files. All functions are pure: they do no I/O, never wait,
-and remember nothing.
+"""Makes record batches from the lines of files. With two exceptions, all functions are pure: they
+do no I/O, never wait, and remember nothing. `program_versions` reads the files of keys and time
+zones once, and `rejections` counts.
 
     recipe            everything that decides which record a line becomes; the state stores recipes
     program_versions  the versions of code that are a part of a recipe

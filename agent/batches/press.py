@@ -163,7 +163,7 @@ class Press:
         bucket_ms: int,
     ) -> Pressed:
         """Makes the batches and the counts of readings that share `read_ms` (the moment of
-        reading). The reading of an over-long line must be the only reading of its call.
+        reading). The reading of an over-long line or hole must be the only reading of its call.
 
         sources: the data topic and its rejected topic.
         """
@@ -298,7 +298,7 @@ class Press:
         self, parsed: Parsed, rejects: list[Reject]
     ) -> tuple[Pieces, pa.BinaryArray | None, Int64s]:
         """Encodes parsed records. Returns the values, the keys, and the rows of `parsed` from which
-        they come. For each row that does not fit the schema, adds a reject to `rejects`.
+        they come. For each row that does not fit the schema or a batch, adds a reject to `rejects`.
         """
         datums, refused = self._codec.encode_pieces_checked(parsed.batch)
         values = Pieces(prefix(self.recipe.schema.id), tuple(datums))

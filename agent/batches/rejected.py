@@ -1,5 +1,5 @@
 """A line that the agent rejects becomes a record of `<topic>.rejected`, with all bytes of the line
-and its position in the file.
+(except values that rules of `shape` hide) and its position in the file.
 
 Schema: schemas/rejected.avsc. The record of a hole (a run of NUL bytes) does not repeat these
 bytes: the record's origin gives their number. If a line is longer than `max.line.bytes`, or too

@@ -2,8 +2,9 @@
 
 The setting `partitioning` chooses the function. With `file`, all records of a file go to one
 partition, so that they keep their order. With `key`, the record's key decides, as in Kafka's own
-clients (skidway.kafka.partitioning). With `spread`, the file id and the MiB of the file in which
-the record begins (the position >> 20) decide; this is useful for sources with few large files.
+clients (skidway.kafka.partitioning); for a record without a key, the file decides. With `spread`,
+the file id and the MiB of the file in which the record begins (the position >> 20) decide; this is
+useful for sources with few large files.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ Pause = Callable[[float], object]
 
 def cluster_of(client: Client, name: str | None) -> tuple[Cluster, bool]:
     """Returns the cluster that `client` reaches, and whether it is Apache Kafka. name: the agent's
-    setting `cluster.name`, if it is set. Raises Unreachable, ConfigurationRefused.
+    setting `cluster.name`, if it is set. Raises Unreachable, KafkaError, ConfigurationRefused.
     """
     configs = client.broker_configs()
     cluster_id = client.metadata([]).cluster_id or ""
@@ -57,7 +57,8 @@ def ensure_topics(
     client: Client, settings: AgentSettings, is_apache_kafka: bool, pause: Pause
 ) -> None:
     """Creates the data topics and the rejected topics that are missing, and waits until all
-    partitions have leaders.
+    partitions have leaders. Then checks the configs of all these topics. Raises Unreachable,
+    KafkaError, and ConfigurationRefused if a config would lose lines or event times.
     """
     names = _topics(settings.sources)
     wanted = (settings.topic_partitions, settings.topic_replication_factor)
@@ -79,10 +80,12 @@ class SourceSchemas:
 
 
 def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[SourceSchemas]:
-    """Registers the schemas of every source, and checks that the schemas fit the source's parser.
+    """Registers the schemas of every source, or gets the latest version of the subject that a
+    source names, and checks that the schemas fit the source's parser.
 
     The caller calls this function before it creates topics. So if the agent cannot run with a
-    configuration, it creates no topics. Raises Unreachable, ConfigurationRefused.
+    configuration, it creates no topics. Raises Unreachable, ConfigurationRefused,
+    SchemaUnsupported.
     """
     found = []
     for source in settings.sources:
@@ -100,7 +103,8 @@ def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
     """Compiles a source's press (which makes record batches of lines) without asking the cluster:
     as if each topic had only one partition.
 
-    Raises ConfigurationRefused if the parser does not fit the schema.
+    Raises ConfigurationRefused if the parser does not fit the schema, and SchemaUnsupported if
+    records of the schema cannot be encoded.
     """
     return Press(
         recipe_of(
@@ -121,7 +125,7 @@ def resolve(
     cluster: Cluster,
 ) -> list[Destination]:
     """Returns one destination for each source: the source with its topics and schemas. Raises
-    Unreachable, ConfigurationRefused."""
+    Unreachable, KafkaError."""
     topics = _topics_now(client, _topics(settings.sources))
     sources = {
         name: Source(cluster.name, cluster.id, name, topic_id)
@@ -173,7 +177,8 @@ def ends_of(client: Client, partitions: Sequence[TopicPartition]) -> dict[TopicP
 
 
 def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[TopicSnapshot, str]]:
-    """Returns each topic and its id. Raises Unreachable if a topic has no partitions."""
+    """Returns each topic and its id. Raises KafkaError, and Unreachable if a topic has no
+    partitions."""
     topics = client.metadata(names).topics
     for name in names:
         if name not in topics or not topics[name].partitions:
@@ -256,7 +261,8 @@ def _check_timestamp_type(configs: Mapping[str, Mapping[str, str]]) -> None:
 
 def _check_kafka_configs(configs: Mapping[str, Mapping[str, str]]) -> None:
     """Refuses a topic if its configs let Apache Kafka delete records because of their event time.
-    Warns about a topic if its configs let Apache Kafka refuse event times in the future.
+    Warns about a topic if Apache Kafka refuses some event times that are less than a day
+    (AFTER_MS_MIN) in the future.
     """
     for topic, known in configs.items():
         for key in ("retention.ms", "message.timestamp.type"):

@@ -1,4 +1,4 @@
-"""The work of the commands of `skidway agent`, except `run`.
+"""The work of the commands of `skidway agent`, except `run`, `validate`, `formats` and `count`.
 
 state         `state show|adopt|give-up`: what became of every byte
 reloading     `reload`: asks the running agent to use the changed settings

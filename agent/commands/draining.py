@@ -5,7 +5,8 @@ audit that no more lines will come.
 
 The command works like the running agent, but ends by itself: when every topic has its last word
 (its final seal; see `accounts.leaving`), or when its time is over. If the time is over, the command
-first waits until each batch that it has sent is acknowledged or refused.
+first waits, for at most `program.SETTLE_S` seconds, until each batch that it has sent is
+acknowledged or refused.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ SENTENCES_MAX = 20
 
 
 class NotDrained(SkidwayError):
-    """Raised if lines of the host are not delivered yet, so that the agent cannot send the last
-    word (the final seal) on their topics."""
+    """Raised if the last word (the final seal) of a topic is missing or not published, for example
+    because lines of the host are not delivered yet."""
 
 
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
     """Delivers all lines of the files, and then sends the last word (the final seal) on every
     topic. Returns a sentence for the operator.
 
-    Raises NotDrained or Unreachable if the time is too short, and StateRefused if the state cannot
-    be used.
+    Raises Unreachable if cluster or registry do not answer in time, NotDrained if anything is left
+    to do, and StateRefused if the state cannot be used.
     """
     if not _is_ours(settings.state_dir):
         return f"drained: no agent ever ran with the state {settings.state_dir}, nothing to say"
@@ -127,8 +128,8 @@ def _time(time_ms: int) -> str:
 
 def _is_ours(directory: Path) -> bool:
     """Whether the directory has a state. Raises StateRefused if the state belongs to another user,
-    because that user's agent could not read what this process would write into the state.
-    """
+    because that user's agent could not read what this process would write into the state. Also
+    raises StateRefused if the directory is missing or has only remains of a state."""
     path = directory / DATABASE
     try:
         owner = os.stat(path).st_uid

@@ -35,9 +35,8 @@ from skidway.agent.validation.preview import preview
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 NAMED_LEAST: Final = 0.95
-"""`guess` proposes a format of the catalog (such as `access`) if at least this share of the bytes
-fits the format.
-"""
+"""If at least this share of the bytes fits JSON lines or a format of the catalog (such as
+`access`), `guess` proposes it, although another proposal may fit more bytes."""
 
 TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t",
@@ -54,7 +53,8 @@ LOOKED_AT_MAX: Final = 200
 
 def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
     """Proposes a source for a file from its first lines. encoding: how the lines are encoded; None
-    if `guess` has to find this out. Raises SkidwayError if the file cannot be read or is empty.
+    if `guess` has to find this out. Raises SkidwayError if the file cannot be read, is empty or
+    compressed, or if the encoding is unknown.
     """
     sample = samples.read(path.absolute(), lines_max, encoding)
     try:
@@ -247,7 +247,7 @@ def _is_of(form: catalog.Format, sample: Sample) -> bool:
 
 
 def _as_unnamed(sample: Sample) -> Guess | None:
-    """Returns the best of three proposals: for values with a delimiter, for key=value pairs, and
+    """Returns the best of several proposals: for values with a delimiter, for key=value pairs, and
     for JSON objects after a prefix. Returns None if the log looks like none of these.
     """
     texts = sample.strings
@@ -277,7 +277,8 @@ def _about_names(found: Guess) -> list[str]:
 def _as_timed(sample: Sample) -> Guess | None:
     """Returns the proposal for text whose records begin with a time, or have a time after a short
     text; None if the records have no time. If several proposals fit the records, returns the most
-    exact one. Leaves out proposals that fit far fewer records than the best one.
+    exact one. Leaves out proposals that fit less than NAMED_LEAST of the bytes that the best one
+    fits.
     """
     texts = sample.strings
     proposals = [("text behind a time", each) for each in leading_texts.timed(texts)]

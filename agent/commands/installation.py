@@ -47,7 +47,7 @@ def snippet(wheels: Path) -> str:
     """Returns the commands that install from a directory of wheels. The directory must exist on the
     host on which the commands will run, but need not exist on this machine.
 
-    Raises UsageError if the directory exists on this machine but has no wheels.
+    Raises UsageError if the directory exists on this machine but has no manifest of `make wheels`.
     """
     manifest = _manifest(wheels)
     release = str(manifest.get("version") or version("skidway"))

@@ -5,8 +5,8 @@ several types, that command proposes a union, which the agent cannot fill. So th
 module gives such a field the type of most values, and `_extra` takes the other values. If most
 values of a member are objects or arrays, and a type inside them is a union, `_extra` takes the
 whole member. The schema also has `_extra` if some lines lack a member, because then later lines may
-have members that no line has yet. `_extra` also takes members with numbers or ids in their names,
-because each new number would need a new column.
+have members that no line has yet. `_extra` also takes rare members whose names differ only in
+numbers or ids, because each new number would need a new column.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from skidway.schemas.inference.inference import infer
 
 FAMILY_LEAST: Final = 3
 FAMILY_SHARE_MAX: Final = 0.5
-"""If more than this share of the lines has a member, the member is a column, whatever its name is
+"""If at least this share of the lines has a member, the member is a column, whatever its name is
 (for example, `p50`, `p95` and `p99`)."""
 
 _ID: Final = re.compile(

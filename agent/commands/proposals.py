@@ -74,8 +74,8 @@ def zone_notes(time: tuple[Sequence[str], str] | None, made: Preview) -> tuple[s
 
 def tried(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
     """Returns the proposal whose source has the settings in `block`; None if these settings cannot
-    be used for this file. If the time of a record cannot be read, the record gets the time of
-    reading.
+    be used for this file. If most of the file fits, but the times of some records cannot be read,
+    the proposal gives these records the time of reading (`on_error: read_time`).
     """
     made = _made(sample, what, block)
     if made is None or not misses_times(made):

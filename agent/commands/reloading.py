@@ -27,8 +27,10 @@ ASK_EVERY_S: Final = 0.1
 
 
 def reload(settings: AgentSettings, timeout_s: float) -> Answer:
-    """Asks the agent to reload, and returns its answer. Raises Unreachable if no answer comes
-    within `timeout_s`, and ConfigurationRefused if the settings cannot work.
+    """Asks the agent to reload, and returns its answer. Raises Unreachable if no agent runs, if it
+    does not take the request within TAKEN_WITHIN_S, or if no answer comes within `timeout_s`.
+    Raises ConfigurationRefused if the settings cannot work, and SkidwayError if the request cannot
+    be written.
     """
     check_settings(settings)
     if is_stopped(settings.state_dir):

@@ -51,8 +51,8 @@ Key = tuple[int, int, int]
 
 
 class NotReplayed(SkidwayError):
-    """Raised if one of the given lines cannot be replayed. The command then replays none of the
-    given lines."""
+    """Raised if one of the given lines cannot be replayed, or if no agent ever ran with
+    `state.dir`. The command then replays none of the given lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,8 @@ def replay(settings: AgentSettings, file: TextIO, *, also_unfit: bool) -> Replay
 
 
 def read(file: TextIO) -> list[Envelope]:
-    """Reads repaired lines. Raises NotReplayed if a line cannot be replayed; the error says which
-    line.
+    """Reads repaired lines. Raises NotReplayed if the file is too large, or if a line cannot be
+    replayed; the error then says which line.
     """
     found: dict[Key, int] = {}
     envelopes = []
@@ -283,7 +283,8 @@ def _write(state_dir: Path, topic: str, envelopes: Sequence[Envelope]) -> None:
 
 def _give_away(state_dir: Path, paths: Sequence[Path]) -> None:
     """If root runs the command, makes the agent's user (the owner of `state_dir`) the owner of
-    these paths (the new file and its directories), because the agent has to read the file.
+    these paths (the new file, its directories and their lock), because the agent has to read the
+    file.
     """
     owner = state_dir.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:

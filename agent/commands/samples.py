@@ -2,8 +2,8 @@
 
 `guess` looks at texts in UTF-8. If the file's lines are in another encoding, this module converts
 them to UTF-8, and every proposal gets the setting `encoding`. If some lines are not UTF-8, and the
-text does not look like windows-1252 either, every proposal gets `on_error: replace`, so that no
-line is rejected.
+text does not look like windows-1252 either, or if some lines are not in the encoding that the user
+names, every proposal gets `on_error: replace`, so that no line is rejected.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from skidway.settings.spec import specs
 
 WINDOWS: Final = "windows-1252"
 CONTAINER_LEAST: Final = 0.5
-"""A file is a container's log if at least this share of its lines is in the format of a container
+"""A file is a container's log if more than this share of its lines is in the format of a container
 runtime.
 """
 
@@ -134,7 +134,7 @@ class Sample:
 def read(path: Path, lines_max: int, encoding: str | None = None) -> Sample:
     """Reads the first MiB of a file. lines_max: the sample has at most this many lines. encoding:
     how the lines are encoded; None if this function has to find it out. Raises SkidwayError if the
-    file cannot be read or is empty.
+    file cannot be read, is empty or compressed, and UsageError if the encoding is unknown.
     """
     known = specs(SourceSettings)["encoding"].shape.choices
     if encoding is not None and encoding not in known:

@@ -44,7 +44,8 @@ def source_of(settings: AgentSettings, path: Path, topic: str | None) -> SourceS
 
 
 def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
-    """Makes rows of the first MiB of a file. Raises SkidwayError if the file cannot be read."""
+    """Makes rows of the first MiB of a file. Raises SkidwayError, for example if the file cannot be
+    read."""
     source = source_of(settings, path.absolute(), topic)
     try:
         with path.open("rb") as file:

@@ -1,8 +1,9 @@
 """Proposals for logs that have no name in the catalog: values with a delimiter, key=value pairs,
 and JSON objects after a prefix.
 
-Each function looks at the first lines of a log and returns the settings of a source, or None if the
-log is not in the format that the function recognizes. The module `guessing` tries the settings.
+Each function looks at the first lines of a log and returns the settings of a source, or nothing if
+the log is not in the format that the function recognizes. `as_prefixed_json` returns several
+proposals. The module `guessing` tries the settings.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ _MIXED: Final = r'(?:(?P<prefix>.*?)(?P<json>\{\s*(?:".*)?\})\s*|\s*(?P<text>.*)
 
 
 def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
-    """Returns settings for values with a delimiter. A log has such values if nearly all lines have
-    the same number of values, and this number is at least COLUMNS_LEAST.
+    """Returns settings for values with a delimiter. A log has such values if at least SHARE_LEAST
+    of the lines have the same number of values, and this number is at least COLUMNS_LEAST.
     """
     lines = texts[:LOOKED_AT_MAX]
     best: tuple[bool, int, str] | None = None
@@ -83,8 +84,8 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
 
 
 def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
-    """Returns settings for key=value pairs. A log has such pairs if nearly every line has at least
-    PAIRS_LEAST pairs, and no more words without `=` than pairs.
+    """Returns settings for key=value pairs. A log has such pairs if at least SHARE_LEAST of the
+    lines have at least PAIRS_LEAST pairs, and no more words without `=` than pairs.
     """
     keys: Counter[str] = Counter()
     good = 0
@@ -112,8 +113,9 @@ def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
 def as_prefixed_json(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     """Returns several proposals of settings for JSON objects after a prefix, each with a
     description of the lines, the most exact one first. The result is empty if the log does not have
-    such objects. If many lines have other text in place of an object, the patterns of the proposals
-    also have a group for this text.
+    such objects. If some lines have other text in place of an object, there are also proposals
+    whose patterns have a group for this text. If fewer than SHARE_LEAST of the lines have an
+    object, there are only these proposals.
     """
     lines = texts[:LOOKED_AT_MAX]
     good = sum(_has_object(line) for line in lines)

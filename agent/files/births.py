@@ -1,5 +1,6 @@
-"""Begins file ids, at byte 0 of a new file or at the first new byte of a known file. A file gets a
-new file id whenever it is found to have other bytes than before."""
+"""Begins file ids: at the first byte of a new file (or after the bytes that `start_at: end` skips),
+or after those bytes of a known file that are unchanged. A file gets a new file id whenever it is
+found to have other bytes than before, and when it grows after its file id has ended."""
 
 from __future__ import annotations
 
@@ -83,8 +84,8 @@ class Births:
             self._news.may_double(new, mark.position, end, old)
 
     def open(self, sighting: Sighting) -> Handle | None:
-        """Opens the file that was found, even if it was renamed since. If the opening fails, lists
-        the file as unreadable and returns None.
+        """Opens the file that was found, even if it was renamed in its directory since. If the
+        opening fails, lists the file as unreadable and returns None.
 
         The agent does not seal the topic of an unreadable file until the next search for files has
         tried again to open the file.

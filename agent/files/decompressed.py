@@ -99,7 +99,7 @@ class Decompressor:
 
     def length(self, most: int) -> int:
         """Returns how many decompressed bytes follow those that were read. Raises OSError if more
-        than `most` bytes follow.
+        than `most` bytes follow, or if the file cannot be decompressed.
         """
         total = 0
         while part := self.read(_CHUNK):

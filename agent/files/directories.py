@@ -1,5 +1,6 @@
-"""Lists directories. In a look, the agent goes once through the directories of all sources, and
-lists each directory at most once."""
+"""Lists directories. In a look, the agent goes once through the directories of all sources. It
+keeps the listing of a directory until the look ends, so that it need not list the directory
+again."""
 
 from __future__ import annotations
 
@@ -41,8 +42,8 @@ class Directories:
         return found
 
     def name_of(self, directory: str, inode: int) -> str | None:
-        """Returns a name that an inode has in a directory; None if it has no name there. Raises
-        OSError."""
+        """Returns a name that an inode has in a directory; None if it has no name there, or if
+        there is no such directory. Raises OSError if the directory cannot be listed."""
         by_inode = self._by_inode.get(directory)
         if by_inode is None:
             try:
@@ -53,9 +54,9 @@ class Directories:
         return by_inode.get(inode)
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """Returns the path of a file in a directory; None if the directory did not contain the file
-        when it was listed. The file may have come or gone since then. Raises OSError if the
-        directory cannot be listed.
+        """Returns the path of a file in a directory; None if the directory does not contain the
+        file. A file that has come since the directory was listed may not be found. Raises OSError
+        if the directory cannot be listed.
         """
         name = self.name_of(directory, key.inode)
         if name is None:

@@ -19,10 +19,10 @@ CHANGED: Final = "the bytes before the position are others than were read"
 
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
-"""A file may vanish between two looks. The file counts as read to its end if two conditions are
-met. First, at the last look, all bytes of the file had an intent. Second, at that look, the file
-had been unchanged for at least STILL_S, and for at least STILL_FACTOR times the time until the next
-look, which found the file gone.
+"""A file may vanish between two looks. The file counts as read to its end only if two conditions
+are met. First, at the last look, all bytes of the file had an intent. Second, at that look, the
+file had been unchanged for at least STILL_S, and for at least STILL_FACTOR times the time until the
+next look, which found the file gone.
 """
 
 CLOCK_SET_S: Final = 5.0
@@ -112,9 +112,10 @@ class Endings:
                 yield tracked
 
     def may_forget(self, tracked: TrackedFile) -> bool:
-        """Whether the file id may be forgotten. As long as new copies of the file may appear, the
-        agent needs the file id, to compare the copies with the file.
-        """
+        """Whether `Tracker` may forget the file id, once the file is gone or has a later id. The id
+        must be closed. If a later id has the same inode, WATCH_ENDED_S must have passed since the
+        end of the id: until then, copies of the file may appear, and the agent must compare them
+        with the file."""
         return tracked.state is FileState.CLOSED and (
             self._known.is_newest(tracked) or tracked.file not in self._ended_lately
         )

@@ -22,7 +22,7 @@ _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
 class Moved(Exception):
-    """Raised if another file, or no file, is now at the path of a tracked file."""
+    """Raised if a tracked file is no longer in the directory in which the agent last saw it."""
 
 
 class Handles:
@@ -48,8 +48,9 @@ class Handles:
         return self._open.get(file)
 
     def get(self, tracked: TrackedFile) -> Handle:
-        """Returns the file's handle; opens the file if it is not open. Raises Moved if the file is
-        no longer at its path, and OSError if the file cannot be read.
+        """Returns the file's handle; opens the file if it is not open. If the file is no longer at
+        its path, searches the path's directory. Raises Moved if the file is not there, and OSError
+        if the file cannot be opened or the directory cannot be read.
         """
         handle = self._open.get(tracked.file)
         if handle is not None:
@@ -83,8 +84,8 @@ class Handles:
             handle.close()
 
     def close_idle(self, before: float, may_close: Callable[[int], bool]) -> None:
-        """Closes files that were last used before a time, if they still have a name: a deleted file
-        cannot be opened again.
+        """Closes files that were last used before a time, if `may_close` (called with the file id)
+        allows it, and if they still have a name: a deleted file cannot be opened again.
         """
         for file in list(islice(self._open, OLDEST)):
             if self._used[file] >= before:

@@ -196,7 +196,8 @@ class History:
     def _is_read(
         self, look: Look, base: str, index: int, name: str, plain: str | None, found: Found
     ) -> bool:
-        """Whether a found file is a generation that the agent reads."""
+        """Whether a found file is a generation that the agent reads. Declares a loss if the file is
+        compressed, cannot be decompressed, and probably contains no known file."""
         if plain is None:
             return not self._is_younger(look, base, index, found)
         if self._is_being_compressed(look, plain) or base in look.unresolved:
@@ -221,7 +222,8 @@ class History:
         If no earlier look has found a file at the path, the agent may still know files that were
         there, because events named them. Then the answer is yes if one of the new generations
         (`fresh`) is older than all of these files, because more generations of that time may be
-        gone.
+        gone. The answer is also yes if there are new generations, but no such known file, or only
+        files whose age is unknown.
         """
         before = look.before.get(base)
         if before is None:
@@ -327,7 +329,8 @@ class History:
 
     def _strays(self, look: Look, base: str, index: int) -> list[Found]:
         """Returns files that may be generations of the path `base`, but are in another directory,
-        or have a name that no known rotation program gives.
+        or have a name that no known rotation program gives. Adds them to the generations of the
+        look. Declares a loss if further files may be generations, but their names do not show it.
         """
         known = self._known.rotated_from(base)
         strange = [path for path in known if look.is_strange(path)]

@@ -1,9 +1,10 @@
 """Counts the files that the agent does not read because they are older than `ignore.older.ms`.
 
-The agent's state stores only the paths of these files (module `unbegun`). Each time that the agent
-goes through the directories of its sources, it decides anew, by a file's time of change, whether
-the file is too old. So if such a file is written to again, the agent reads it from its beginning.
-If a wrong clock makes a file seem too old, the agent reads the file after the clock is set right.
+The agent's state does not store these counts, but only a list of those files that are at paths that
+a pattern matches (module `unbegun`). Each time that the agent goes through the directories of its
+sources, it decides anew, by a file's time of change, whether the file is too old. So if such a file
+is written to again, the agent reads it from its beginning. If a wrong clock makes a file seem too
+old, the agent reads the file after the clock is set right.
 """
 
 from __future__ import annotations

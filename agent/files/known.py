@@ -59,7 +59,7 @@ class KnownFiles:
         self._changed[tracked.file] = tracked
 
     def take_changed(self) -> list[TrackedFile]:
-        """Returns the files that were passed to `note` since the last call."""
+        """Returns the files that were passed to `note` since the last call, and are still known."""
         changed, self._changed = self._changed, {}
         return [tracked for tracked in changed.values() if tracked.file in self.files]
 
@@ -85,7 +85,7 @@ class KnownFiles:
         self.note(tracked)
 
     def forget(self, tracked: TrackedFile) -> None:
-        """Removes, from all tables of this object, a file that no longer exists on the host."""
+        """Removes a closed file id whose file is gone, or whose inode has a later file id."""
         self.detach(tracked)
         for old in [old for old, key in self._moved_to.items() if key == tracked.birth.key]:
             del self._moved_to[old]
@@ -141,7 +141,7 @@ class KnownFiles:
             return True
 
     def gone(self, base: str) -> list[TrackedFile]:
-        """Returns the known files that were written at the path `base` and no longer exist.
+        """Returns the known files that were written at the path `base` and are found nowhere now.
         Considers only the newest files of this path."""
         return [each for each in self.copies.born_at(shown(base)) if not self.lies_at(each)]
 

@@ -64,9 +64,10 @@ def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
     """Whether the found file is a beginning of the known file `old`: all of its bytes are the first
     bytes of `old`.
 
-    Compares the found file's first bytes with those of `old`. If `old` is still at its path, also
-    compares the found file's last bytes with the bytes at the same positions of `old`. Raises
-    OSError.
+    Compares the found file's first bytes with the fingerprint of `old`. If `old` is still at its
+    path, also compares the found file's last bytes with the bytes at the same positions of `old`.
+    If the found file is shorter than the bytes of the fingerprint, compares all its bytes with
+    those of `old`; then the answer is no if `old` is not at its path. Raises OSError.
     """
     print_ = old.birth.fingerprint
     is_short = found.size < print_.length

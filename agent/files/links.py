@@ -35,7 +35,7 @@ has at least this many characters. A shorter name may occur in a file's name by 
 
 
 class Links:
-    """Owns, for each link, the path to which it pointed at the last look."""
+    """Owns, for each link, the path to which it pointed at the last look that found it."""
 
     def __init__(self, directories: Directories) -> None:
         self._directories = directories

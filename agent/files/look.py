@@ -138,8 +138,9 @@ class Look:
 
     def is_judged(self, base: str) -> bool:
         """Whether the look must decide what became of the files at a path. The look must do so in
-        two cases: another file, or no file, is at the path now; or this is the first look into the
-        directory, so that files from before the start of the agent may be unread.
+        three cases: another file, or no file, is at the path now; the file at the path was
+        truncated; or this is the first look into the directory, so that files from before the start
+        of the agent may be unread.
         """
         is_first = self.place.looked_ms < 0
         return is_first or base in self.elsewhere or base not in self.here
@@ -173,8 +174,9 @@ class Look:
         return found.born_ns > min(place.looked_ms, moment.now_ms - elapsed_ms) * 1_000_000
 
     def is_set_back(self, index: int) -> bool:
-        """Whether the wall clock shows an earlier time than at the last look of an earlier
-        process."""
+        """Whether the wall clock shows an earlier time (by more than SLACK_MS) than at the last
+        look of an earlier process. The answer is no if this process has already looked at the
+        directory."""
         if self.place.looked_ms >= 0:
             return False
         first = self.since.get(self.moment.sources[index].topic, 0)

@@ -14,9 +14,9 @@ from skidway.dataclass import dataclass
 
 @dataclass(slots=True)
 class News:
-    """New file ids and losses since the last call of `take`. doubts: for each topic, how often the
-    agent, since it started, has found that a file no longer has the bytes that were read.
-    """
+    """New file ids, losses, and forgotten file ids since the last call of `take`. doubts: for each
+    topic, how often the agent, since it started, has found that bytes may be unread, or that a file
+    no longer has the bytes that were read. `take` does not reset `doubts`."""
 
     born: list[TrackedFile] = field(default_factory=list)
     set_apart: list[SetApart] = field(default_factory=list)
@@ -25,7 +25,7 @@ class News:
     doubts: Counter[str] = field(default_factory=Counter)
 
     def take(self) -> News:
-        """Returns the new file ids and losses since the last call, and empties this object."""
+        """Returns the news since the last call, and empties all lists of this object."""
         taken = News(self.born, _together(self.set_apart), self.unseen, self.forgotten)
         self.born, self.set_apart, self.unseen, self.forgotten = [], [], [], []
         return taken

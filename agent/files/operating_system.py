@@ -112,7 +112,8 @@ class OperatingSystem:
 
     def find(self, directory: str, key: FileKey) -> str | None:
         """Returns the path in `directory` at which the file with this key is; None if there is
-        none. If an entry is renamed during the search, searches again."""
+        none. If an entry is renamed during the search, searches again. Raises OSError if the
+        directory cannot be listed, or if entries are renamed in every search."""
         for _ in range(_FIND_TRIES):
             try:
                 with os.scandir(directory) as entries:

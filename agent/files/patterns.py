@@ -1,9 +1,9 @@
 """Patterns of paths: *, ? and [...] match within a name, and ** matches any number of directories.
 
 As in a shell, a name that begins with a dot matches only a pattern that begins with a dot. The
-search follows links. If a link in a directory leads back to this directory, the search does not
-walk the directory again. The search reports directories that cannot be read, because they may
-contain files that nobody counts.
+search follows links. If `**` comes to a link that leads back to a directory above it, the search
+does not walk this directory again. The search reports directories that cannot be read, because they
+may contain files that nobody counts.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Pattern:
 
     @property
     def root(self) -> str:
-        """The directory above the first name with a wildcard. The agent watches this directory for
-        events.
+        """The directory above the first name with a wildcard; without a wildcard, the directory of
+        the file. The agent watches this directory for events.
         """
         parts = self.text.split("/")
         fixed = next((i for i, part in enumerate(parts) if _MAGIC.search(part)), len(parts) - 1)

@@ -1,10 +1,11 @@
 """Decides which labels the records of a file get, and from which position on.
 
 The labels of a pod are in a file that another program writes (`pod_metadata`). If that file is
-missing, cannot be read, or does not name the pod of a log, the log's next records get the same
-labels as the log's earlier records. If there are no earlier records, the next records get no
-labels. So the agent reads a log without waiting for its labels, and the last lines of a deleted pod
-have the same labels as the lines before them.
+missing or cannot be read, the content that the agent last read counts. If this content does not
+name the pod of a log, the log's next records get the same labels as the log's earlier records. If
+there are no earlier records, the next records get no labels. So the agent reads a log without
+waiting for its labels, and the last lines of a deleted pod have the same labels as the lines before
+them.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class PodLabels:
         return sum(each.fault is not None for each in self._files.values())
 
     def take_locations(self, locations: Collection[str]) -> None:
-        """Takes the files with labels that the present sources name, and forgets all others."""
+        """Forgets the files with labels that no present source names. locations: the files that the
+        present sources name."""
         for location in self._files.keys() - set(locations):
             del self._files[location]
 

@@ -1,11 +1,13 @@
 """Makes readings of tracked files, and treats all files fairly. A reading is an intent with its
 bytes. A turn is one pass of the agent's loop.
 
-Each turn first reads at most READ_BYTES of every file that may have new bytes, so that a busy file
-does not delay the other files. If there is room for more bytes in the turn, the agent reads again
-from the files that have more. Every read begins a little before the read position. If these bytes
-before the read position differ from those that were read there last time, the file was rewritten,
-or was truncated and has grown again. Such a file gets a new file id.
+A turn reads the files that may have new bytes one after the other, at most READ_BYTES of each,
+until the turn has TURN_BYTES. The next turn begins with the files that this turn did not reach, so
+a busy file does not delay the other files. If there is room for more bytes in the turn, the agent
+reads again from the files that have more. Except within a long line, a read begins a little before
+the read position. If these bytes before the read position differ from those that were read there
+last time, the file was rewritten, or was truncated and has grown again. Such a file gets a new file
+id.
 
 A reading ends with the last whole record. The record after it may not be whole yet, so the agent
 reads it only when the file has not changed for `idle.flush.ms` (`timeout.ms` for a source with
@@ -159,7 +161,7 @@ class FileReader:
             if tracked.state is not FileState.OPEN or tracked.source is None:
                 continue
             if tracked.is_replaying:
-                # the file's next bytes already have an intent; `look_again` wakes the file later
+                # the file's next bytes already have an intent; a later look wakes the file
                 continue
             one = None
             if self._may_read(tracked):
@@ -267,9 +269,8 @@ class FileReader:
         return data, position, crc_of(data), crc_of(data, tracked.read_crc), tail
 
     def _read_behind_tail(self, tracked: TrackedFile, handle: Handle, now: float) -> bytes | None:
-        """Returns the next bytes; None if the bytes before the read position have changed since
-        they were read, or if the file was cut.
-        """
+        """Returns the next bytes; None if the file's first bytes, or the bytes before the read
+        position, have changed since they were read, or if the file was cut."""
         tail = tracked.tail or b""
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
@@ -301,8 +302,9 @@ class FileReader:
     def _go_through(
         self, tracked: TrackedFile, handle: Handle, line: LongLine, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
-        """Scans the next READ_BYTES of a line, or of a hole (a run of NUL bytes), that is longer
-        than READ_BYTES."""
+        """Scans the next READ_BYTES of a line that is longer than READ_BYTES, or the next
+        HOLE_PIECES times READ_BYTES of such a hole (a run of NUL bytes). Returns what `_bytes_of`
+        returns; None if the end of the line or hole is not found yet."""
         lines = self._source(tracked).manner_of(tracked, handle).framer.lines
         for _ in range(HOLE_PIECES if line.is_hole else 1):
             at = tracked.read_position + line.scanned

@@ -84,8 +84,7 @@ class Recognition:
     def take_changed_paths(self) -> tuple[set[str], set[str]]:
         """Returns two sets of paths. The first set has the paths at which, since the last call, the
         agent found a new file with a known file's inode. The second set has the paths at which it
-        found a truncated file.
-        """
+        found a truncated file, and those that `mark_changed` noted."""
         taken = self._reborn, self._truncated
         self._reborn, self._truncated = set(), set()
         return taken
@@ -161,8 +160,8 @@ class Recognition:
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
         """Ends a file id because its file no longer has, or may no longer have, the bytes that were
         read. Declares the id's unread bytes lost; their number is unknown. Begins a new id for the
-        bytes that are in the file now.
-        """
+        bytes that are in the file now, unless the file is empty, cannot be found or opened, or
+        belongs to no source."""
         if self._handles.held(tracked.file) is None:
             self._known.replaced[tracked.meant or tracked.location] = tracked
         if not tracked.rotated:
@@ -234,8 +233,8 @@ class Recognition:
 
     def _is_ignored(self, sighting: Sighting) -> bool:
         """Whether a new file is too old to be read. These are never too old: a rotated file, a file
-        that could not be opened at an earlier look, a file that changed after the last look, and a
-        compressed file that may contain a known file.
+        whose bytes `start_at: end` skips, a file that could not be opened at an earlier look, a
+        file that changed after the last look, and a compressed file that may contain a known file.
         """
         found, source = sighting.found, sighting.source
         if source.ignore_older_ms is None or sighting.base is not None or sighting.skip is not None:
@@ -280,8 +279,8 @@ class Recognition:
 
     def _whole(self, sighting: Sighting) -> Sighting | None:
         """Returns the sighting (a found file with its source). If the file is compressed, the
-        result has the file's plain size. Returns None if the file is not new, or cannot be read
-        yet.
+        result has the file's plain size. Returns None if the file is not new, cannot be read yet,
+        or may not get a new file id.
         """
         found = sighting.found
         if not is_decompressed(found.real_path):
@@ -304,7 +303,8 @@ class Recognition:
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
         """Returns True if the found file is, or may be, a copy of a known file, so that `_see_new`
         has nothing more to do. If the file is certainly a copy, the agent reads only the bytes that
-        it had not read of the original. If this is not certain, the agent reads the whole file, and
+        it had not read of the original. If this is not certain, if the original's file id has not
+        ended, or if the agent has found another copy before, the agent reads the whole file, and
         declares that its bytes may be delivered twice.
         """
         found = sighting.found

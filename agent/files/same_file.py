@@ -5,9 +5,9 @@ These are the kinds of evidence, the strongest first:
 
     another inode, or the known file was seen to lose its last name       other
     both times of birth are known, and differ                             other
-    the agent had the known file open all the time, so it kept its inode  same
     the device has another number: the found file must be where the       same, else other
     known file was, and have the bytes that were read
+    the agent had the known file open all the time, so it kept its inode  same
     both times of birth are known, and are equal                          same
     the found file has other bytes than those that were read              unknown
     it is where the known file was, or where rotation puts that file      same

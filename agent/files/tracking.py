@@ -139,9 +139,8 @@ class Tracker:
 
     @property
     def doubts(self) -> Counter[str]:
-        """For each topic, how often the agent found that a file no longer has the bytes that were
-        read.
-        """
+        """For each topic, how often the agent found that bytes may be unread, or that a file no
+        longer has the bytes that were read (see `News`)."""
         return self.news.doubts
 
     def when_grown(self, call: Callable[[TrackedFile], None]) -> None:
@@ -508,7 +507,7 @@ class Tracker:
 
     def _disown(self, tracked: TrackedFile, path: str | None) -> None:
         """Ends the id of a file that still exists. Called if no source's pattern matches the file's
-        path any more.
+        path any more. Unless all bytes of the file surely have an intent, declares the rest lost.
         """
         found = None if path is None else self._host.look(path)
         if found is not None:
@@ -537,7 +536,8 @@ class Tracker:
             self._recognition.see(Sighting(there, tracked.source, source, now, tracked.meant))
 
     def _forget(self, found: set[FileKey], now: float) -> None:
-        """Forgets closed file ids whose bytes are gone from the host."""
+        """Forgets closed file ids whose files are gone from the host, or whose inodes have later
+        file ids. Keeps ids with lost bytes until LEDGER_MS after their last announcement."""
         self._known.copies.forget_gone(found)
         for tracked in list(self.files.values()):
             if not self._endings.may_forget(tracked) or self._unreadable.hides(tracked.location):

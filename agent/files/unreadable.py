@@ -1,5 +1,6 @@
 """The paths that the agent could not list or read at the last look, when it went through the
-directories of all sources. While a topic has such a path, the agent does not seal the topic.
+directories of all sources, or since then. While a topic has such a path, the agent does not seal
+the topic.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Unreadable:
         return {path for reasons in self.by_topic.values() for path in reasons} - self._dead
 
     def hides(self, location: str) -> bool:
-        """Whether a path is, or is in, a directory that the look could not list."""
+        """Whether a path is below a path that the agent could not list or read."""
         return any(
             location.startswith(path.rstrip("/") + "/")
             for reasons in self.by_topic.values()

@@ -1,7 +1,7 @@
 r"""Compiles conversion patterns of log4j 1 and 2 and of Logback to the settings of a regex parser.
 
     %d{yyyy-MM-dd HH:mm:ss,SSS} [%t] %-5p %c{1} - %m%n
-    (?P<time>\d{4}-...) \[(?P<thread>.*?)\] (?P<level>\w+?) *\ (?P<logger>\S*?)\ \-\ (?P<message>.*)
+    (?P<time>\d{4}-...) \[(?P<thread>.*?)\] (?P<level>\w+?) * (?P<logger>\S*?) - (?P<message>.*)
 
 Each directive becomes a group; the module `directives` has the groups' names. Colors and
 parentheses only enclose other directives, and become no groups. If a directive may write any text,

@@ -51,7 +51,7 @@ def check_cluster(
 
 def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:
     """Returns the data topics to which the state's intents send records (not the topics for
-    rejected lines)."""
+    rejected lines). Leaves out intents that an operator gave up."""
     named = (recipes.get(intent.recipe) for intent in intents)
     return {recipe.data.name for recipe in named if recipe is not None}
 
@@ -104,8 +104,9 @@ def floors(
     ends: Mapping[TopicPartition, int],
     changes: Changes,
 ) -> dict[TopicPartition, int]:
-    """Returns the floor of each partition. When the agent looks for records of intents, it reads
-    each partition from the partition's floor on, or from offset 0 if the partition has no floor.
+    """Returns the floor of each partition that has one. `ends` become floors, and are added to
+    `changes`. When the agent looks for records of intents, it reads each partition from the
+    partition's floor on, or from offset 0 if the partition has no floor.
     """
     ids = _topic_ids(destinations)
     changes.put_floors((tp, ids[tp.topic], end) for tp, end in ends.items())

@@ -375,7 +375,9 @@ class Loop:
 
     def _take(self, now: float, now_ms: int) -> list[Taken]:
         """Returns the readings of this turn. A starting agent first sends the bytes of the intents
-        that an earlier process stored. Until this is done, the turns read no new bytes.
+        that an earlier process stored. Until this is done, the turns read no new bytes. Intents
+        that cannot be sent yet, because their files cannot be opened or their records are looked
+        for in the brokers' logs, delay only their own files.
         """
         if not self.outbound.has_room or self._refused.is_full:
             return []
@@ -438,8 +440,8 @@ class Loop:
         self._looks.took(now, self._clock.monotonic())
 
     def _mind_news(self, changes: Changes, now_ms: int) -> None:
-        """Announces the files that the tracker found, and declares the losses that the tracker
-        noticed."""
+        """Announces the new file ids, declares the losses that the tracker noticed, and removes the
+        file ids that the tracker forgot."""
         news = self.tracker.news.take()
         for tracked in news.born:
             birth = tracked.birth

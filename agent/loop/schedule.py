@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 SHARE: Final = 400
-"""Without events, the looks together may take at most 1/SHARE of the agent's time."""
+"""Without events, the looks together may take at most 1/SHARE of the agent's time, unless the agent
+would then look less often than every `reconcile.interval.ms`."""
 
 SHARE_ASKED: Final = 20
 """If events show that files may have changed, the looks together may take at most 1/SHARE_ASKED of
