@@ -38,7 +38,7 @@ The agent gives these guarantees (docs/delivery.md gives the reasons):
 One thread runs the loop and does all the work. The other threads own no state. Three of them only
 pass values to the loop: the thread of the library watchdog, the thread that measures compressed
 files, and the thread that prepares changed settings. The thread of the metrics endpoint only reads
-values. Each mutable state has one owner:
+values. Each mutable state has one owner. These are the most important owners:
 
     state.database.StateDatabase  the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
@@ -47,6 +47,7 @@ values. Each mutable state has one owner:
     files.first_looks.FirstLooks  patterns that were looked at      memory; `meta`
     files.ignored.Ignored         counts of files that are too old  memory, made anew at each look
     files.unbegun.Unbegun         empty files, and too old ones     memory; `unbegun`
+    files.unopened.Unopened       files that cannot be opened yet   memory; `unopened`
     files.reading.FileReader      files to be read next             memory, made anew at start
     files.pod_labels.PodLabels    files with the labels of pods     memory, made anew at start
     delivery.replay.Replay        intents of the last process       memory, from `intents`
@@ -98,10 +99,10 @@ Reading order, from the lowest package to the highest:
     accounts       the messages to the audit: announcements, counts, losses, seals
     sampling       chooses delivered ranges at random, and sends content sums of their records
     loop           the turn: each turn does a part of the work of all packages above
+    validation     tries the settings, and parses lines of the sources' files
     reloading      takes over changed settings while the loop runs
     memory         how much freed memory the process keeps
     program        the loop with everything around it
     counting       the agent in count-only mode, a program of its own
-    validation     tries the settings, and parses lines of the sources' files
     commands, cli  the subcommands of `skidway agent`
 """
