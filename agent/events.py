@@ -204,9 +204,8 @@ def _bytes_known(range_: SetApart) -> int:
 
 
 def unseen(what: Unseen) -> None:
-    """Rotated files were left unread, or may have been left unread. The number of their bytes is
-    unknown.
-    """
+    """Files at a path, or bytes that were truncated there, were left unread, or may have been left
+    unread. The number of their bytes is unknown."""
     _SET_APART_RANGES.labels(what.topic, Certainty.LOST.value.lower()).inc()
     _log.error("generations_unseen", topic=what.topic, path=what.path, reason=what.reason)
 

@@ -132,8 +132,8 @@ class Accounts:
         self._deltas.lost(loss, now_ms, changes)
 
     def lose_unseen(self, unseen: Unseen, now_ms: int, changes: Changes) -> None:
-        """Declares the loss of files that never got a file id. The loss names one new file id for
-        all of these files.
+        """Declares the loss of files or bytes that never got a file id. The loss names one new file
+        id for all of them.
         """
         events.unseen(unseen)
         loss = Loss(

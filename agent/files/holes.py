@@ -4,8 +4,8 @@ A program may make its log longer before it writes the lines: it maps the file i
 writes from several threads, each to its own position. Until a line is written, the file has NUL
 bytes in its place. If the line is not written for some time, the agent rejects these bytes (as a
 *hole*), and continues to read after them. A line that is written later changes neither the file's
-size nor, if the file is mapped into memory, its time of change. So every look reads the beginnings
-of the last holes again.
+size nor, if the file is mapped into memory, its time of change. So as long as the file id is open,
+every look reads the beginnings of the last holes again.
 """
 
 from __future__ import annotations

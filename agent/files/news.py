@@ -43,8 +43,8 @@ class News:
         self.set_apart.append(SetApart(new, first, end, Certainty.UNCERTAIN, reason))
 
     def miss(self, unseen: Unseen) -> None:
-        """Notes that generations, which are rotated files, were left unread or may have been left
-        unread."""
+        """Notes that files at a path, or bytes that were truncated there, were left unread or may
+        have been left unread."""
         self.doubts[unseen.topic] += 1
         self.unseen.append(unseen)
 

@@ -74,7 +74,8 @@ class Inbox(FileSystemEventHandler):
         return self._reader
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """Adds the paths of an event to the set. watchdog's thread calls this method."""
+        """Adds the paths of an event to the set. If a directory has changed, or the set is full,
+        makes the loop look through all patterns instead. watchdog's thread calls this method."""
         names = [os.fsdecode(event.src_path)]
         if event.dest_path:
             names.insert(0, os.fsdecode(event.dest_path))
