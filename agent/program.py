@@ -213,8 +213,8 @@ def find(
 ) -> Found | None:
     """Waits until the cluster and the registry answer, and refuses all reloads that operators ask
     for meanwhile. Returns None if the shutdown was requested before the answers came. Raises
-    StateRefused if the state is an older copy, and ConfigurationRefused if cluster or registry
-    refuse the settings.
+    StateRefused if the state is an older copy, and ConfigurationRefused or SchemaUnsupported if the
+    settings cannot be used.
     """
     # There are seven arguments, because the caller makes these objects before the call, and uses
     # them after it.

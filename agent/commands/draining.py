@@ -38,7 +38,8 @@ def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
     topic. Returns a sentence for the operator.
 
     Raises Unreachable if cluster or registry do not answer in time, NotDrained if anything is left
-    to do, and StateRefused if the state cannot be used.
+    to do, and StateRefused if the state cannot be used. Raises other SkidwayErrors as `program.run`
+    does.
     """
     if not _is_ours(settings.state_dir):
         return f"drained: no agent ever ran with the state {settings.state_dir}, nothing to say"

@@ -148,8 +148,7 @@ def keys_in(state_dir: Path, topic: str) -> set[Key]:
 def status(settings: AgentSettings, topic: str) -> list[dict[str, Any]]:
     """Returns one entry for each reason for which lines of a topic were rejected. `rejected` is the
     number of lines; `again` says how many of them are replayed lines that were rejected again;
-    `replayed` and `open` say how many were replayed and how many were not. Raises SkidwayError,
-    KafkaError.
+    `replayed` and `open` say how many were replayed and how many were not. Raises SkidwayError.
     """
     keys = keys_in(settings.state_dir, topic)
     counts: dict[str, Counter[str]] = {}

@@ -175,7 +175,7 @@ def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
 
 def adopt(directory: Path, *, new_epoch: bool = False) -> str:
     """Binds the state to this machine, in a new epoch. Returns a sentence for the operator. Raises
-    StateRefused.
+    StateRefused, and SkidwayError if the state cannot be written.
 
     With `new_epoch`, the state gets a new epoch even if it already belongs to this machine. An
     operator needs a new epoch if the topic `_skidway_audit` was lost, and with it messages of the
@@ -205,9 +205,10 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
 
 
 def give_up(directory: Path, topic: str) -> str:
-    """Gives up the bytes whose records the agent intended to send to a topic, but which no broker
-    has acknowledged. If the topic was deleted and made again, the agent refuses to start as long as
-    there are such bytes. Returns a sentence for the operator. Raises StateRefused.
+    """Gives up the bytes that the agent has promised to send to a topic, and that are not accounted
+    for yet. If the topic was deleted and made again, the agent refuses to start as long as there
+    are such bytes. Returns a sentence for the operator. Raises StateRefused, and SkidwayError if
+    the state cannot be written.
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)

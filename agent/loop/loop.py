@@ -229,7 +229,8 @@ class Loop:
         return list(obstacles(self.unsaid, tracker.files.values(), tracker.unreadable))
 
     def turn(self, deliveries: Sequence[Delivery]) -> None:
-        """Makes one turn. Raises StateRefused or SkidwayError. A full disk raises no error."""
+        """Makes one turn. Raises SkidwayError, for example StateRefused if the state is damaged. A
+        full disk raises no error."""
         now = self._clock.monotonic()
         self._settle(deliveries)
         if self._unwritten is None:
