@@ -189,8 +189,8 @@ class Refused:
         return {"records": count, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> Mapping[TopicPartition, float]:
-        """Returns the partitions whose brokers send no responses to the search, and for how long
-        (s) they have sent none."""
+        """Returns the partitions that the search has not read up to their high watermarks, each
+        with the time (s) since the search last made progress in any partition."""
         return self._search.silent_s(now)
 
     def _begin(self, now: float) -> None:

@@ -72,8 +72,8 @@ class Birth:
 
 @dataclass(slots=True)
 class Tally:
-    """How many bytes of a file were acknowledged, rejected, and so on. Together with the pending
-    bytes, which are not accounted for yet, these are all bytes of the file.
+    """How many bytes of a file id were acknowledged, rejected, and so on. Together with the pending
+    bytes, which are not accounted for yet, these are all bytes of the file id that the agent knows.
     """
 
     acknowledged: int = 0
@@ -155,8 +155,9 @@ class Flight:
     """An intent whose records are being sent.
 
     outcome: None until the press has made batches of the intent. waiting: how many batches are not
-    acknowledged yet. uncertain_bytes, lost_bytes: how many of the intent's bytes were not
-    acknowledged, but declared uncertain or lost.
+    acknowledged yet; a refused record about which the agent has not decided counts as a batch.
+    uncertain_bytes, lost_bytes: how many of the intent's bytes were not acknowledged, but declared
+    uncertain or lost.
     """
 
     intent: Intent
