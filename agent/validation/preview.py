@@ -101,7 +101,7 @@ class Preview:
 
     @property
     def share(self) -> float:
-        """The share of the bytes that become rows, from 0 to 1."""
+        """Of the bytes that become rows or rejects, the share that becomes rows, from 0 to 1."""
         good = sum(each.length for each in self.rows)
         all_ = good + sum(each.length for each in self.rejects)
         return good / all_ if all_ else 0.0
