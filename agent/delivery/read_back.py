@@ -208,7 +208,7 @@ class Found:
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
-        # Readers drop a record that ends before an earlier record's end, even if it is a first copy
+        # Readers drop a record that does not end after all earlier ones, even if it is a first copy
         # that arrived late. In a partition with a gap (records that cannot be read), the mark is
         # unknown. So `Found` keeps all later records of this partition here; `_distinct` drops
         # those with the origin of an earlier record.
@@ -304,7 +304,7 @@ def dropped(
     rows: Iterable[tuple[TopicPartition, Int64s]], tops: Mapping[TopicPartition, int]
 ) -> Iterator[int]:
     """Yields the position of each record that the agent would send, but that readers would drop as
-    a repeat or as an overlap.
+    a repeat, or reject because it overlaps an earlier record.
 
     rows: for each batch that would be sent, its partition, and the positions at which its records
     begin. tops: the mark of each partition (see `Marks`).

@@ -149,8 +149,9 @@ class Refused:
 
     def write(self, changes: Changes) -> None:
         """Flags the intents of refused records, in this turn's transaction. (After a crash, the
-        agent looks for the records of flagged intents, instead of sending them again.) The
-        checkpoint may pass such an intent only after it is flagged.
+        agent looks for the records of flagged intents, instead of sending them again.) Must be
+        called before the checkpoint passes intents in the same transaction, because the flagging
+        stores the intent again.
         """
         self._marking |= self._unmarked
         self._presses.mark_refused(changes, self._unmarked.values())

@@ -7,10 +7,11 @@ the schema has no such field, these members are left out. If a value does not ha
 field, and this field may be null, `_extra` takes the value, and the field becomes null. If the
 field may not be null, or if there is no field `_extra`, the line is rejected. In `_extra`, strings
 stay as they are, and other values are written as JSON. If the object has no member for a field, the
-field gets its default, or null if it has no default and may be null. Values must have the field's
-type: the parser turns no string into a number, and no fraction into an integer. The value of a
-timestamp field is a number, as Avro stores it, or an RFC 3339 string. Numbers that JSON does not
-have (NaN, Infinity) are refused, and so are numbers that are too large for a double (1e400).
+field gets its default, or null if it has no default. If this field may not be null, the press
+rejects the line when it encodes the row. Values must have the field's type: the parser turns no
+string into a number, and no fraction into an integer. The value of a timestamp field is a number,
+as Avro stores it, or an RFC 3339 string. Numbers that JSON does not have (NaN, Infinity) are
+refused, and so are numbers that are too large for a double (1e400).
 
 The parser decodes each line separately, so that the result for a line never depends on other lines.
 """
@@ -100,7 +101,8 @@ class JsonParser:
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
         """Makes rows of the lines that are JSON objects and whose members fit the schema, and
-        rejects of the others."""
+        rejects of the others. A missing member or a null fits every field here: the press rejects a
+        row with a null in a field that may not be null."""
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         rows, objects = _objects(strings, rejects)

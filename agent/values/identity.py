@@ -11,8 +11,9 @@ the file:
                   and the CRCs of all later marks begin after the skipped bytes
 
 If the file may have changed since the agent last read it, for example because it was closed or
-moved meanwhile, the agent checks the fingerprint and the guard before it reads on. If one of the
-two does not match, the file is not the file that was read, or was rewritten. The file then gets a
+moved meanwhile, the agent checks the fingerprint and the guard before it reads on. If the file
+changed while no agent ran, the agent also checks one mark near the file's beginning. If one of
+these does not match, the file is not the file that was read, or was rewritten. The file then gets a
 new id, and the marks show from which position on its bytes are new.
 """
 
