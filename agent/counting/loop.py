@@ -116,7 +116,8 @@ class CountLoop:
             self._looks.ask(now)
 
     def turn(self) -> None:
-        """Makes one turn. Raises StateRefused or SkidwayError. A full disk raises no error."""
+        """Makes one turn. Raises StateRefused if the database is damaged, and SkidwayError if the
+        file system refuses the write. A full disk raises no error."""
         if self.full_reason is None:
             self._gather(self._clock.monotonic(), self._clock.time_ms())
         if self._changes and self._write():

@@ -51,8 +51,8 @@ def anchored(pattern: str) -> str:
 
 
 class RegexParser:
-    """Parses lines with one compiled regular expression. Raises ConfigurationRefused if the schema
-    and the groups do not fit together.
+    """Parses lines with one compiled regular expression. Raises ConfigurationRefused if `groups_of`
+    refuses the expression, or if the schema and the groups do not fit together.
     """
 
     def __init__(

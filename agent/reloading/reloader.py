@@ -45,8 +45,8 @@ class Reloader:
         self._look_at = 0.0
 
     def open(self) -> None:
-        """Makes the folder for requests, so that operators can ask for reloads. Raises
-        SkidwayError."""
+        """Makes the folder for requests, so that operators can ask for reloads. Raises SkidwayError
+        if the folder cannot be made."""
         self._requests.open()
 
     def ask(self) -> None:

@@ -55,7 +55,7 @@ class Requests:
 
     def open(self) -> None:
         """Makes the folder, and deletes old answers. If an earlier agent has left requests without
-        an answer, this agent takes them over. Raises SkidwayError.
+        an answer, this agent takes them over. Raises SkidwayError if the folder cannot be made.
         """
         make_directory(self._folder)
         for path in self._folder.iterdir():

@@ -354,8 +354,8 @@ Opened = TypeVar("Opened", bound=StateDatabase)
 
 def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
     """Opens the state in a directory that the caller has locked. create: whether to make a new
-    state if there is none. Raises StateRefused if the state is missing, damaged, of another format,
-    or cannot be read or changed, and SkidwayError if a new state cannot be made.
+    state if there is none. Raises StateRefused if the state is missing, damaged, of another format
+    or not writable, and SkidwayError if a new state cannot be made.
     """
     return open_as(StateDatabase, directory, create=create)
 

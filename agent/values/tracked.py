@@ -121,7 +121,8 @@ class Checkpoint(bytes):
 
     @property
     def prefix_crc(self) -> int:
-        """CRC-32C of all bytes before the position."""
+        """CRC-32C of all bytes before the position, without the bytes that were skipped
+        (`start_at: end`, or `TrackedFile.skip_to`)."""
         crc: int = _POINT.unpack_from(self)[1]
         return crc
 
@@ -217,7 +218,7 @@ class TrackedFile:
 
     # The fields from here on are not durable. A starting agent finds their values out again.
     read_position: int = 0
-    read_crc: int = 0  # CRC-32C of [0, read position)
+    read_crc: int = 0  # CRC-32C of the bytes before the read position, without skipped bytes
     tail: bytes | None = None  # the last bytes before the read position; None until they are read
     promised: int = 0  # the last intent's end; read_position is lower while intents are repeated
     size: int = 0
