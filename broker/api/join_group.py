@@ -1,5 +1,5 @@
-"""JoinGroup (11), versions 2-7. Adds a member to a group. The broker answers when the group's next
-generation begins.
+"""JoinGroup (11), versions 2-7. Adds a member to a group. The broker normally answers when the
+group's next generation begins.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NULL_PROTOCOL_SINCE = 7
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Passes the request to the group, which answers it when the group's next generation begins."""
+    """Passes the request to the group, which answers it."""
     request = exchange.decode(JoinGroupRequest)
 
     def reply(joined: Joined) -> None:

@@ -109,8 +109,8 @@ class Member:
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
     def take(self, joining: Joining) -> None:
-        """Replaces the member's protocols, timeouts and client id by those of its newest JoinGroup
-        request.
+        """Replaces the member's protocols, timeouts, client id and client host by those of its
+        newest JoinGroup request.
         """
         self.protocols = joining.protocols
         self.session_timeout_s = joining.session_timeout_s

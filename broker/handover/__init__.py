@@ -5,7 +5,7 @@ for example with rsync, with `mv`, or by moving a disk. The two commands make su
 lost and that two brokers never serve the partition at the same time:
 
     hand-over   runs while the broker that leads the partition is stopped. It opens the log as the
-                broker does at its start, computes every CRC and syncs all files. Then it renames
+    broker does at its start, computes every CRC, and syncs what is not on disk yet. Then it renames
                 the partition's directory to `<topic>-<partition>.moved`, and writes a waybill (a
                 file that describes the partition) into this directory. The waybill contains the
                 broker's id, the leader epoch, the log start and log end offsets, and the length,
