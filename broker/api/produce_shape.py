@@ -8,7 +8,7 @@ and records takes the general path. Only requests with one batch have a shape, b
 producer of many small requests needs this fast path::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
-                                                      ^ compared              ^ compared
+    ^ compared                                        ^ compared              ^ compared
 """
 
 from __future__ import annotations

@@ -78,7 +78,8 @@ class Groups(HostedGroups):
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
         """Answers a JoinGroup request when the group's next generation begins. Answers at once with
-        an error, or if the request needs no new generation (see `Group.join`).
+        an error, or with the present generation if a member of it joins again and nothing has
+        changed.
 
         While the group has consumers that coordinate through ZooKeeper, the error is
         INCONSISTENT_GROUP_PROTOCOL. If a consumer registers in ZooKeeper after the broker has

@@ -7,10 +7,12 @@ because a client has at most five in flight. A new batch from an idempotent prod
 this::
 
     unknown producer              any first sequence is accepted, as its state may have expired
-    lower epoch                   InvalidProducerEpoch higher epoch                  accepted if the
-    batch begins at sequence 0 sequences of one of the five a duplicate if the CRC is the same, or
-    if the stored CRC is unknown exactly the next sequence     accepted anything else
-    OutOfOrderSequence: the batch is older than the last five, or
+    lower epoch                   InvalidProducerEpoch
+    higher epoch                  accepted if the batch begins at sequence 0
+    sequences of one of the five  a duplicate if the CRC is the same, or if the stored CRC is
+                                  unknown (see CRC_UNKNOWN)
+    exactly the next sequence     accepted
+    anything else                 OutOfOrderSequence: the batch is older than the last five, or
                                   follows a gap
 
 CRCs are computed over the bytes that the producer sent. If a batch has the sequence of a stored

@@ -54,8 +54,9 @@ from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
 """If recovery cuts a segment, at most this many segments with records may follow it. Recovery sets
-them aside (renames them to `.cut` files). Between two flushes, the broker writes records into at
-most this many new segments. So if more segments follow, the invalid bytes do not come from a crash.
+them aside (renames them to `.cut` files). Between two flushes, the broker normally writes records
+into at most this many new segments. So if more segments follow, recovery assumes that the invalid
+bytes do not come from a crash.
 """
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)

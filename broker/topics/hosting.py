@@ -4,7 +4,7 @@
 new partition, begins to lead the partition, and stops serving partitions that no longer exist. At
 the start, `load` opens the partitions that the log directories contain. If a partition belongs to
 no known topic or is assigned to another broker, its directory is set aside (renamed) and not
-deleted. But if its topic is being deleted, its directory is deleted as well.
+deleted. But the directory is deleted if the topic is being deleted.
 """
 
 from __future__ import annotations
