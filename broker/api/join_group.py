@@ -18,8 +18,8 @@ from skidway.kafka.protocol.join_group import (
 )
 
 KNOWN_ID_SINCE = 4
-"""From this version on, a new client joins twice (KIP-394): the answer to the first request
-contains a member id, and the client joins again with this id.
+"""From this version on, a new client without an instance id joins twice (KIP-394): the answer to
+the first request contains a member id, and the client joins again with this id.
 """
 
 NULL_PROTOCOL_SINCE = 7

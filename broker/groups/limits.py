@@ -10,8 +10,9 @@ at most this many bytes.
 """
 
 GROUP_BYTES_MAX = 8 << 20
-"""When a member joins, all members of the group together may have at most this many bytes. Together
-with the assignments, which the leader sends later, the members may have twice as many bytes.
+"""When a new member joins, all members of the group together may have at most this many bytes.
+Together with the assignments, which the leader sends later, the members may have twice as many
+bytes.
 """
 
 GROUPS_MAX = 20_000

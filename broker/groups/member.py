@@ -22,8 +22,8 @@ class Protocol:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joining:
     """What a JoinGroup request contains, with timeouts in seconds. `known_id_needed`: whether a new
-    member must join twice (KIP-394): the answer to its first join is its id, with which it joins
-    again.
+    member without an instance id must join twice (KIP-394): the answer to its first join is its id,
+    with which it joins again.
     """
 
     member_id: str = ""

@@ -2,8 +2,8 @@
 offset.
 
 All offsets in a segment are equal to its base offset or higher, and lower than the base offset of
-the next segment. Only the last segment of a log (the active segment) grows. A read does not return
-bytes, but a range of the file, which the network layer passes to sendfile.
+the next segment. Only the last segment of a log (the active segment) grows. A read of the log does
+not return bytes, but a range of a segment's file, which the network layer passes to sendfile.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
         left_out: topics that are not mirrored, are no longer mirrored, or could not be created,
             extended or examined.
         unverifiable: partitions whose last batch could not be compared with the source, because
-            this batch was deleted; each with the offset after the batch.
+            this batch was deleted in the source or here; each with the offset after the batch.
         gaps: offsets that are missing in the mirror because the source did not have them.
         group: the consumer group in the source whose offsets show how far the mirror has copied.
 
