@@ -27,7 +27,7 @@ _log = log.get(__name__)
 
 class RetentionClock:
     """A clock without jumps forward. The logs of a broker have one such clock, and the committed
-    offsets have another. The loop reads it whenever it looks for expired data."""
+    offsets have another. The loop reads a clock whenever it looks for expired data."""
 
     __slots__ = ("_clock", "_known_ms", "_seen_s")
 
