@@ -133,7 +133,7 @@ class Closures:
     ) -> None:
         """Changes files from the stage CLOSED to the stage SEALED, if a seal of their agent meets
         the conditions in the module's docstring. seals: the newest seal of each agent. fresh: the
-        files about whose closing this run has read."""
+        closed files whose closures earlier loads of the topic had not read."""
         for key, closed in self.files.items():
             heard = seals.get(key[0])
             if closed.stage is not Stage.CLOSED or heard is None:

@@ -121,8 +121,8 @@ def _rises(field: pa.Field) -> bool:
 
 def _is_rare(table: pa.Table, field: pa.Field) -> bool:
     """Returns whether more than half of the values in the first SAMPLE_ROWS rows of the column
-    `field` are distinct. Returns False if the column has at most SAMPLE_LEAST rows, and for nested
-    columns."""
+    `field` are distinct. Returns False if the column has at most SAMPLE_LEAST rows, and for columns
+    whose Arrow type is nested or a dictionary."""
     if types.is_nested(field.type) or types.is_dictionary(field.type):
         return False
     sample = table.column(field.name).slice(0, SAMPLE_ROWS)
