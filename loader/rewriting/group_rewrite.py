@@ -31,7 +31,7 @@ from skidway.loader.state.parquet_file import ROW_GROUP_ROWS, new_file
 from skidway.loader.store import Store
 
 BUFFER_BYTES: Final = 64 << 20
-"""A task collects rows up to this size, and then writes them as one row group."""
+"""A task collects rows until they have this size or `ROW_GROUP_ROWS` rows, and then writes them."""
 
 
 class FileRefused(SkidwayError):
@@ -73,7 +73,7 @@ class GroupRewrite:
 
     def run(self) -> Rewritten:
         """Writes the new file into the staging directory, and returns the result. Raises
-        StoreFailed."""
+        StoreFailed and StoreUnreachable."""
         try:
             return self._rewritten()
         except FileRefused as error:

@@ -9,10 +9,10 @@ locations that the task receives, so a second attempt gives the same result.
 
 In three cases, a task stops before the end of its slice. It stops before a record whose file is not
 announced yet. It stops before missing offsets, unless the mirror or the operator has listed them as
-a gap. And it stops before a batch that cannot be read, because the batch is damaged or gone, or
-because the partition's leader does not answer. `Stop` says at which offset the task stopped, and
-why. The load commits the records before this offset; a later load reads the records from this
-offset on.
+a gap. And it stops before a batch that cannot be read, because the batch is damaged or gone,
+because compaction has removed some of its records, or because the partition's leader does not
+answer. `Stop` says at which offset the task stopped, and why. The load commits the records before
+this offset; a later load reads the records from this offset on.
 """
 
 from __future__ import annotations

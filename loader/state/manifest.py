@@ -57,10 +57,11 @@
   (loader/state/tables.py). Each file of `buckets` has a span of time, and the earliest span comes
   first (loader/state/bucket_spans.py).
 - `audit` contains what this load adds to the audit's counts: the deltas of the tier HDFS, with the
-  keys (HDFS, producer, epoch, number). The loader publishes these deltas after the commit. The
-  loader can read the deltas from the manifest and publish them again at any time. The first load of
-  an output chooses an epoch higher than the epoch of every message that was published under its
-  `producer` (loader/audit_topic/feed.py). Later loads use the same epoch.
+  keys (HDFS, producer, epoch, number). The loader publishes these deltas after the commit. A load
+  that counts nothing repeats the field of the previous manifest. The loader can read the deltas
+  from the manifest and publish them again at any time. The first load of an output chooses an epoch
+  higher than the epoch of every message that was published under its `producer`
+  (loader/audit_topic/feed.py). Later loads use the same epoch.
 - `seconds` says how long the load took, without the start of Spark and without the commit.
   `seconds` is null in manifests of early versions.
 
