@@ -1,5 +1,5 @@
-"""Reads and checks the options of a query. If Spark's own Kafka source has the same option, the
-option has the same name and meaning here. docs/spark.md says where the two sources differ.
+"""Reads and checks the options of a query. If Spark's own Kafka source has an option of the same
+name, the option has the same meaning here, except for the differences that docs/spark.md lists.
 
 | option | meaning |
 |---|---|

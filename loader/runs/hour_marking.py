@@ -121,7 +121,8 @@ class HourMarking:
     def _answers(self, hours: Iterable[str]) -> dict[str, Answer]:
         """Asks the collector about these hours. Returns, for each hour, the answer that takes all
         rows of this output into account. Returns no answers if the collector has not yet read all
-        audit messages of the output."""
+        audit messages of the output. If the collector stops answering, returns the answers up to
+        then."""
         newest, found = self._done.newest, {}
         wanted = delta.last_key(newest)
         until = time.monotonic() + PATIENCE_S
