@@ -1,8 +1,8 @@
 """Does the work of one task: reads the files of a group, and writes one file in their place.
 
-A file cannot be rewritten if it is gone, if its bytes have changed since its commit, or if its rows
-do not fit the newest schema. Then all files of the group stay as they are, and the result says
-why.
+A file cannot be rewritten if it is gone, if its bytes have changed since its commit, if the
+registry lacks its schema, or if its rows do not fit the newest schema. Then all files of the group
+stay as they are, and the result says why.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ class GroupRewrite:
 
 @contextmanager
 def _refusing(path: str) -> Iterator[None]:
-    """Raises FileRefused with the path if the code in the `with` block cannot read rows, or if rows
-    do not fit the newest schema."""
+    """Raises FileRefused with the path if the code in the `with` block cannot read or convert rows,
+    or if rows do not fit the newest schema."""
     try:
         yield
     except MemoryError:

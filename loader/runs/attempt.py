@@ -1,5 +1,4 @@
-"""Makes one attempt to commit the load of a topic that gets the next number. Owns the attempt's
-staging directory.
+"""Makes one attempt at the next load of a topic. Owns the attempt's staging directory.
 
 If another loader commits a load with the same number first, the attempt deletes everything that it
 staged. The caller may then begin a new attempt after the other loader's manifest.
