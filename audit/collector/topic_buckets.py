@@ -295,7 +295,7 @@ class TopicBuckets:
     def newest(self, starts: Iterable[int]) -> dict[int, BucketVerdict]:
         """Returns, by start, the verdicts on the buckets with these starts, each with only the
         agents that have the gravest findings. If several buckets have the same start, returns the
-        gravest of their verdicts."""
+        gravest of their verdicts. Deletes the short verdicts on all other buckets."""
         wanted, found = set(starts), dict[int, BucketVerdict]()
         for key in sorted(self.shorts):
             if key[0] not in wanted:

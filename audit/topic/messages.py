@@ -60,8 +60,8 @@ _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class MessageRefused(SkidwayError):
-    """Raised if a record's value is not an audit message, or has a schema that this version of
-    Skidway does not have."""
+    """Raised if a record's value is not an audit message, is damaged, or has a schema that this
+    version of Skidway does not have."""
 
 
 class SchemaUnknown(MessageRefused):
@@ -270,8 +270,9 @@ def encode(message: Message) -> bytes:
 
 
 def encodings(message: Delta | Seal) -> list[bytes]:
-    """The encodings of this message, one for each version of the schema that this version of
-    Skidway has. Leaves out versions that cannot encode the whole message.
+    """The encodings of this message in each version of the schema that this version of Skidway has.
+    Some versions have two encodings of a message: counts and seals as columns, or one by one.
+    Leaves out encodings that do not contain the whole message.
 
     The caller needs all encodings, because a program of another version may have sent the same
     message in another encoding.
@@ -400,8 +401,8 @@ def _announcement_record(message: Announcement) -> dict[str, Any]:
 
 
 def _sample_result(record: dict[str, Any]) -> SampleResult:
-    """The sample result in a record. Raises ValueError if a difference names a tier that does not
-    exist."""
+    """The sample result in a record. Raises ValueError if its day is not in the years 1970 to 9999,
+    or if a difference names a tier that does not exist."""
     result = sample_result.result_of(record, _milliseconds(record["time"]))
     for each in result.differences:
         Tier(each.tier)

@@ -102,7 +102,8 @@ def decode(value: bytes) -> Note:
 
 def _is_unicode(record: dict[str, Any]) -> bool:
     """Whether UTF-8 can encode all texts of the record. If not, SQLite, pages and metrics could not
-    write the texts. JSON may contain half of a surrogate pair, which UTF-8 cannot encode.
+    write the texts. JSON may contain half of a surrogate pair, which UTF-8 cannot encode. Also
+    returns False if lists and objects are nested too deeply.
     """
     try:
         json.dumps(record, ensure_ascii=False).encode()
