@@ -149,9 +149,11 @@ class Loss:
     """Bytes [first, end) of a file that an agent declares lost or possibly lost. end: None if the
     agent does not know where the lost bytes end.
 
-    from_bucket: the first bucket that the agent had not sealed when it declared the loss.
-    to_bucket: the bucket that contains the time of the declaration. Each is None if unknown. Lost
-    lines can be older than `from_bucket` (see Bounds).
+    from_bucket: the bucket that contains the time up to which the agent had sealed the topic; an
+    earlier bucket if the agent never read the file and the file has older lines. to_bucket: the
+    bucket that contains the latest time of an unread line: normally the time of the declaration,
+    but a later time if the clock was set back. Each is None if unknown. Lost lines can be older
+    than `from_bucket` (see Bounds).
     """
 
     source: Source
