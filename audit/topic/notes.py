@@ -6,7 +6,7 @@ which does not know notes, skips JSON as a record that is no message. If notes h
 this collector would not know the schema. The collector could not exclude that a message with an
 unknown schema reports a loss, so it would call every bucket unknown. Fields of the body may be
 missing, because another version of Skidway may have written the note. A reader treats a missing
-field as unknown.
+field as unknown or, if it counts bytes, as 0.
 
     {"note": KIND, "producer": NAME, "host": HOST, "cluster": NAME, "epoch": N, "number": N,
      "time": MS, "body": {...}}

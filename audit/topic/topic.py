@@ -60,7 +60,8 @@ def ensure(client: Client, pause: Callable[[float], object]) -> int:
     returns the number of partitions.
 
     pause: a function that sleeps for the given number of seconds, or for a shorter time if the
-    program must stop. Raises Unreachable if the topic is not ready in time.
+    program must stop. Raises Unreachable if the topic is not ready in time, and KafkaError if the
+    cluster refuses it.
     """
     found = ensure_topics(client, [NewTopic(TOPIC, PARTITIONS)], pause)
     return len(found[TOPIC].partitions)
