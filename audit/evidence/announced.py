@@ -46,7 +46,8 @@ class Announced:
 
     def refresh(self) -> None:
         """Removes from the cache the results that may have changed. If another connection wrote to
-        the ledger, removes all results.
+        the ledger, removes the agents and the notes of all topics. The times of `counted_losses`
+        always stay.
         """
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         changed = self._connection.execute("DELETE FROM changed_sources RETURNING source")

@@ -267,8 +267,8 @@ def rebuilding(connection: sqlite3.Connection) -> int:
 
 
 class _SenderRow(NamedTuple):
-    """A row of the table `senders`. first: the number of the first delta or seal that arrived; None
-    if only heartbeats arrived."""
+    """A row of the table `senders`. first: the least number of the deltas and seals that arrived;
+    None if only heartbeats arrived."""
 
     id: int
     tier: str

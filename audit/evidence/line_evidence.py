@@ -1,7 +1,7 @@
-"""Reads what the ledger knows about the files and lines of one host. Reads no tallies.
+"""Reads what the ledger knows about single files and lines. Reads no tallies.
 
-The commands that follow one line use this module. It reads only the rows of single agents and
-files, so an answer takes milliseconds even if the ledger has the buckets of a year.
+The commands that follow one line use this module. An answer takes milliseconds even if the ledger
+has the buckets of a year.
 """
 
 from __future__ import annotations
