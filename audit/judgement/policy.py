@@ -59,10 +59,9 @@ class Policy:
     clock_difference_ms: clocks that differ by more than this are reported.
     roster: the hosts that must report, and the hosts that are retired.
     exemptions: the topics that need not be counted in all tiers of `tiers`.
-    rejects_share: the greatest share of a bucket's records that may be rejects without a warning; a
-        bucket is a minute of event time.
+    rejects_share: the greatest share of a bucket's records that may be rejects without a warning.
     retired_places: texts that name places (see the module retired_places).
-    loads_every_ms: how often each output is loaded; None if unknown.
+    loads_every_ms: the longest time between two loads into an output; None if unknown.
     freshness_targets: how soon after their ends the buckets of these topics should be complete.
     """
 
