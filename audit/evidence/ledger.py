@@ -255,8 +255,8 @@ class Ledger:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Runs the block as one transaction. If the transaction fails, replaces the objects in
-        memory by new objects, because the old objects may have ids that were rolled back.
+        """Runs the block as one transaction. If the transaction fails, replaces the `Rows` object
+        by a new one, because the old object may have ids that were rolled back.
         """
         try:
             with transaction(self._connection):
@@ -290,9 +290,9 @@ class Ledger:
     def evidence_of(
         self, whole: Evidence, window: Window, topics: Sequence[str] | None = None
     ) -> Evidence:
-        """Like `evidence`, but reads only the counts, and takes all other evidence from `whole`.
-        whole: evidence without counts; it must come from the state of the store that this
-        connection sees. The caller must change neither `whole` nor the result.
+        """Like `evidence`, but reads only the counts, and which buckets were deleted. Takes all
+        other evidence from `whole`. whole: evidence without counts; it must come from the state of
+        the store that this connection sees. The caller must change neither `whole` nor the result.
         """
         self._numbers = self._numbers or AgentNumbers(self._connection)
         (last,) = self._connection.execute("SELECT coalesce(max(id), 0) FROM senders").fetchone()

@@ -153,9 +153,10 @@ def with_counts(
     senders: SenderIds,
     numbers: AgentNumbers,
 ) -> Evidence:
-    """Like `read`, but reads only the counts of the window's buckets, and takes all other evidence
-    from `whole`. whole: evidence without counts; it must come from the present state of the
-    database. The result shares values with `whole`, so the caller must change neither of the two.
+    """Like `read`, but reads only the counts of the window's buckets, and which of them were
+    deleted. Takes all other evidence from `whole`. whole: evidence without counts; it must come
+    from the present state of the database. The result shares values with `whole`, so the caller
+    must change neither of the two.
     """
     wanted, (begin, end) = _with_parents(topics), window
     known = connection.execute("SELECT * FROM sources").fetchall() if begin < end else []

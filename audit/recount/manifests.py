@@ -36,8 +36,9 @@ _NEEDED: Final = {"number", "source", "producer", "files", "audit", "partitions"
 
 
 class ManifestUnreadable(SkidwayError):
-    """A manifest or a checkpoint is gone or cannot be understood. The recount stops, because it
-    would have to guess which files belong to the output, and its result would prove nothing."""
+    """A manifest or a checkpoint cannot be understood, or vanished while it was read. The recount
+    stops, because it would have to guess which files belong to the output, and its result would
+    prove nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,9 +142,9 @@ def _source_of(producer: str, evidence: Evidence) -> Source | None:
 def recount(output: Output, committed: Committed, since_ms: int | None = None) -> Recounted:
     """Counts every committed file of a topic. since_ms: if given, counts only hours and buckets
     that begin at this time or later. Lists all files, even with `since_ms`. Raises
-    ManifestUnreadable if a manifest or a checkpoint is gone or cannot be understood. Raises
-    StoreFailed if a directory, a manifest or a checkpoint cannot be read, and StoreUnreachable if
-    the output's server does not answer."""
+    ManifestUnreadable if a manifest or a checkpoint cannot be understood, or vanishes while it is
+    read. Raises StoreFailed if a directory, a manifest or a checkpoint cannot be read, and
+    StoreUnreachable if the output's server does not answer."""
     if committed.source is None:
         committed = manifests.head(output, committed.topic)  # the first load may be done by now
     result = Recounted(committed)

@@ -93,9 +93,9 @@ def columns(tiers: Sequence[Tier]) -> list[str]:
 @dataclass(slots=True)
 class Bounded:
     """Limits the number of agents in a document. left: how many more agents the document may have.
-    If a bucket has more than `left` agents, the document has only the agents with the gravest
-    findings, and the URL of a list of all agents of the bucket (`agents_at`). `address` returns
-    this URL.
+    If a bucket has more than `left` agents, or if its verdict has only some of them, the document
+    has only the agents with the gravest findings, and the URL of a list of all agents of the bucket
+    (`agents_at`). `address` returns this URL.
     """
 
     address: Callable[[BucketVerdict], str]
