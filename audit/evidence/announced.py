@@ -29,8 +29,9 @@ Notes = Sequence[Sequence[FileNote]]
 
 class Announced:
     """Owns, for each topic, the set of its agents, and the announcements of those files that
-    several agents announced (the topic's *notes*, rereading.FileNote). read_notes: a function that
-    gets the id of a topic, and reads the topic's notes."""
+    several agents announced (the topic's *notes*, rereading.FileNote). Also keeps the times of
+    `counted_losses`. read_notes: a function that gets the id of a topic, and reads the topic's
+    notes."""
 
     def __init__(self, connection: sqlite3.Connection, read_notes: Callable[[int], Notes]) -> None:
         self._connection = connection

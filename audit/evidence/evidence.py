@@ -173,8 +173,8 @@ class Evidence:
     senders: all senders of numbered messages, in the order in which their first messages arrived.
     hosts: the host of each agent, from the agent's message with the greatest epoch and number, even
         if another message has a later time.
-    last_seen: by (tier, producer), the latest time in the sender's messages, by the sender's clock.
-        Announcements do not count, because they do not prove that the agent is alive.
+    last_seen: by (tier, producer), the latest time in the sender's deltas, seals and heartbeats, by
+        the sender's clock.
     began: by agent, the earliest time in any of the agent's messages, by the agent's clock.
     began_here: by agent, the earliest time in those of the agent's messages that have the present
         name of the agent's host.
@@ -183,7 +183,7 @@ class Evidence:
         program does not have.
     rebuilding: how many messages the ledger still lacks while it is being rebuilt; 0 if it is
         complete. While the ledger is being rebuilt, nothing can be judged.
-    heard: when each sender sent its last message that is not an announcement.
+    heard: when each sender sent its last delta, seal or heartbeat.
     readings: by how much each sender's clock differs from the reader's clock.
     offsets: by agent, the least and greatest offset of those of the agent's messages that have the
         present name of the agent's host. The module hearing explains the fields heard, readings and
@@ -234,14 +234,14 @@ class Evidence:
         return self.topics.setdefault(source, TopicEvidence())
 
     def last_heard(self, agent: int) -> int:
-        """Returns the latest time in the messages of an agent, except announcements, by the agent's
-        clock, in ms; 0 if there is no such message."""
+        """Returns the latest time in an agent's deltas, seals and heartbeats, by the agent's clock,
+        in ms; 0 if there is no such message."""
         return self.last_seen.get((Tier.AGENT, str(agent)), 0)
 
     def heard_ms(self, sender: SenderName) -> int:
-        """Returns the time of a sender's last message that is not an announcement: the time by the
-        sender's clock, or the time at which the reader read the message, whichever is earlier.
-        Returns 0 if no such message arrived."""
+        """Returns the time of a sender's last delta, seal or heartbeat: the time by the sender's
+        clock, or the time at which the reader read the message, whichever is earlier. Returns 0 if
+        no such message arrived."""
         return self.heard.get(sender, self.last_seen.get(sender, 0))
 
     def first_heard(self, agent: int) -> int | None:

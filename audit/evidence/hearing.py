@@ -5,9 +5,8 @@ reader of the topics.
 A message contains its sender's time, but a sender's clock may be wrong. Three values about a sender
 do not depend on its clock alone:
 
-    heard     the time of its last message that is not an announcement: the time by its own clock
-              when it sent the message, or the time by our clock when we read the message, whichever
-              is earlier
+    heard     the time of its last delta, seal or heartbeat: the time by its own clock when it sent
+              the message, or the time by our clock when we read the message, whichever is earlier
     offsets   the least and greatest offset of an agent's messages in a log, for each name that its
               host had: offsets show in which order agents of one host began and ended, even if
               their clocks are wrong

@@ -179,7 +179,8 @@ def with_counts(
 
 class StoredTallies(Mapping[BucketId, BucketTallies]):
     """The tallies of those buckets of a topic that begin in a window of time. The tallies of a
-    bucket are read only when they are needed. Memory holds only the tallies that were read last.
+    bucket are read only when they are needed. Memory holds only the tallies of the bucket that was
+    read last.
     """
 
     def __init__(

@@ -15,7 +15,8 @@ from skidway.kafka.source import Source
 
 
 class AnnouncedFile(NamedTuple):
-    """A file id and its file, from the agent's earliest announcement of the id. time_ms: the time
+    """A file id and its file, from the agent's earliest announcement of the id. If the agent
+    announced the id with several host names or inodes, only one of these is used. time_ms: the time
     of that announcement, by the agent's clock."""
 
     source: Source

@@ -20,8 +20,8 @@ _MORE: Final = 0x80
 
 
 class Row(NamedTuple):
-    """What one seal says about a set of topics. final: 1 if the agent sends nothing after this
-    seal; otherwise 0.
+    """What one seal says about a set of topics. final: 1 if the seal is a last word (the last seal
+    of a host that is removed); otherwise 0.
     """
 
     number: int
