@@ -144,8 +144,8 @@ def encode(schema_name: str, record: dict[str, Any]) -> bytes:
 
 
 def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
-    """Encodes `record` with each known version of the schema `schema_name`, and yields one message
-    for each version.
+    """Encodes `record` with each known version of the schema `schema_name` that the record fits,
+    and yields one message for each of these versions.
 
     If a version of the schema lacks a field, its message does not contain the field's value. To
     find out which values a message lacks, the caller has to decode the message.

@@ -2,8 +2,8 @@
 in every run, and no program of the site runs.
 
 Agents on six hosts send lines to three topics. The messages contain the counts of every tier: for
-each minute of the current hour and the hour before, and one minute of each earlier hour. Tests of
-the pages and `make screenshots` use the site in several states.
+each minute of the current hour and the hour before, and one minute of each of 40 earlier hours
+except one. Tests of the pages and `make screenshots` use the site in several states.
 """
 
 from __future__ import annotations
