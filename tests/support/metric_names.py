@@ -2,7 +2,8 @@
 
 Most metrics are declared in modules, and importing the module registers them. Other metrics exist
 only in the answer to a scrape. To get their names, this module scrapes a broker object (without a
-running broker) and an empty store of schemas.
+running broker) and an empty store of schemas, and reads the tables of names in the modules of
+ZooKeeper's status and of the loader's last run.
 """
 
 from __future__ import annotations
