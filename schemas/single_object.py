@@ -137,8 +137,9 @@ def encode(schema_name: str, record: dict[str, Any]) -> bytes:
     """Returns `record` as a message, encoded with the current schema of that name (such as `Audit`
     or `Announcement`).
 
-    Times are milliseconds. A field that is missing gets its default value. Raises `KeyError` for a
-    name without a shipped schema, and `MessageInvalid` for a record that does not fit the schema.
+    Times are milliseconds (`born_ns`: nanoseconds). A field that is missing gets its default value.
+    Raises `KeyError` for a name without a shipped schema, and `MessageInvalid` for a record that
+    does not fit the schema.
     """
     return shipped().encode(schema_name, record)
 

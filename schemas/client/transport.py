@@ -34,7 +34,7 @@ Value = TypeVar("Value")
 
 
 class RegistryUnreachable(Unreachable):
-    """Raised if no URL of the registry has answered in time with a status that is not in
+    """Raised if each URL of the registry gave no answer in time, or an answer with a status in
     `RETRIABLE`."""
 
 

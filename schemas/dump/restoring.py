@@ -48,9 +48,9 @@ class Steps:
 
 def steps(wanted: Contents, there: Contents, *, with_modes: bool = True) -> Steps:
     """Returns the steps from `there` (the contents of the registry) to `wanted` (the contents of
-    the dump). Raises `DumpRefused` if an id or a version has different schemas in the two, if the
-    dump has two schemas with one id, or if a version references a version that neither of the two
-    has. The error's message names some of these conflicts and says how many there are."""
+    the dump). Raises `DumpRefused` for three kinds of conflicts: an id or a version has different
+    schemas in the two, the dump has two schemas with one id, or neither of the two has a referenced
+    version. The error's message names some of these conflicts and says how many there are."""
     found = list(_conflicts(wanted, there))
     if found:
         named = "; ".join(found[:NAMED_MAX])

@@ -1,10 +1,10 @@
 """Installs what tests need from outside Python: stock Kafka clients for Node and Go, tools from
 Debian, and an older Spark.
 
-The clients are made once, in .cache/peers. `python tests/support/foreign.py` makes the clients and
-tools that are missing. `make foreign` runs this program before the tests. The tests' fixtures make
-no client; they raise PeerMissing if a client is missing. If the program runs as root, it installs
-npm, Go, kcat, libfuse, strace, rsyslog, systemd, Prometheus and Chromium with apt-get. Otherwise it
+The clients are made once, in .cache/peers. `python -m support.foreign` makes the clients and tools
+that are missing. `make foreign` runs this program before the tests. The tests' fixtures make no
+client; they raise PeerMissing if a client is missing. If the program runs as root, it installs npm,
+Go, kcat, libfuse, strace, rsyslog, systemd, Prometheus and Chromium with apt-get. Otherwise it
 prints a sentence that asks the user to install these packages. The clients run on a Node that npm
 installs, so they work even if the machine's own Node is too old. If the machine's Go is too old,
 the program makes Go fetch the toolchain that go.mod requires. This toolchain comes as a Go module.

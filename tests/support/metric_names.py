@@ -2,8 +2,8 @@
 
 Most metrics are declared in modules, and importing the module registers them. Other metrics exist
 only in the answer to a scrape. To get their names, this module scrapes a broker object (without a
-running broker) and an empty store of schemas, and reads the tables of names in the modules of
-ZooKeeper's status and of the loader's last run.
+running broker) and an empty store of schemas. The names of the metrics about ZooKeeper and about
+the loader's last run come from tables in the code.
 """
 
 from __future__ import annotations
