@@ -207,7 +207,7 @@ class Fetching:
             self._later(tp, generation, now, "left out of the broker's answer")
 
     def lost(self, request_id: int, now: float) -> None:
-        """Notes that a request's connection ended without a response."""
+        """Notes that a request will get no response, usually because its connection ended."""
         self.has_stale_leaders = True
         for tp, generation in self._open.pop(request_id).generations.items():
             self._later(tp, generation, now, "the connection ended")
