@@ -45,7 +45,7 @@ above it in this list (`make imports` checks this):
     explanation  says why a bucket is not complete, where, and what to do next
     counter    counts the records of a cluster's topics, for the tier broker or mirror
     collector  the collector and its dashboard
-    commands   commands that query the audit
+    commands   the commands of people: they query the audit, and publish decisions and results
     cli        the command `skidway audit`
 
 Decisions and I/O are in separate modules. Agent and loader import this package; this package never

@@ -1,5 +1,4 @@
-"""`skidway audit run|count|validate`. The package `commands` has the other verbs, which query the
-audit."""
+"""`skidway audit run|count|validate`. The package `commands` has the other verbs."""
 
 from __future__ import annotations
 

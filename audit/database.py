@@ -41,9 +41,10 @@ def open_database(
     """Opens the database, or creates it. A statement outside of `transaction` is committed at once.
 
     upgrades: for each older version, the statements that turn a database of that older version into
-    one of the next version. Raises StateRefused if the file is not an SQLite database, is damaged,
-    or has a version that `upgrades` does not turn into `version`. Raises DatabaseFailed if the disk
-    is full or broken.
+    one of the next version. Raises StateRefused if the file cannot be opened, is not an SQLite
+    database, is damaged, or has a version that `upgrades` does not turn into `version`. Raises
+    DatabaseFailed if the disk is full or broken, if the file is read-only, or if another connection
+    locks the database for longer than BUSY_TIMEOUT_S.
     """
     try:
         connection = sqlite3.connect(
@@ -62,8 +63,8 @@ def open_database(
 @contextmanager
 def failures(path: Path | str) -> Iterator[None]:
     """Raises StateRefused if SQLite reports in the `with` block that the database is damaged, and
-    DatabaseFailed if SQLite cannot use the disk, for example because it is full. Does not change
-    other errors.
+    DatabaseFailed if SQLite cannot use the disk, for example because it is full, or if another
+    connection locks the database. Does not change other errors.
     """
     try:
         yield

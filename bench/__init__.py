@@ -1,5 +1,5 @@
-"""Benchmarks of Skidway and of comparable systems (its peers). The runs of Skidway and of its peers
-alternate.
+"""Benchmarks of Skidway and of comparable systems (its peers). In most benchmarks, the runs of
+Skidway and of its peers alternate.
 
     python -m bench.run [NAME ...]     (`make bench` calls this; default: all except `paper`)
 
@@ -18,7 +18,7 @@ These are the modules. The text after the colon names the benchmark's peers:
     consume       reads 200-byte messages with confluent-kafka, with kcat and with Skidway's
                   fetcher, which returns columns: Apache Kafka 4.1
     shapes        messages of 1 and 10 KB; several values of acks, numbers of producers, and codecs;
-                  CPU and memory for each GB: Apache Kafka 4.1
+                  for one case, the broker's CPU for each GB and its memory: Apache Kafka 4.1
     latency       from produce to consume at a steady rate: Apache Kafka 4.1
     fleet         5,000 connections with few records each (fleet_load: the load): Apache Kafka 4.1
     neighbours    one client with few requests beside 20 clients that send without pause

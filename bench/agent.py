@@ -1,8 +1,8 @@
 """Compares Skidway's agent with rsyslog: each sends a file of log lines to a broker.
 
-Both read the same file and write to one partition of the same Skidway broker, with
-acknowledgements. Each case has a different kind of lines. The agent parses them; rsyslog also
-parses them if it can, and otherwise sends them unparsed.
+Both read the same file. Each writes to a new topic of one partition on the same Skidway broker,
+with acknowledgements. Each case has a different kind of lines. In most cases the agent parses,
+masks or joins lines; rsyslog then does the same if it can, and otherwise sends the lines unparsed.
 
 In each run, the agent or rsyslog first reads a file of two records. The cost of the program's start
 is the CPU time that it uses until the first of these records has arrived. Then the benchmark puts

@@ -3,7 +3,8 @@ measured.
 
 The senders of audit messages are simulated (audit_fleet). The collector's parts (ledger, judge and
 dashboard) are the collector's own code (see audit_load). All senders send at the default rates. In
-each second, every host writes lines of every topic. Times are CPU times.
+each second, every host writes lines of every topic. Times are CPU times, except the wall time of a
+rebuild. The delay of a verdict is simulated time and the CPU time of its judgement.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ SIZES = scaled(
 )
 REBUILT_MINUTES = scaled(2, 1)
 """The benchmark measures how long a collector needs to rebuild its store from the messages of this
-many minutes. The first of these minutes is left out of the measurement."""
+many minutes. The first of these minutes is left out of the measurement, unless it is the only one.
+"""
 
 FIGURES = (
     ("taking", "taking the messages of a minute", "s"),
@@ -76,7 +78,7 @@ main(sys.argv[1:])
 
 
 def run() -> SidesTable:
-    """Measures a fleet of each size in a separate process. Returns the table of results."""
+    """Measures a fleet of each size, in separate processes. Returns the table of results."""
     names = [each.name for each in SIZES]
     table = SidesTable("audit: a collector; hosts x topics", tuple(names))
     found = [_figures(each) | _rebuilt(each) for each in SIZES]

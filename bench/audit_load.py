@@ -7,9 +7,9 @@ The program prints its figures as a line of JSON. The ledger, the judge and the 
 collector's own code; encoded messages come from another process (`audit_fleet`), through a pipe.
 The clock is simulated. Messages arrive in the second in which they are sent. The ledger stores
 messages, and the judge judges buckets, as often as in a collector with default settings. Times are
-CPU times of this process. FAULTY says how many of 10,000 hosts have each kind of fault. With
-`rebuild`, the ledger only stores the messages, as fast as it can, like a collector that reads the
-audit topics into an empty store.
+CPU times of this process, except the wall time of a rebuild. FAULTY says how many of 10,000 hosts
+have each kind of fault. With `rebuild`, the ledger only stores the messages, as fast as it can,
+like a collector that reads the audit topics into an empty store.
 """
 
 from __future__ import annotations
@@ -185,8 +185,8 @@ class Collector:
         self.counts = 0
         self.judging: list[float] = []
         self.delays: dict[int, float] = {}
-        """For each bucket, the seconds from the time at which it was due until the judge judged
-        it."""
+        """For each bucket of the first topic, the seconds from the time at which it was due until
+        the judge judged it."""
 
     def begin(self, said: Second) -> None:
         """Stores the messages that agents sent long before the simulation begins."""
@@ -210,8 +210,8 @@ class Collector:
             self.judge_buckets()
 
     def judge_buckets(self) -> None:
-        """Judges buckets, and then stores those that were found balanced (the tiers have equal
-        counts for all or nearly all agents) in a smaller form."""
+        """Judges buckets, and publishes the edition. Then stores the buckets that were found
+        balanced (the tiers have equal counts for all or nearly all agents) in a smaller form."""
         began = time.process_time()
         self._standing = self._judge.step()
         self._step = step_of(self._judge, self._standing, self._clock.now_ms)
@@ -228,8 +228,8 @@ class Collector:
                 self.delays.setdefault(bucket, delay)
 
     def longest_delay(self) -> float:
-        """The longest delay (s) between the time at which a bucket was due and its judgement. For a
-        bucket that was not judged yet, counts the time until now."""
+        """The longest delay (s) between the time at which a bucket of the first topic was due and
+        its judgement. For a bucket that was not judged yet, counts the time until now."""
         now_ms, due_after_ms = self._clock.now_ms, MINUTE_MS + self._policy.lateness_ms
         due = range(START_MS, now_ms - due_after_ms + 1, MINUTE_MS)
         waiting = ((now_ms - x - due_after_ms) / 1000 for x in due if x not in self.delays)
@@ -318,7 +318,8 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
 def rebuilt(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any]:
     """Returns the CPU time and the wall time that an empty ledger needs to read and store the
     messages of a day. Measures them with the messages of `minutes` minutes, and scales the results
-    to a day. Leaves out the first minute, in which all agents announce their files.
+    to a day. Leaves out the first minute, in which all agents announce their files, unless it is
+    the only one.
     """
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         clock = Time()

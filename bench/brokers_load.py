@@ -24,7 +24,7 @@ from skidway.kafka.client import Client
 PARTITIONS = 4
 CONNECTIONS_A_PARTITION = 2
 BLOCK = 16
-"""One call of `send` sends this many requests (a block)."""
+"""The number of requests in a block. One call of `send` sends one or more whole blocks."""
 BLOCKS = 4
 """The number of blocks in flight on each connection."""
 PATIENCE_S = 30.0

@@ -16,11 +16,11 @@ measures. The benchmark measures several shapes. A shape is a schema with a batc
 schema. No shape has dates or times, because the peers would spend most of their time on creating
 Python objects for them. The peers make only their built-in checks.
 
-The shapes `narrow`, `wide` and `nullable` have no nested fields, so Skidway's codec encodes them
-with the Rust library pyruhvro (the path `pyruhvro`). The codec encodes the other shapes, and
-decodes all shapes, in whole columns with numpy and Arrow (the path `columns`). If the codec cannot
-decode datums in whole columns, it decodes them one at a time. Most of these datums are damaged. The
-last row of the table measures this slow path.
+The shapes `narrow`, `wide` and `nullable` have only fields with numbers and strings, so Skidway's
+codec encodes them with the Rust library pyruhvro (the path `pyruhvro`). The codec encodes the other
+shapes, and decodes all shapes, in whole columns with numpy and Arrow (the path `columns`). If the
+codec cannot decode datums in whole columns, it decodes them one at a time. Most of these datums are
+damaged. The last row of the table measures this slow path.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def batch_of(rows: list[Any], arrow: pa.Schema) -> pa.RecordBatch:
 
 def shapes() -> dict[str, Shape]:
     """The shapes by name (a shape is a schema with a batch of records). Their schemas and records
-    are similar to those of logs. The first three have no nested fields."""
+    are similar to those of logs. The first three have only fields with numbers and strings."""
     return {
         "narrow": shape(
             {

@@ -68,7 +68,7 @@ def _compare(
 
 
 def fill(address: str, topic: str, count: int = FILLED) -> None:
-    """Fills the topic with `count` messages, in batches of 4,000 at most.
+    """Creates the topic, and fills it with `count` messages, in batches of 4,000 at most.
 
     Raises:
         RuntimeError: Not all messages arrived.

@@ -3,7 +3,7 @@ or more CPU time for a load, at the end of the day than at its beginning? No oth
 measured.
 
 The rows of each load have event times within one minute, as if the loader loaded once a minute. To
-save time, the loader waits only EVERY_S seconds between two loads.
+save time, the loader begins a run every EVERY_S seconds.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Measures what an idle agent, and an idle rsyslog, costs with 20,000 files to which no program
 writes.
 
-Compares Skidway's agent with rsyslog's module imfile, which uses inotify. Both have default
-settings, and run one after the other. Each program is measured only after it has delivered every
-line and has been idle for a while. CPU is the process's CPU time over a minute, read from /proc, in
-percent of one core. imfile keeps every file open, with two descriptors, so rsyslog gets only as
-many files as a process on this machine may open.
+Compares Skidway's agent with rsyslog's module imfile, which uses inotify. The agent has default
+settings, and rsyslog those of `rsyslog.program`. They run one after the other. Each program is
+measured only after it has delivered every line and has been idle for a while. CPU is the process's
+CPU time over a minute, read from /proc, in percent of one core. imfile keeps every file open, with
+two descriptors, so rsyslog gets only as many files as a process on this machine may open.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MEASURE_S = scaled(60.0, 2.0)
 WITHIN_S = 600.0
 
 Figures = tuple[float, float, float]
-"""CPU in percent of a core, resident memory in megabytes, and the number of open descriptors."""
+"""CPU in percent of a core, resident memory in MiB, and the number of open descriptors."""
 
 
 def run() -> Table:

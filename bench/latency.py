@@ -46,7 +46,8 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(address: str, rate: int, acks: str) -> dict[str, float]:
-    """The quantiles of the latencies of one run, in ms."""
+    """The quantiles of the latencies of one run, in ms. Leaves out the messages of the first
+    second."""
     topic, count = f"latency-{time.time_ns()}", rate * SECONDS
     create(address, topic)
     latencies: list[float] = []

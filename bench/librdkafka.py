@@ -114,14 +114,15 @@ class Producer:
                 self._library.rd_kafka_poll(self._producer, 1)
 
     def flush(self, within_s: float) -> int:
-        """Waits until all messages are sent, or until `within_s` seconds have passed. Returns the
-        number of messages that are not sent yet."""
+        """Waits until all messages are sent and (unless acks is 0) acknowledged, or until
+        `within_s` seconds have passed. Returns the number of messages that are left."""
         self._library.rd_kafka_flush(self._producer, int(within_s * 1000))
         return self.left
 
     @property
     def left(self) -> int:
-        """The number of messages that librdkafka has accepted, but not sent yet."""
+        """The number of messages that librdkafka has accepted, but that are not sent or (unless
+        acks is 0) not acknowledged yet."""
         return int(self._library.rd_kafka_outq_len(self._producer))
 
     def _chunk(self, payload: bytes) -> ctypes.Array[_Message]:

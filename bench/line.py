@@ -6,8 +6,9 @@ cluster, and a loader that keeps running (`skidway load run --every`) and loads 
 cluster into a local directory. There are two cases: the loader loads every 10 seconds, or every
 minute. Every line contains the time at which it was written. The first figure is the time until a
 consumer of the datacenter's broker gets the line, which happens only after the broker has flushed
-the line. The second figure is the time until the row's Parquet file is in its final directory. A
-rename moves the file there and sets its change time (ctime), so the benchmark uses the change time.
+the line. The second figure is the time until the row's Parquet file is in its final directory. The
+loader moves the file there by link(2) and unlink(2), which set its change time (ctime), so the
+benchmark uses the change time.
 """
 
 from __future__ import annotations

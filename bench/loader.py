@@ -1,8 +1,8 @@
 """Compares loads of whole topics into hourly zstd Parquet: `skidway load run`, and Spark's own
 Kafka source with from_avro.
 
-Both sides read the same topics of Apache Kafka 4.1, run on the same Spark with local[2], and write
-to a local directory. The peer neither removes repeated records nor counts records.
+Both sides read the same records from Apache Kafka 4.1, run on the same Spark with local[2], and
+write to a local directory. The peer neither removes repeated records nor counts records.
 
 Two costs are measured. The first is the cost of a load of FEW rows, including the start of Spark:
 even the smallest load costs this much. The second is the cost of ROWS - FEW further rows. The two

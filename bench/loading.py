@@ -199,7 +199,8 @@ def peer(folder: Path, topic: Topic, memory: str) -> list[str]:
 @contextlib.contextmanager
 def program(command: Sequence[str], folder: Path, *, answers: bool = False) -> Iterator[Family]:
     """Runs a program inside the `with` block, with a pipe as standard input, and yields the
-    processes of the program. Ends them after the block.
+    processes of the program. Ends them after the block. Raises RuntimeError if the program has
+    failed by then.
 
     answers: whether the caller reads the program's standard output. Otherwise the output goes to a
     file, because a program that runs for long would block once the pipe is full."""
@@ -221,7 +222,7 @@ def program(command: Sequence[str], folder: Path, *, answers: bool = False) -> I
 
 
 def to_its_end(family: Family) -> float:
-    """Waits until a program has ended. Returns the greatest memory that it used, in MB."""
+    """Waits until a program has ended. Returns the greatest memory that it used, in MiB."""
     most = 0.0
     while True:
         try:
@@ -236,7 +237,7 @@ def to_its_end(family: Family) -> float:
 def ask_peer(family: Family, first: int, end: int) -> tuple[float, float]:
     """Tells the peer (the program with Spark's own source) to load the offsets [first, end) of each
     partition. Returns how many seconds the load took by the peer's clock, and the greatest memory
-    that the peer used, in MB."""
+    that the peer used, in MiB."""
     stdin, stdout = family.process.stdin, family.process.stdout
     assert stdin is not None
     assert stdout is not None

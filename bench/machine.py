@@ -37,8 +37,8 @@ def cpu_seconds(pid: int) -> float:
 
 
 def family_cpu_seconds(pid: int) -> float:
-    """The CPU time, in seconds, of a process and its running children, such as a JVM that a start
-    script runs."""
+    """The CPU time, in seconds, of a process and all its running descendants, such as a JVM that a
+    start script runs."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # the process ended meanwhile
@@ -70,7 +70,7 @@ class Family:
                 os.kill(pid, signal.SIGKILL)
 
     def resident_mb(self) -> float:
-        """Resident memory of all processes now, in MB."""
+        """Resident memory of all processes now, in MiB."""
         total = 0.0
         for pid in session_members(self.process.pid):
             with contextlib.suppress(OSError):
@@ -79,7 +79,7 @@ class Family:
 
 
 def resident_mb(pid: int) -> float:
-    """Resident memory of a process now, in MB."""
+    """Resident memory of a process now, in MiB."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) / 1024
@@ -87,8 +87,8 @@ def resident_mb(pid: int) -> float:
 
 
 def warm_memory(size_bytes: int) -> None:
-    """Allocates and frees memory, so that for the next second or two the virtual machine on which
-    the benchmark runs really has this memory.
+    """Fills memory (the page cache) with a temporary file, and deletes the file. For the next
+    second or two, the virtual machine on which the benchmark runs then really has this memory.
 
     A virtual machine returns free memory to its host. When the virtual machine uses a returned page
     again, the host has a page fault. On this machine the page cache then fills at about 200 MB/s

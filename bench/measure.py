@@ -75,8 +75,8 @@ Runs = Mapping[str, Sequence[Mapping[str, float]]]
 
 @dataclass(slots=True)
 class Table:
-    """The table of a benchmark that compares Skidway with one peer. Each row has the ratio of the
-    two."""
+    """The table of a benchmark in which each row compares Skidway with one peer. Each row has the
+    ratio of the two."""
 
     title: str
     rows: list[Row] = field(default_factory=list)

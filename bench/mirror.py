@@ -195,7 +195,8 @@ def copied(address: str, topic: str, mirror: Program, writers: Sequence[Program]
 
 
 def _end(client: Client, partition: TopicPartition) -> int:
-    """The high watermark of the partition; 0 while its topic does not exist."""
+    """The high watermark of the partition; 0 if the broker answers with an error, for example
+    because the topic does not exist yet."""
     with contextlib.suppress(KafkaError):
         return client.list_offsets({partition: LATEST})[partition].offset
     return 0

@@ -8,8 +8,9 @@
 the planned time, so the time for which a broker stalls counts (this avoids "coordinated omission").
 `metadata` floods the broker: each connection has as many Metadata requests in flight as its socket
 accepts. `produce` runs stock librdkafka producers with `batch.num.messages=1`, one producer per
-thread. `metadata` and `produce` print "busy" when all connections are sending, and continue until
-their standard input ends. All three commands print one JSON object when they end.
+thread. `metadata` prints "busy" when it gets the first answer, and `produce` when all producers are
+sending. Both continue until their standard input ends. All three commands print one JSON object
+when they end.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def acks_all(frame: bytes) -> bytes:
 
 
 def ask(address: tuple[str, int], topic: str, rate: float, seconds: float) -> dict[str, float]:
-    """Sends requests at their planned times. Returns the latencies in ms."""
+    """Sends requests at their planned times. Returns the quantiles of the latencies in ms."""
     frame, error_at = acks_all(produce_frame(topic, 0, 1)), error_position(topic)
     link = Link(socket.create_connection(address, 30))
     link.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

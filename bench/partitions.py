@@ -94,7 +94,7 @@ def fill(address: str) -> None:
 
 def measure(program: Program, address: str) -> tuple[float, float, float]:
     """Starts the broker, lets it idle, and stops it. Returns how many seconds the start took, the
-    CPU in percent while idle, and the memory in MB."""
+    CPU in percent while idle, and the memory in MiB."""
     began = time.monotonic()
     program.start()
     wait_for_leaders(address)

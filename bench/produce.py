@@ -76,8 +76,9 @@ def settings(address: str, batch: int, acks: int) -> dict[str, str | int]:
 
 
 def produce(address: str, side: str, batch: int, acks: int, count: int) -> float:
-    """The messages per second that librdkafka sends to a new topic, measured from the first message
-    until librdkafka has sent all messages.
+    """The messages per second that librdkafka sends to a new topic, until all messages are sent and
+    (with acks 1) acknowledged. Another message, which opens the connection, is sent before the
+    measurement.
 
     Raises:
         RuntimeError: Not all messages arrived.

@@ -1,4 +1,5 @@
-"""`make bench`: runs the named benchmarks, prints their tables, and writes CSV files and plots.
+"""`make bench`: runs the named benchmarks, prints their tables, and writes CSV files, plots, and
+the tables in docs/performance.md.
 
 By default all benchmarks run, except the experiment of the Kafka paper, which installs further
 servers (`make bench-paper`).

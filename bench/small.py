@@ -153,7 +153,8 @@ class ResidentLoader:
     def started(
         cls, folder: Path, topic: GrowingTopic, every_s: float, more: Mapping[str, int]
     ) -> Iterator[ResidentLoader]:
-        """Starts a loader, and waits for its first load. more: further settings of the loader."""
+        """Starts a loader, and waits for the end of its first run. more: further settings of the
+        loader."""
         textfile = folder / f"{topic.name}.prom"
         settings = {"metrics_textfile": str(textfile), **more}
         topic.grow()
@@ -212,8 +213,8 @@ def _loads(load: Callable[[], float], family: Family) -> Costs:
 
 
 def _alone(folder: Path, command: Sequence[str], given: str, costs: Costs) -> None:
-    """Runs a program until it ends, with the text `given` on its standard input. Adds the CPU, time
-    and memory of the program to `costs`."""
+    """Runs a program until it ends, with the text `given` on its standard input. Adds the CPU and
+    the time of the program to `costs`."""
     begin = time.perf_counter()
     with program(command, folder) as family:
         assert family.process.stdin is not None

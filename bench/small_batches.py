@@ -1,5 +1,5 @@
 """Measures the loader and the broker's counter (which counts the records for the audit) on batches
-of few records. Many producers send batches of one or two records.
+of few records, such as many producers send. The table also has batches of a hundred records.
 
 Normally both readers (loader and counter) combine small batches and parse about 1 MB of them at
 once. The table compares this with readers that parse each batch separately, by the same code. The

@@ -62,7 +62,8 @@ MEDIAN_OF = 100
 has fewer."""
 
 LATE_MINUTES = 3
-"""A load merges the small files of an hour this many minutes after the end of the hour."""
+"""The small files of an hour are merged at the earliest this many minutes after the end of the
+hour."""
 
 TOPIC = SOURCE.topic
 BYTES = b"no rows."
@@ -150,8 +151,8 @@ class Loads:
         self.compactions.append(time.process_time() - began)
 
     def figures(self, loads: int) -> dict[str, float]:
-        """The current figures. loads: how many loads a step has; the medians use at most this many
-        of the last loads."""
+        """The current figures. loads: the median time of a load is that of this many of the last
+        loads."""
         gc.collect()
         state = self._folder / layout.state(TOPIC)
         manifests = sorted(state.glob("*.json"))

@@ -4,8 +4,9 @@ consumers.
 The broker speaks the Kafka protocol, so standard Kafka clients work unmodified. When the broker
 stores a batch, it does not look at the records in the batch: it checks the header, the CRC and
 limits. The broker writes base offset and leader epoch into the header; the CRC does not cover these
-two fields. Then the broker stores the batch, and sends the stored bytes to consumers with sendfile.
-The broker has no cache of its own, because the kernel's page cache is enough. The broker imports
+two fields. (For a topic with LogAppendTime, the broker also writes the time, and computes the CRC
+again.) Then the broker stores the batch, and sends the stored bytes to consumers with sendfile. The
+broker has no cache of its own, because the kernel's page cache is enough. The broker imports
 neither numpy nor pyarrow.
 
 Packages, from the lowest layer to the highest::
@@ -25,7 +26,7 @@ Packages, from the lowest layer to the highest::
     broker         the object that contains all these parts, for the handlers of requests
     handover       moves a partition to another broker or disk while no broker serves it
     metrics        the counts in the format of Prometheus
-    api            one file per Kafka API
+    api            one module per Kafka API, and what these modules share
     mirror         follows topics of other clusters, and copies them
     program, cli   `skidway broker run|validate|dump-log|hand-over|take-over`
 
@@ -49,9 +50,9 @@ Who owns which state:
 
 Threads: the loop has one thread. The flusher's threads wait for the disk. The threads of the
 session and of kazoo (the ZooKeeper client) wait for ZooKeeper. The resolver's threads look up the
-host names of mirrors' sources. The metrics endpoint's thread only reads numbers. The flusher, the
-session and the resolver pass their results to the loop with `Loop.post`, and share no state with
-the loop otherwise.
+host names of mirrors' sources. The metrics endpoint's thread only reads counts and states. The
+flusher, the session and the resolver pass their results to the loop with `Loop.post`, and share no
+state with the loop otherwise.
 
 The broker makes these promises (their tests are in tests/crash/broker and
 tests/conformance/broker):
@@ -63,8 +64,9 @@ tests/conformance/broker):
 3. A batch that an idempotent producer retries is stored once, also across a crash. The retry gets
    the offset of the stored batch only if both batches are equal and the stored batch is on disk.
 4. After any crash a log is a prefix of what was appended, and contains everything that was flushed.
-   Recovery cuts off damaged bytes at the end of the files, and keeps a copy of them. If valid
-   batches follow damaged bytes, the broker does not serve the partition, and reports the damage.
+   Recovery cuts off invalid bytes that a crash can have left at the end of the log, and keeps a
+   copy of them. If a crash cannot have caused invalid bytes, the broker does not serve the
+   partition, and reports the damage.
 5. While ZooKeeper cannot be reached, produce and fetch continue to work. Groups whose members
    already have their assignments also continue to work.
 6. An offset commit is answered when the offset is in ZooKeeper. A member of an older generation of

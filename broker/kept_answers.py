@@ -20,8 +20,8 @@ from typing import Final
 
 ENTRIES_MAX: Final = 1000
 BYTES_MAX: Final = 8 << 20
-"""All kept answers together have at most this many bytes. This is enough for 200,000 partitions in
-answers to Metadata requests of version 5.
+"""All kept answers together need at most this many bytes of memory. This is enough for 200,000
+partitions in answers to Metadata requests of version 5.
 """
 REQUEST_BYTES_MAX: Final = 16 << 10
 """Answers to requests with more bytes than this are not kept. Such a request names hundreds of
@@ -74,8 +74,8 @@ class KeptAnswers:
 
     def keep(self, version: int, request: memoryview, answer: bytes) -> None:
         """Keeps an answer, which must be made from the snapshots that were current when `get` was
-        called. Does nothing if a snapshot has been replaced since then, or if the answer is too
-        large."""
+        called. Does nothing if a snapshot has been replaced since then, or if the request or the
+        answer is too large."""
         key = version, bytes(request)
         weight = _weight(key, answer)
         outdated = self._drop_outdated()

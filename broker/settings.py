@@ -56,8 +56,8 @@ class MirrorSettings:
     )
 
     def check(self) -> None:
-        """Raises ConfigurationRefused if the name of the source cluster, or a pattern of topics, is
-        not valid."""
+        """Raises ConfigurationRefused if the name of the source cluster, a pattern of topics, or an
+        address of a source's broker is not valid."""
         if not self.cluster or "." in self.cluster:
             raise ConfigurationRefused(
                 f"mirror.sources.cluster: {self.cluster!r} must be a name without a dot"

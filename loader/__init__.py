@@ -15,17 +15,18 @@ a load:
       |
     audit         publishes the audit delta (the counts of the load) from the manifest
 
-The chain of manifests under `<output>/_skidway/<topic>/` is the loader's only state. If a load is
-killed at any point, the next load begins again after the newest manifest. If two loads run at once,
-the load that first creates the next manifest is committed, and the other load begins again.
-docs/delivery.md, section 5, has the loader's promises and their reasons.
+The manifests and checkpoints under `<output>/_skidway/<topic>/`, and the files that they list, are
+the loader's only state. If a load is killed at any point, the next load begins again after the
+newest manifest. If two loads run at once, the load that first creates the next manifest is
+committed, and the other load begins again. docs/delivery.md, section 5, has the loader's promises
+and their reasons.
 
 The following list is in reading order. Each package comes after the packages that it imports:
 
     store          a file tree with the few operations that a commit needs
+    reading        reads the log, and turns values into columns
     state          the loader's state in that tree (manifests and tables), and how a load commits
     planning       decides which offsets a load reads
-    reading        reads the log, and turns values into columns
     settings       the settings that an operator can change
     slices         the work of a load's tasks
     rewriting      the work of tasks that join files, or convert them to newer columns

@@ -219,8 +219,8 @@ def _reload(args: argparse.Namespace) -> int:
 
 def _whole_hour(text: str, option: str) -> str:
     """Returns the hour that begins at the time `text`, in a form like `2026-01-31T07`. Raises
-    UsageError if the time is not the start of an hour in UTC, because a reload replaces whole
-    hours."""
+    UsageError if `text` is no time, or if the time is not the start of an hour in UTC. A reload
+    replaces only whole hours."""
     time_ms = parse_since(text, SystemClock().time_ms(), option)
     if time_ms % layout.HOUR_MS:
         raise UsageError(
@@ -281,8 +281,8 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 class _Interrupt:
-    """Handles signals: the first SIGTERM or SIGINT ends the run after its current step, and the
-    second one ends the run at once."""
+    """Handles signals. After the first SIGTERM or SIGINT, the run starts no further tasks, and
+    cancels the tasks that run on Spark. The second signal ends the run at once."""
 
     def __init__(self) -> None:
         self.requested = False

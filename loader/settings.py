@@ -131,12 +131,12 @@ class LoaderSettings(RegistrySecuritySettings):
 
     @property
     def cluster(self) -> str:
-        """Returns the value of `cluster_name`, which a run sets after it has asked the brokers for
-        the name of their cluster. Before that, returns the default name."""
+        """Returns the value of `cluster_name`, or the default name if `cluster_name` is not set. A
+        run sets `cluster_name` after it has asked the brokers for the name of their cluster."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     def check(self) -> None:
-        """Raises ConfigurationRefused for combinations of settings that cannot work."""
+        """Raises ConfigurationRefused if the value of a setting is invalid."""
         if not self.group_id:
             raise ConfigurationRefused("group.id: a name is needed")
         if not self.topics:

@@ -33,8 +33,8 @@ def table(spark: Any, output: str, topic: str) -> Any:
     `hour`. With a filter on `dt` and `hour`, Spark reads only the files of these hours.
 
     spark: a SparkSession. output: a directory, or hdfs://host:port/folder. Raises SkidwayError if
-    the output has no load of the topic, or if the newest load does not move its files to their
-    final paths in time.
+    the output has no load of the topic, if the newest load does not move its files to their final
+    paths in time, or if a file of the loader's state is gone or damaged.
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -50,8 +50,8 @@ def table(spark: Any, output: str, topic: str) -> Any:
 
 def files_of(store: Store, topic: str, pause: Callable[[float], object] = time.sleep) -> list[str]:
     """Returns the paths of all files that have the topic's rows after the newest load. Raises
-    SkidwayError if the topic has no load, or if the newest load does not move its files to their
-    final paths in time."""
+    SkidwayError if the topic has no load, if the newest load does not move its files to their final
+    paths in time, or if a manifest is gone or damaged."""
     for _ in range(LOOKS_MAX):
         newest = _newest(store, topic)
         if all(store.length(move.target) is not None for move in moves(newest)):

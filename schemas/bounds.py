@@ -34,11 +34,12 @@ CLAIM_MAX: Final = 256
 """In memory, the columns for all items of a datum may take at most this many bytes for each byte of
 the datum."""
 ITEMS_BYTES_MAX: Final = 4 << 20
-"""At most this many bytes of datums with arrays or maps are decoded at once. An empty array takes
-one byte in a datum, but about a hundred bytes in memory until its column is made."""
+"""At most this many bytes of datums with arrays or maps, or a single longer datum, are decoded at
+once. An empty array takes one byte in a datum, but about a hundred bytes in memory until its column
+is made."""
 ROWS_BYTES_MAX: Final = 1 << 20
-"""At most this many bytes of datums are turned into Python objects at once, because an empty array
-takes one byte in a datum, but about 64 bytes in Python."""
+"""At most this many bytes of datums, or a single longer datum, are turned into Python objects at
+once, because an empty array takes one byte in a datum, but about 64 bytes in Python."""
 DEPTH_MAX: Final = 256
 """Records, arrays and maps of a datum may be nested at most this many levels deep. Python's stack
 is large enough for this depth, and Spark's JSON reader allows a thousand levels."""
@@ -52,8 +53,8 @@ _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 
 
 def least_bytes(avro: AvroType) -> int:
-    """Returns the length in bytes of the shortest datum of the type. For a type that contains
-    itself, returns a lower bound of this length."""
+    """Returns the length in bytes of the shortest datum of the type. If the type contains a union
+    or contains itself, returns a lower bound of this length."""
     return _least_bytes(avro, {})
 
 

@@ -11,8 +11,8 @@ tests/conformance/avro compare our texts with Java's.
 
 With `normalize`, schemas that differ only in their spelling have the same text, as with Confluent's
 parameter `normalize` (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry).
-`normalize` sorts aliases and properties, drops an empty doc, writes an error type as a record, and
-writes numbers in defaults in the form of their type (1.0 for a double).
+`normalize` sorts aliases and properties, drops the empty doc of a type (not of a field), writes an
+error type as a record, and writes numbers in defaults in the form of their type (1.0 for a double).
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def canonical(avro: AvroType, known: Collection[str] = (), *, normalize: bool = 
     """Returns the canonical JSON text of a schema.
 
     `known`: the full names of the types that referenced schemas declare. The text uses these types
-    by name, and does not declare them. Raises `SchemaInvalid` if the schema is nested too deeply or
-    its defaults are too large.
+    by name, and does not declare them. Raises `SchemaInvalid` if the schema is nested too deeply
+    or, with `normalize`, if its defaults are too large to be checked.
     """
     try:
         return _written(_Writer(known, normalize=normalize).json(avro, None))

@@ -115,9 +115,9 @@ that a schema uses many times would multiply the reports."""
 
 STEPS_MAX: Final = 250_000
 """A comparison has at most this many steps, which take a second or two. Each pair of types is a
-step, and each field, alias and symbol of the two types is a further step. The comparison of two
-large unions compares each branch of one with each branch of the other. Without this limit, such a
-comparison could block the registry for hours.
+step. Each field and each alias of a field of the reader's record is a further step, and so is each
+symbol of both enums. The comparison of two large unions compares each branch of one with each
+branch of the other. Without this limit, such a comparison could block the registry for hours.
 """
 
 _SENTENCES: Final = {

@@ -1,5 +1,5 @@
 """Finds which schema ids occur in the newest records of topics, which agents wrote these records,
-and when the newest record with each id was written.
+and the newest timestamp of the records with each id.
 
 The 5 bytes before a key or a value say with which schema the key or value was written. A record of
 one of our agents also says which agent wrote it. So an id that is found here is in use. An id that

@@ -137,15 +137,16 @@ def encode(schema_name: str, record: dict[str, Any]) -> bytes:
     """Returns `record` as a message, encoded with the current schema of that name (such as `Audit`
     or `Announcement`).
 
-    Times are milliseconds. A field that is missing gets its default value. Raises `KeyError` for a
-    name without a shipped schema, and `MessageInvalid` for a record that does not fit the schema.
+    Times are milliseconds (`born_ns`: nanoseconds). A field that is missing gets its default value.
+    Raises `KeyError` for a name without a shipped schema, and `MessageInvalid` for a record that
+    does not fit the schema.
     """
     return shipped().encode(schema_name, record)
 
 
 def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
-    """Encodes `record` with each known version of the schema `schema_name`, and yields one message
-    for each version.
+    """Encodes `record` with each known version of the schema `schema_name` that the record fits,
+    and yields one message for each of these versions.
 
     If a version of the schema lacks a field, its message does not contain the field's value. To
     find out which values a message lacks, the caller has to decode the message.

@@ -27,9 +27,9 @@ Range = tuple[int, int]
 def read_ranges(
     client: Client, ranges: Mapping[TopicPartition, Range]
 ) -> Iterator[tuple[TopicPartition, DecodedRecords]]:
-    """Yields every batch that has records of these ranges. A batch is yielded whole, so it may also
-    have records outside the ranges. Raises `Unreachable` if nothing arrives for `SILENT_S`
-    seconds."""
+    """Yields every batch, except control batches, that has records of these ranges. A batch is
+    yielded whole, so it may also have records outside the ranges. Raises `Unreachable` if nothing
+    arrives for `SILENT_S` seconds."""
     for tp, header, raw in read_batches(client, ranges):
         if not header.is_control:
             yield tp, decode(raw)

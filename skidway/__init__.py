@@ -27,12 +27,13 @@ The modules of the kernel in reading order:
     producer, consumer    for applications; built on kafka
     demo            all programs together
 
-The kernel imports no program. The functions `skidway.table` and `skidway.register`, which analysts
-call, belong to the loader. Their modules are imported only when a program first uses these
-functions. Numpy and pyarrow are imported only where records are made or read: in `skidway.kafka`
-(its docstring says where), in the producer and the consumer, and in `skidway produce`. The kernel
-imports few modules, because imported modules take most of an idle broker's memory. For the same
-reason the version is determined only when a program reads `__version__`.
+Apart from `demo`, the kernel imports no program. The functions `skidway.table` and
+`skidway.register`, which analysts call, belong to the loader. Their modules are imported only when
+a program first uses these functions. Numpy and pyarrow are imported only where records are made or
+read: in `skidway.kafka` (its docstring says where), in the producer and the consumer, and in
+`skidway produce`. The kernel imports few modules, because imported modules take most of an idle
+broker's memory. For the same reason the version is determined only when a program reads
+`__version__`.
 """
 
 from __future__ import annotations

@@ -270,8 +270,8 @@ class Coordinator:
         """Returns ZooKeeper's answer to a request. Repeats the request until ZooKeeper answers;
         after the session timeout, raises Unreachable.
 
-        Without a connection, kazoo queues the request until there is a connection. If the session
-        is lost and kazoo has no new session yet, this method raises Unreachable at once.
+        Without a connection, kazoo queues the request until there is a connection. If kazoo's
+        client is closed, this method raises Unreachable at once.
         """
         deadline = time.monotonic() + self._session_timeout_s
         while True:
@@ -333,8 +333,8 @@ class _BoundedHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
 
 def _end(client: Any) -> bool:
-    """Ends a session and waits for ZooKeeper's answer. Returns whether the answer
-    came in time."""
+    """Ends a session, and waits at most `CLOSE_WITHIN_S` for the end. Returns whether the wait was
+    long enough."""
     ending = threading.Thread(target=_stop, args=(client,), name="zookeeper-close", daemon=True)
     ending.start()
     ending.join(CLOSE_WITHIN_S)

@@ -1,7 +1,7 @@
 """Files that are written whole or not at all, and directories that only one process may use.
 
-A rename is durable only after the directory that contains the new name is synced. All code that
-writes state uses this module, so no code can forget the sync.
+A rename is durable only after the directory that contains the new name is synced. Code that writes
+a whole file of state uses this module, so that it cannot forget the sync.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class DirectoryLock:
 
     The kernel releases the lock when the process dies. A missing directory is created. Entering the
     `with` block raises StateRefused if another process holds the lock; the error names that
-    process.
+    process. It raises SkidwayError if the directory or the lock file cannot be used.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -27,8 +27,8 @@ LOOPBACK = "127.0.0.1"
 
 
 class Reservation:
-    """Loopback ports that this process reserves for programs that it will start. Only one
-    thread at a time may use a reservation.
+    """Loopback ports that this process reserves for programs that it will start. Only one thread at
+    a time may use a reservation.
 
     A port is reserved by a socket that is bound without SO_REUSEADDR, so that two reservations
     never get the same port. The socket then gets SO_REUSEADDR, and never listens. So a program that

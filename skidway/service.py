@@ -1,12 +1,13 @@
 """Runs a long-running program: sets up its logging, handles its signals, returns its exit status.
 
-SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. The
-body of the program is a function that gets a `Shutdown`. The `Shutdown` says when the body should
-end; an event loop can watch it as a descriptor. The body also tells the service manager (systemd)
-when the program is ready. This module tells the service manager when the program is ending. Only
-this module turns exceptions of the body into exit statuses. A SkidwayError is printed as one
-sentence on standard error. Any other exception, on any thread, is logged as one error with its
-traceback, and the exit status is 70.
+SIGTERM or SIGINT asks for an orderly end; a SIGINT after that ends the process at once. The body of
+the program is a function that gets a `Shutdown`. The `Shutdown` says when the body should end; an
+event loop can watch it as a descriptor. The body also tells the service manager (systemd) when the
+program is ready. This module tells the service manager when the program is ending. Only this module
+turns exceptions of the body into exit statuses. A SkidwayError is printed as one sentence on
+standard error. Any other exception, on any thread, is logged as one error with its traceback. The
+exit status is then 70, unless the body returns another error status after the exception of another
+thread.
 """
 
 from __future__ import annotations

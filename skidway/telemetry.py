@@ -50,7 +50,7 @@ def host_and_port(listen: str, *, key: str = "metrics.listener") -> tuple[str, i
 class TelemetryServer:
     """Answers /metrics and /health from one daemon thread.
 
-    The thread calls `health` for each request, so `health` must not change anything.
+    The thread calls `health` for each request for /health, so `health` must not change anything.
     """
 
     def __init__(self, listen: str, health: Callable[[], Health]) -> None:

@@ -1,14 +1,15 @@
 """Runs a real ZooKeeper 3.9 server from the jars that PyPI's pyspark contains.
 
 The server is a JVM and a child process of this program. When this program gets SIGTERM, it stops
-the JVM cleanly. When the JVM dies, this program ends with the JVM's status. When this program dies,
-even by a kill -9, the kernel kills the JVM. The server binds to `clientPortAddress`, which is
-loopback by default. Its HTTP admin server is off. Of ZooKeeper's commands of four letters, the
-server answers only `ruok` and `srvr`, which /health and /metrics use. The server's log is text, in
-a file that is rolled by size, or on this program's standard output.
+the JVM cleanly. When the JVM dies, this program ends with the JVM's status (1 if that is 0, and 128
++ n after signal n). When this program dies, even by a kill -9, the kernel kills the JVM. The server
+binds to `clientPortAddress`, which is loopback by default. Its HTTP admin server is off. Of
+ZooKeeper's commands of four letters, the server answers only `srvr`, which /health and /metrics
+use, and `ruok`, which tells whether a member of an ensemble has started. The server's log is text,
+in a file that is rolled by size, or on this program's standard output.
 
-`dataDir` contains ZooKeeper's own `version-2/` and `myid`. At each start, this program writes
-`zoo.cfg` and `log4j2.properties` into the same directory.
+`dataDir` contains ZooKeeper's own `version-2/`. At each start, this program writes `zoo.cfg`,
+`log4j2.properties` and, if the setting `myid` is given, the file `myid` into the same directory.
 """
 
 from __future__ import annotations
@@ -151,7 +152,8 @@ class ZookeeperSettings:
 
 
 def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
-    """Runs the server until shutdown (returns 0) or until the JVM ends (returns its status)."""
+    """Runs the server until shutdown (returns 0) or until the JVM ends (returns the status of
+    `Server.wait`)."""
     java_found = java.find()
     ports.refuse_used(settings.client_port_address, settings.client_port, "clientPort")
     with files.DirectoryLock(settings.data_dir):
@@ -192,7 +194,7 @@ def _tell_ready(settings: ZookeeperSettings) -> bool:
 
 
 def prepare(settings: ZookeeperSettings) -> None:
-    """Makes the directories, and writes zoo.cfg, myid and log4j2.properties. Raises
+    """Makes the directories, and writes zoo.cfg, log4j2.properties and, if it is set, myid. Raises
     SkidwayError."""
     directories = [settings.data_dir]
     if settings.data_log_dir is not None:
@@ -338,7 +340,8 @@ class Server:
         return self._process.pid
 
     def wait(self, shutdown: Shutdown, tell_ready: Callable[[], bool]) -> int:
-        """Waits until shutdown is requested (returns 0) or the JVM has ended (returns its status).
+        """Waits until shutdown is requested (returns 0) or the JVM has ended. Then returns the
+        JVM's status, but 1 instead of 0, and 128 + n after signal n.
 
         `tell_ready` is called every `ANSWERS_YET_EVERY_S` until it returns True.
         """

@@ -16,5 +16,5 @@ module `notes` of the package `audit.comparison` describes what the directory co
     program   the loop with everything around it
 
 A turn is stored completely or not at all: if a crash comes before its transaction is durable, the
-next process reads the same bytes again, and makes the same notes.
+next process reads the same bytes again, and notes their lines.
 """

@@ -44,8 +44,8 @@ then the line may still get its line end, and a shipper waits for the line end, 
 
 CLOSE_ROTATED_S: Final = 60.0
 PACE_S: Final = 0.25
-"""While there is little to read, a turn begins this many seconds after the turn before, so that one
-transaction has the notes of many lines.
+"""While there is little to read, the loop waits at least this many seconds after each turn, so that
+one transaction has the notes of many lines.
 """
 
 PATIENCE_S: Final = 1.0
@@ -116,7 +116,8 @@ class CountLoop:
             self._looks.ask(now)
 
     def turn(self) -> None:
-        """Makes one turn. Raises StateRefused or SkidwayError. A full disk raises no error."""
+        """Makes one turn. Raises StateRefused if the database is damaged, and SkidwayError if the
+        file system refuses the write. A full disk raises no error."""
         if self.full_reason is None:
             self._gather(self._clock.monotonic(), self._clock.time_ms())
         if self._changes and self._write():
@@ -195,8 +196,8 @@ class CountLoop:
         self.progress.bytes += note.end - note.first
 
     def _mind_news(self, after_ms: int, now_ms: int) -> None:
-        """Adds to the transaction the new files, the byte ranges that could not be read, and the
-        files that were never read."""
+        """Adds to the transaction the new files, the byte ranges that could not be read or may be
+        noted twice, the files that may never have been read, and the files to forget."""
         news = self.tracker.news.take()
         for tracked in news.born:
             birth = tracked.birth

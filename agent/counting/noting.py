@@ -39,8 +39,9 @@ class Noting:
         changes.put_noted_file(tracked, after_ms, is_divided=is_divided)
 
     def note(self, taken: Taken, changes: CountChanges) -> Note:
-        """Returns the note of a reading. Adds to `changes`, each with its reason, the byte ranges
-        that the note leaves out: parts of lines, and lines that are too long.
+        """Returns the note of a reading. The note marks some lines as not compared: parts of lines,
+        and lines that are too long or could not be read again. Adds the byte ranges of these lines
+        to `changes`, each with its reason.
         """
         intent, data = taken.reading.intent, taken.reading.data
         was_divided = intent.file in self._divided
@@ -72,8 +73,8 @@ class Noting:
 
     def _long_line(self, taken: Taken) -> bytes:
         """Reads the bytes of a line of which the reading has only the head. If the line is longer
-        than LINE_BYTES_MAX, reads only its last byte. Returns no bytes if the line's bytes cannot
-        be read, or have changed.
+        than LINE_BYTES_MAX, reads only its last byte. Returns no bytes if the bytes cannot be read,
+        or if those of a whole line have changed.
         """
         intent = taken.reading.intent
         is_too_long = intent.length > LINE_BYTES_MAX
@@ -103,5 +104,6 @@ def put_set_apart(apart: SetApart, now_ms: int, changes: CountChanges) -> None:
 
 
 def put_unseen(unseen: Unseen, now_ms: int, changes: CountChanges) -> None:
-    """Adds to `changes` the rotated files that were not read: no note has their lines."""
+    """Adds to `changes` that rotated files were not read, or may not have been read: perhaps no
+    note has their lines."""
     changes.put_unnoted(None, Unnoted(unseen.path, 0, None, unseen.reason), now_ms)

@@ -26,7 +26,8 @@ _log = log.get(__name__)
 
 
 def run(settings: CountSettings, shutdown: Shutdown) -> int:
-    """Counts until the shutdown. Raises SkidwayError if the notes cannot be used."""
+    """Counts until the shutdown. Raises UsageError if the settings are not valid, StateRefused if
+    the notes must not be used, and SkidwayError if the directory cannot be used."""
     settings.check()
     check_directory(settings.directory, settings.patterns)
     memory.collect_seldom()

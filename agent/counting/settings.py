@@ -36,7 +36,8 @@ class CountSettings:
     keep_bytes: int = KEEP_MB << 20
 
     def check(self) -> None:
-        """Raises UsageError if nothing can be counted with these settings."""
+        """Raises UsageError if a pattern is not an absolute path, or if `keep_s` or `keep_bytes` is
+        too low."""
         for option, patterns in (("--files", self.paths), ("--exclude", self.exclude)):
             for pattern in patterns:
                 if not pattern.startswith("/"):

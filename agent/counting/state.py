@@ -78,8 +78,9 @@ class CountState(StateDatabase):
 
 
 def open_count(directory: Path) -> CountState:
-    """Opens the database in a directory that the caller has locked. Raises StateRefused,
-    SkidwayError.
+    """Opens the database in a directory that the caller has locked; makes it if there is none.
+    Raises StateRefused if the database is damaged, of another format or of another machine, and
+    SkidwayError if it cannot be made.
     """
     state = open_as(CountState, directory)
     if state.machine != identity.machine_id():
@@ -91,8 +92,8 @@ def open_count(directory: Path) -> CountState:
 
 
 def check_directory(directory: Path, patterns: Iterable[Pattern]) -> None:
-    """Raises UsageError if the directory has files of another program, or if a pattern matches the
-    database of the notes itself."""
+    """Raises UsageError if the path is no directory, if the directory has files of another program,
+    or if a pattern matches the database of the notes itself."""
     if (directory / AGENT_DATABASE).exists():
         raise UsageError(
             f"--into: {directory} has the state of an agent; name a directory of its own."
@@ -133,9 +134,10 @@ class CountChanges(Changes):
         self.put_meta(notes.COUNTED_FROM, now_ms)
 
     def put_set_back(self, now_ms: int) -> None:
-        """Called if the clock may have been set back to `now_ms`. For each file, the state has a
-        time after which all lines of the file were written. If this time is later than `now_ms`,
-        new lines may be written at earlier times, so the state forgets this time.
+        """Called if the clock may have been set back to `now_ms`. New lines may then be written at
+        earlier times than the state expects. So the time since which the notes are complete becomes
+        at most `now_ms`. For each file, the state has a time after which all lines of the file were
+        written. If this time is later than `now_ms`, the state forgets it.
         """
         statement = "UPDATE meta SET value = min(value, ?) WHERE key = ?"
         self._do(statement, (now_ms, notes.COUNTED_FROM))
@@ -197,8 +199,10 @@ class CountChanges(Changes):
         self._do(f"DELETE FROM unnoted WHERE {_TOO_MANY}", (notes.UNNOTED_MAX,))  # noqa: S608 - ours
 
     def drop(self, segments: Iterable[Segment], now_ms: int) -> None:
-        """Deletes the notes of these segments, the oldest first, and the rows about files that have
-        no other notes.
+        """Deletes the notes of these segments, which come in order of age, the oldest first. Also
+        deletes the older rows of byte ranges without a note, and the rows about files that have no
+        notes left and are no longer in the table `files`. Stores the time since which the notes are
+        complete.
         """
         newest_ms = None
         for each in segments:

@@ -16,7 +16,7 @@ from skidway.dataclass import dataclass
 class Evidence:
     """What was read to prove an intent's bytes. data: the intent's bytes, or the head of an
     over-long line. prefix_crc: the CRC of all bytes of the file before the intent's end. tail: the
-    last GUARD_BYTES of those bytes.
+    last GUARD_BYTES before the intent's end.
     """
 
     data: bytes
@@ -25,8 +25,9 @@ class Evidence:
 
 
 def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evidence | None:
-    """Returns the intent's bytes; None if they were changed or cut off. Raises Moved if the file is
-    not at the path where the agent last saw it, and OSError if the bytes cannot be read right now.
+    """Returns the intent's bytes; None if they were changed or cut off, or if the intent does not
+    begin at the file's read position. Raises Moved if the file cannot be found where the agent last
+    saw it, and OSError if the bytes cannot be read right now.
     """
     if intent.first != tracked.read_position:
         return None  # the CRC of the bytes before the intent is unknown

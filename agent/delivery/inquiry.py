@@ -5,9 +5,10 @@ intents the brokers have, and then decides about the missing records.
     asked  -> search     which of the records the brokers have (search.py says how long it waits)
     search -> parts      arrived, missing, doubtful (read_back)
     arrived              counted and passed like acknowledged records
-    missing, in file     sent under a new intent by the present program, with the same settings and
-                         time of reading. So each record gets the partition and audit bucket
-                         that it would have had, and readers drop its late copies as repeats
+    missing, in file     sent by the present program with the intent's time of reading and, if the
+                         program can still use them, its settings. So each record gets the
+                         partition and audit bucket that it would have had, and readers drop its
+                         late copies as repeats
     missing, bytes gone  lost: no broker has them
     missing, too late    lost: the record's partition has later records of the file, so readers
                          would drop the record as a repeat
@@ -84,7 +85,7 @@ class _Asked:
     """An intent whose records the agent looks for in the brokers' logs. reason: why the intent
     cannot be sent again unchanged. reach: the partitions that may have its records. recipe: the
     recipe by which the intent was sent. If that recipe is unknown, `recipe` is the present recipe
-    of the intent's file, or None if the file's topic is gone.
+    of the intent's file, or None if no source sends the file to the same topic any more.
     """
 
     intent: Intent
@@ -223,7 +224,8 @@ class Inquiry:
         return taken
 
     def write(self, changes: Changes) -> None:
-        """Replaces each divided intent in the state by its parts, in one transaction."""
+        """Deletes the divided intents from the state, and adds those of their parts that are not
+        sent. `Presses.promise` adds the parts that are sent, in the same transaction."""
         if self._divided:
             changes.forget_intents(self._divided)
             changes.put_intents(self._kept)
@@ -239,8 +241,8 @@ class Inquiry:
         return {"bytes": size, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """Returns the partitions whose brokers send no responses to the search, and for how long
-        (s) they have sent none."""
+        """Returns the partitions that the search has not read up to their high watermarks, each
+        with the time (s) since the search last made progress in any partition."""
         return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
@@ -271,7 +273,8 @@ class Inquiry:
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
         """Returns the recipe by which the agent now sends bytes of the file. Returns None if no
         source has the file, if the topic's id is not known, or if the file was announced under
-        another id of the topic.
+        another topic or topic id. If the file cannot be opened, returns the recipe that the source
+        has without a look at the file's first bytes.
         """
         if tracked.source is None:
             return None
@@ -314,8 +317,9 @@ class Inquiry:
         return taken
 
     def _evidence(self, tracked: TrackedFile, intent: Intent) -> Evidence | None:
-        """Returns the intent's bytes; None if they are gone. Raises OSError if the file cannot be
-        read now, for example because it was renamed again while the agent searched for it.
+        """Returns the intent's bytes; None if they are gone or changed. Raises OSError if the file
+        cannot be read now, for example because it was renamed again while the agent searched for
+        it.
         """
         try:
             return proven_bytes(self._handles, tracked, intent)
@@ -468,8 +472,9 @@ class Inquiry:
     def _intent_of(
         self, whole: Intent, verdict: _Verdict, evidence: Evidence | None, *, is_whole: bool
     ) -> Intent:
-        """Returns the intent of a part: `whole` itself if the part is the whole intent, or else a
-        new intent. The new intents of all parts together replace `whole`."""
+        """Returns the intent of a part: `whole` itself if the part is the whole intent and is not
+        sent by another recipe, or else a new intent. The new intents of all parts together replace
+        `whole`."""
         part = verdict.part
         if verdict.sending is not None:
             intent = verdict.sending.intent

@@ -68,8 +68,8 @@ class FetchedLogs:
             self._go_on(tp, position)
 
     def read_up(self) -> set[TopicPartition]:
-        """Returns the partitions that are read up to a high watermark that a broker reported after
-        the call of `ask_anew`."""
+        """Returns the partitions that are read up to their high watermarks. After a call of
+        `ask_anew`, only a high watermark that came after the call counts."""
         told = self._fetcher.high_watermarks
         positions = self._fetcher.positions
         return {tp for tp, at in positions.items() if tp in told and at >= told[tp]}

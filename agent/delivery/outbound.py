@@ -35,7 +35,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Sink(Protocol):
-    """Those methods of a producer that the agent calls. Tests and models have their own
+    """Those methods of a producer that `Outbound` calls. Tests and models have their own
     implementations.
     """
 
@@ -195,7 +195,7 @@ class Outbound:
         """Notes the result of each delivery (the producer's answer about one batch). Some parcels
         (batches with their flights) have to be sent again: those that the producer gave back, and
         the halves of those that a broker refused. These parcels go to the head of the queue, in
-        their order.
+        their order. Raises ConfigurationRefused if a broker refuses the compression.
         """
         settled = Settled({}, [])
         again: list[Parcel] = []
@@ -218,7 +218,8 @@ class Outbound:
 
     def _refused(self, parcel: Parcel, error: KafkaError, settled: Settled) -> list[Parcel]:
         """Returns the halves of a refused parcel (a batch). If the parcel has only one record, adds
-        a refusal of this record to `settled`, and returns an empty list.
+        a refusal of this record to `settled`, and returns an empty list. Raises
+        ConfigurationRefused if the broker refuses the compression.
         """
         if error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             raise ConfigurationRefused(

@@ -54,7 +54,7 @@ class Presses:
         """kept: the fingerprints (hashes) of those recipes that the state already contains, because
         intents name them."""
         # There are seven arguments: `recipes` and `kept` say what the state already contains, and
-        # each press needs some of the other five.
+        # the method `press` needs the other five.
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms

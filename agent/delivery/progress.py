@@ -144,8 +144,8 @@ class Progress:
 
 class Passed:
     """What the checkpoint passed in one call of `pass_flights`: the flights (intents that were
-    sent), the numbers of their intents, the counts of their records, and the files, each with the
-    position that it had before this call.
+    sent), the numbers of their intents, the counts of their records, and the files whose position
+    moved, each with the position that it had before this call.
     """
 
     def __init__(self) -> None:

@@ -39,8 +39,9 @@ Columns = tuple[Int64s, Int64s, Int64s]
 """For each record: the position of its first byte, its end, and its time (ms)."""
 
 ROWS_MIN = 100_000
-"""When `Found` has this many records of a file in one partition, it drops those among them that
-repeat the origin of an earlier record.
+"""When `Found` has more than this many records of a file in one partition, it drops those among
+them that repeat the origin of an earlier record. It does so again each time their number has
+doubled.
 """
 
 
@@ -91,7 +92,7 @@ class Records:
     places: tuple[TopicPartition, ...]
 
     def of(self, part: Part) -> Records:
-        """Returns those of the records that lie inside the part's byte range."""
+        """Returns those of the records that begin in the part's byte range."""
         begin, end = np.searchsorted(self.first, [part.first, part.end])
         return self._chosen(slice(int(begin), int(end)))
 
@@ -164,13 +165,13 @@ class Marks:
 
 
 class Found:
-    """Owns the records that the agent has found in the partitions so far. Keeps only records whose
-    bytes belong to the wanted intents. The memory that this object uses grows with the number of
-    these records.
+    """Owns the records that the agent has found in the partitions so far. For each file, keeps only
+    records with bytes between the beginning of the first wanted intent and the end of the last one.
+    The memory that this object uses grows with the number of these records.
     """
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
-        """intents: in the order in which they were made."""
+        """intents: those whose records are wanted."""
         self._agent = agent
         self._intents = list(intents)
         self._length = sum(intent.length for intent in intents)
@@ -207,10 +208,10 @@ class Found:
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
-        # Readers drop a record that ends before an earlier record's end, even if it is a first copy
+        # Readers drop a record that does not end after all earlier ones, even if it is a first copy
         # that arrived late. In a partition with a gap (records that cannot be read), the mark is
-        # unknown. So `Found` keeps all records of this partition, and drops repeats only when it
-        # has many records.
+        # unknown. So `Found` keeps all later records of this partition here; `_distinct` drops
+        # those with the origin of an earlier record.
         wanted = (end > begin) & (first < limit) & (end > self.marks.move(file, tp, end))
         self.bytes += int((end - first)[wanted].sum())
         if not wanted.any():
@@ -303,7 +304,7 @@ def dropped(
     rows: Iterable[tuple[TopicPartition, Int64s]], tops: Mapping[TopicPartition, int]
 ) -> Iterator[int]:
     """Yields the position of each record that the agent would send, but that readers would drop as
-    a repeat or as an overlap.
+    a repeat, or reject because it overlaps an earlier record.
 
     rows: for each batch that would be sent, its partition, and the positions at which its records
     begin. tops: the mark of each partition (see `Marks`).

@@ -149,8 +149,9 @@ class Refused:
 
     def write(self, changes: Changes) -> None:
         """Flags the intents of refused records, in this turn's transaction. (After a crash, the
-        agent looks for the records of flagged intents, instead of sending them again.) The
-        checkpoint may pass such an intent only after it is flagged.
+        agent looks for the records of flagged intents, instead of sending them again.) Must be
+        called before the checkpoint passes intents in the same transaction, because the flagging
+        stores the intent again.
         """
         self._marking |= self._unmarked
         self._presses.mark_refused(changes, self._unmarked.values())
@@ -189,8 +190,8 @@ class Refused:
         return {"records": count, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> Mapping[TopicPartition, float]:
-        """Returns the partitions whose brokers send no responses to the search, and for how long
-        (s) they have sent none."""
+        """Returns the partitions that the search has not read up to their high watermarks, each
+        with the time (s) since the search last made progress in any partition."""
         return self._search.silent_s(now)
 
     def _begin(self, now: float) -> None:

@@ -2,10 +2,11 @@
 records again unchanged.
 
 Some intents cannot be replayed: their bytes are gone or changed, another version of the program
-made the intents, this program refuses their settings, or an operator gave them up. The replay hands
-such an intent, and all later intents of its file, to the inquiry. The inquiry finds out which of
-their records the brokers have, before it declares bytes lost or uncertain. A file that cannot be
-opened right now is tried again later. Until then, its intents wait, and the file is not read.
+made the intents, this program refuses their settings, a broker refused one of their records, or an
+operator gave them up. The replay hands such an intent, and all later intents of its file, to the
+inquiry. The inquiry finds out which of their records the brokers have, before it declares bytes
+lost or uncertain. A file that cannot be opened right now is tried again later. Until then, its
+intents wait, and the file is not read.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class Replay:
         return bool(self._waiting)
 
     def take(self, now: float) -> list[Taken]:
-        """Returns the next intents to send again, with their bytes, in the order in which the
-        intents were made."""
+        """Returns the next intents to send again, with their bytes. The intents of a file come in
+        the order of its bytes."""
         if self._later and now >= self._later_at:
             self._waiting.extend(self._later)
             self._later = []

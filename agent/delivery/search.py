@@ -3,32 +3,35 @@ the agent's loop does a part of the search. A partition's floor is an offset bel
 partition has no wanted record.
 
     begin     sets the partitions to read: those that can have the wanted records
-    turn      takes the records that have arrived, never waits; ends the search as soon as every
-              wanted record was found
-    later     when the process has run for `wait_s`: asks for the high watermarks anew, and reads
-              the logs up to them
+    turn      takes the records that have arrived, without waiting for others; ends the search as
+              soon as every wanted record was found
+    later     after `read.back.wait.ms`: asks for the high watermarks anew, and reads the logs up
+              to them
 
-While records are missing, the search may not end before the agent has run for `wait_s`, because
-bytes that the agent's previous process sent may still arrive. The previous process is dead, and so
-are its connections, but the kernel may still deliver these bytes. The broker accepts these bytes
-although their producer epoch is old: without transactions, a partition refuses the old epoch of a
-producer id only after it has received a batch with the id's next epoch. The agent cannot send a
-batch with the next epoch first, because that batch would be the wanted batch itself, sent again.
-TCP limits how long these bytes can take: if a socket's process is dead, the kernel sends the bytes
-again 8 times, over at most 103 s (tcp_orphan_retries), and then stops. If a broker has received a
-request's bytes, it appends them before it answers later fetches, or it crashes and the bytes are
-gone. Once appended records are durable, they are below the high watermark. When this process has
-run for `wait_s`, bytes that the previous process sent can no longer arrive. So if the search asks
-for a high watermark after that time, all records that have arrived are below it. If these
-assumptions fail, a batch may arrive even later. If the agent has sent the batch's bytes again, the
-late batch repeats records with the same origin, partition and time, and every reader drops the late
-batch. If the batch's bytes were declared lost, the audit shows more records than the agent counted.
+While records are missing, the search may not end before `read.back.wait.ms` has passed, because
+copies of the records may still arrive. For records that a broker refused, this time begins with the
+refusal. For intents of the agent's previous process, it begins with the agent's start: bytes that
+the previous process sent may still arrive. The previous process is dead, and so are its
+connections, but the kernel may still deliver these bytes. The broker accepts these bytes although
+their producer epoch is old: without transactions, a partition refuses the old epoch of a producer
+id only after it has received a batch with the id's next epoch. The agent cannot send a batch with
+the next epoch first, because that batch would be the wanted batch itself, sent again. TCP limits
+how long these bytes can take: if a socket's process is dead, the kernel sends the bytes again 8
+times, over at most 103 s (tcp_orphan_retries), and then stops. If a broker has received a request's
+bytes, it appends them before it answers later fetches, or it crashes and the bytes are gone. Once
+appended records are durable, they are below the high watermark. When `read.back.wait.ms` has
+passed, bytes that the previous process sent can no longer arrive. So if the search asks for a high
+watermark after that time, all records that have arrived are below it. If these assumptions fail, a
+batch may arrive even later. If the agent has sent the batch's bytes again, the late batch repeats
+records with the same origin, partition and time, and every reader drops the late batch. If the
+batch's bytes were declared lost, the audit shows more records than the agent counted.
 
-While brokers are unreachable, the search waits, and the agent declares no record lost or uncertain.
-The agent may be unable to read all records from the floor on: records were deleted, cut off or
-damaged, or the agent has no right to read them. If records could not be read, a record that was not
-found may have been in the log. The search reports the unreadable records as a `Hole`. If the
-records of some bytes were not found, the agent declares these bytes uncertain.
+While the brokers of a partition are unreachable, the search waits for them, and the agent declares
+no record of this partition lost or uncertain. The agent may be unable to read all records from the
+floor on: records were deleted, cut off or damaged, or the agent has no right to read them. If
+records could not be read, a record that was not found may have been in the log. `Logs.poll` returns
+a `Hole` in place of the unreadable records. If the records of some bytes were not found, the agent
+declares these bytes uncertain.
 """
 
 from __future__ import annotations
@@ -106,8 +109,8 @@ class Search(Generic[W]):
     """Owns the results of a search, from the first record that is read until the caller has decided
     about all wanted records.
 
-    The same object is used for one search after another. `is_over` is true before `begin` and after
-    `end`.
+    The same object is used for one search after another. `is_over` is false from `begin` on, until
+    `turn` has found all that can be found, or until `end`.
     """
 
     def __init__(self, logs: Logs, nothing: W) -> None:
@@ -140,8 +143,8 @@ class Search(Generic[W]):
 
     @property
     def has_news(self) -> bool:
-        """Whether the last turn got records, so that the next turn of the agent's loop should begin
-        at once."""
+        """Whether the last turn got records, or the search has just begun, so that the next turn of
+        the agent's loop should begin at once."""
         return self._has_news and not self.is_over
 
     @property
@@ -165,9 +168,10 @@ class Search(Generic[W]):
         return Certainty.LOST, ", and the brokers do not have it"
 
     def status(self, past_at: float, now: float) -> dict[str, object]:
-        """Returns, for /health, what the search waits for: the partitions that are not read yet,
-        and the seconds until `past_at`. past_at: the time after which batches that were sent before
-        the search can no longer arrive.
+        """Returns, for /health, what the search waits for: the partitions that are not read up to
+        their high watermarks, and the seconds until `past_at`. Returns an empty dictionary if the
+        search is over. past_at: the time after which batches that were sent before the search can
+        no longer arrive.
         """
         if self.is_over:
             return {}
@@ -175,13 +179,14 @@ class Search(Generic[W]):
         return {"partitions": waits_for, "late_batches_for_s": max(round(past_at - now), 0)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """Returns the partitions whose brokers send no responses to the search, and for how long
-        (s) they have sent none."""
+        """Returns the partitions that are not read up to their high watermarks, each with the time
+        (s) since the search last got records, or had read all partitions up. The time is the same
+        for all partitions."""
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
         """Processes the records that have arrived. is_past: whether batches that were sent before
-        the agent started can no longer arrive.
+        the search can no longer arrive.
         """
         if self.is_over:
             return

@@ -10,8 +10,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Silences:
-    """Owns, for each partition, the monotonic time (s) since which the partition has waited for an
-    acknowledgement.
+    """Owns, for each partition with unacknowledged batches, the monotonic time (s) of the leader's
+    last answer. If there was no answer yet, this is the time since which batches are waiting.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,8 @@ class Silences:
         now: float,
     ) -> None:
         """Notes which partitions wait for an acknowledgement now. waiting: the partitions with
-        unacknowledged batches. answered: the partitions whose leader has answered.
+        unacknowledged batches. answered: the partitions whose leader has answered since the last
+        call.
         """
         for tp in self._since.keys() - set(waiting):
             del self._since[tp]
@@ -33,7 +34,7 @@ class Silences:
                 self._since[tp] = now
 
     def longer_than(self, seconds: float, now: float) -> dict[TopicPartition, float]:
-        """Returns the partitions that have waited for more than `seconds`, with their waiting times
-        (s)."""
+        """Returns the partitions whose leader has not answered for more than `seconds`, each with
+        this time (s)."""
         waited = {tp: now - since for tp, since in self._since.items()}
         return {tp: each for tp, each in waited.items() if each > seconds}

@@ -20,7 +20,8 @@ from skidway.errors import ConfigurationRefused
 
 def path_groups(patterns: Sequence[str]) -> list[str]:
     """Returns the names of the groups that all patterns have, sorted. Raises ConfigurationRefused
-    if RE2 refuses a pattern, or if the patterns have different groups.
+    if RE2 refuses a pattern, if a pattern has no named group, or if the patterns have different
+    groups.
     """
     found: list[list[str]] = []
     for pattern in patterns:
@@ -46,8 +47,9 @@ class AddedFields:
     ) -> None:
         """patterns: the patterns in `path.pattern`. constants: the name and text of each field that
         has the same text in all records. labels: the name of each field that takes a label, and the
-        name of the label. Raises ConfigurationRefused if a field is missing in the schema, or is no
-        string.
+        name of the label. Raises ConfigurationRefused if a field is missing in the schema or is no
+        string, if two of these settings fill the same field, or if `path_groups` refuses the
+        patterns.
         """
         self._patterns, self._constants, self._labels = patterns, constants, labels
         self._groups = path_groups(patterns)

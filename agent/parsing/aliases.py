@@ -20,7 +20,9 @@ class Aliases:
 
 
 def aliases_of(schema: Any) -> Aliases | None:
-    """Returns the aliases of an Avro schema's fields, at every depth; None if there are none."""
+    """Returns the aliases of an Avro schema's fields, also of records inside arrays and unions, but
+    not inside maps. Of a union, only the first type with aliases counts. Returns None if there are
+    no aliases."""
     match schema:
         case list():
             found = [aliases_of(each) for each in schema]

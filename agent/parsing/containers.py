@@ -97,8 +97,8 @@ def is_alone(lines: Unwrapped) -> Booleans:
 
 
 class ContainerParser:
-    """Lets another parser parse the containers' texts, and adds the stream and the time to its
-    rows.
+    """Lets another parser parse the containers' texts. If the schema has fields for the stream and
+    the time, adds these to the other parser's rows.
 
     The other parser's schema does not have FIELDS (the fields for the stream and the time). If the
     other parser finds no event time in a text, the record gets the time that the runtime wrote.
@@ -248,8 +248,8 @@ def _unwrap_docker(lines: pa.BinaryArray) -> Unwrapped:
 
 
 def _is_shallow(line: bytes) -> bool:
-    """Whether the line's JSON is nested so little that the decoder can read it at any depth of the
-    caller's stack."""
+    """Whether the line has at most DEPTH_MAX opening brackets outside of strings. Then its JSON is
+    nested so little that the decoder can read it at any depth of the caller's stack."""
     brackets = line.count(b"[") + line.count(b"{")
     if brackets > DEPTH_MAX:
         line = _STRING.sub(b"", line)

@@ -64,8 +64,8 @@ class CsvParser:
         self._header_reason = CSV_HEADER if skips_headers else NO_MATCH
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Makes rows of the lines that have as many values as there are columns, and rejects of the
-        others."""
+        """Makes rows of the lines that have as many values as there are columns, if the values fit
+        the fields. Makes rejects of the other lines, and of headers."""
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         valid = np.array(strings.is_valid())

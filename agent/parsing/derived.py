@@ -1,5 +1,5 @@
-"""Derives the schema of a source that names no schema. The schema's fields are strings, except the
-fields for times.
+"""Derives the schema of a source that names no schema. The schema's fields are strings, unless the
+text below says otherwise, or `parser.types` gives another type to a group or column.
 
 raw     one string field `line`
 regex   a string field for each named group; if `timestamp` is set, also the parsed time as
@@ -10,10 +10,11 @@ logfmt  the same, with the configured columns and the keys of the time instead o
 
 A source with `container` also has fields for the stream and the time (`containers.FIELDS`). A
 source with `path.pattern` has a string field for each of the pattern's named groups. A source with
-the setting `fields` or `labels` has a string field for each entry of the setting. Two settings add
-a boolean field that is false by default: `on_error: replace` adds the field that the module
-`replacing` sets, and `timestamp.on_error: read_time` adds TIME_MARK. Because of the default, a
-schema with such a field and a schema without it are compatible in both directions.
+the setting `fields` or `labels` has a string field for each entry of the setting. A source with
+`replay` has the fields `replayed.FIELDS`, which are numbers or null. Two settings add a boolean
+field that is false by default: `on_error: replace` adds the field that the module `replacing` sets,
+and `timestamp.on_error: read_time` adds TIME_MARK. Because of the default, a schema with such a
+field and a schema without it are compatible in both directions.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def schema(
     string fields whose values do not come from the record's bytes. with_time: whether the parser
     finds the event time. with_origin: whether repaired records may be replayed. with_extra: whether
     the map EXTRA takes keys that belong to no field. Raises ConfigurationRefused if two fields
-    would have the same name.
+    would have the same name, or if `types` names something that is no group.
     """
     if with_mark:
         check_groups(groups)
@@ -109,7 +110,7 @@ def schema(
 
 def time_field(groups: Sequence[str]) -> str:
     """Returns the name of the field that takes the parsed time: `timestamp`, or `event_time` if a
-    group is named `timestamp`."""
+    group is named `timestamp`. Raises ConfigurationRefused if groups have both names."""
     for name in TIME_FIELDS:
         if name not in groups:
             return name

@@ -8,10 +8,10 @@ remembers nothing between calls.
 
 LF and CRLF both end a line, and do not belong to its value. A blank line is a record. The last line
 of a range may lack its terminator: if the file has not changed for `idle.flush.ms`, the agent reads
-such a line too. A record without a terminator ends where its range ends. The length in a record's
-origin includes the terminator. So if this length equals the length of the value, the record has no
-terminator. The framing of a range does not depend on other ranges. So if the agent reads a range
-again, the range yields the same records.
+such a line too. A record without a terminator ends where its range ends, or where a hole (see
+below) begins. The length in a record's origin includes the terminator. So if this length equals the
+length of the value, the record has no terminator. The framing of a range does not depend on other
+ranges. So if the agent reads a range again, the range yields the same records.
 
 A hole is a run of NUL bytes that takes the place of lines. A power loss can leave a hole. A program
 can also leave a hole if it continues to write at its old position after its log was truncated. A
@@ -62,9 +62,9 @@ class Frames:
     its terminator, [first, content_end) is the record without it.
 
     are_lines: whether each record is one line, so that line ends are only at the ends of records.
-    pieces: how many of these records are only a part of the lines that the source's multiline
-    settings would join into one record. is_hole: for each record whether it is a hole; None if
-    there are no holes. unit: how many bytes a code unit has.
+    pieces: how many of these records begin or end where a record of the source's multiline settings
+    does not, so that they are only a part of such a record. is_hole: for each record whether it is
+    a hole; None if there are no holes. unit: how many bytes a code unit has.
     """
 
     first: Int64s

@@ -39,7 +39,7 @@ TRACES: Final = {
     "indented": r"^[ \t]",
 }
 """For each programming language: a pattern of the lines of a stack trace that belong to the line
-before them."""
+before them. `indented` is no language: its pattern matches every line that begins with a blank."""
 
 
 @dataclass(frozen=True, slots=True)

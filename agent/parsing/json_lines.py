@@ -4,13 +4,14 @@ schema.
 A member is found by the name of its field, or by one of the field's aliases. If the schema has a
 field `_extra` (a map of strings), this field takes the members that have no field of their own. If
 the schema has no such field, these members are left out. If a value does not have the type of its
-field, and this field may be null, `_extra` takes the value, and the field becomes null. In
-`_extra`, strings stay as they are, and other values are written as JSON. If the object has no
-member for a field, the field gets its default, or null if it has no default and may be null. Values
-must have the field's type: the parser turns no string into a number, and no fraction into an
-integer. The value of a timestamp field is a number, as Avro stores it, or an RFC 3339 string.
-Numbers that JSON does not have (NaN, Infinity) are refused, and so are numbers that are too large
-for a double (1e400).
+field, and this field may be null, `_extra` takes the value, and the field becomes null. If the
+field may not be null, or if there is no field `_extra`, the line is rejected. In `_extra`, strings
+stay as they are, and other values are written as JSON. If the object has no member for a field, the
+field gets its default, or null if it has no default. If this field may not be null, the press
+rejects the line when it encodes the row. Values must have the field's type: the parser turns no
+string into a number, and no fraction into an integer. The value of a timestamp field is a number,
+as Avro stores it, or an RFC 3339 string. Numbers that JSON does not have (NaN, Infinity) are
+refused, and so are numbers that are too large for a double (1e400).
 
 The parser decodes each line separately, so that the result for a line never depends on other lines.
 """
@@ -100,7 +101,8 @@ class JsonParser:
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
         """Makes rows of the lines that are JSON objects and whose members fit the schema, and
-        rejects of the others."""
+        rejects of the others. A missing member or a null fits every field here: the press rejects a
+        row with a null in a field that may not be null."""
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         rows, objects = _objects(strings, rejects)
@@ -150,8 +152,8 @@ class JsonParser:
         now_ms: int,
         rejects: list[Reject],
     ) -> Int64s:
-        """Returns the event times of the lines. Rejects each line whose time does not fit the
-        format."""
+        """Returns the event times of the lines; NO_TIME for a line without a readable time. Rejects
+        each line whose time does not fit the format, unless such lines are kept."""
         if self._time_format is None:
             return np.full(len(objects), NO_TIME)
         texts = [_joined([member(o, path) for path in self._time_paths]) for o in objects]
@@ -275,7 +277,7 @@ def _strings(texts: list[str | None]) -> pa.StringArray:
 
 def extra_field(schema: pa.Schema) -> pa.Field | None:
     """Returns the schema's field EXTRA, which takes values that fit no other field; None if the
-    schema has no such field.
+    schema has no such field. Raises ConfigurationRefused if the field is no map of strings.
     """
     at = schema.get_field_index(EXTRA)
     if at < 0:

@@ -3,8 +3,8 @@ r"""Cuts lines in the format logfmt into keys and values.
     level=info msg="a \"b\"\n" dur=3ms url=/a?b=c slow
 
 A pair is a key, `=` and a value. Blanks (the space and all control characters) separate pairs. A
-value that begins with a quotation mark ends at the next quotation mark that has no backslash before
-it. In such a value, `\n`, `\r`, `\t`, `\b`, `\f`, `\\`, `\"`, `\/` and `\uXXXX` mean the same as in
+value that begins with a quotation mark ends at the next quotation mark that no backslash escapes.
+In such a value, `\n`, `\r`, `\t`, `\b`, `\f`, `\\`, `\"`, `\/` and `\uXXXX` mean the same as in
 JSON, and a backslash before another character stands for itself. Any other value ends at the next
 blank. A word without `=` is a key with the value `true`.
 

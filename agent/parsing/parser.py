@@ -35,11 +35,11 @@ DETAIL_CHARACTERS_MAX: Final = 500
 
 TIME_MARK: Final = "timestamp_replaced"
 """With `timestamp.on_error: read_time`, a boolean field of this name is true in each record whose
-time could not be read.
+time is missing or could not be read.
 """
 
 EXTRA: Final = "_extra"
-"""The name of the field for members and keys that fit no other field."""
+"""The name of the field for members and keys that have no field of their own or do not fit it."""
 
 
 @dataclass(frozen=True, slots=True)

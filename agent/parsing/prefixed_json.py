@@ -54,7 +54,8 @@ class PrefixedJsonParser:
 
 def prefix_groups(pattern: str, json_field: str) -> list[str]:
     """Returns the names of a pattern's groups, except `json_field`, the group of the JSON object.
-    Raises ConfigurationRefused if the pattern has no such group.
+    Raises ConfigurationRefused if the pattern has no such group, or if `groups_of` refuses the
+    pattern.
     """
     groups = groups_of(pattern)
     if json_field not in groups:

@@ -10,8 +10,9 @@ from skidway.errors import ConfigurationRefused
 
 
 class RawParser:
-    """Fills the schema's one string field. Raises ConfigurationRefused if the schema has other
-    fields without a default.
+    """Fills one string field of the schema: the only field without a default, or the first string
+    field if all fields have defaults. Raises ConfigurationRefused if several fields have no
+    default, or if the field is no string.
     """
 
     def __init__(self, schema: pa.Schema, has_default: frozenset[str]) -> None:

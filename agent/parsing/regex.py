@@ -26,7 +26,7 @@ from skidway.errors import ConfigurationRefused
 
 def groups_of(pattern: str) -> list[str]:
     """Returns the named groups of a pattern, in order. Raises ConfigurationRefused if RE2 refuses
-    the pattern, or if the groups have no names or equal names."""
+    the pattern, if the pattern has no group, or if groups have no names or equal names."""
     nothing = pa.array([], pa.string())
     try:
         # Does not use `anchored`, so that RE2's error message quotes the pattern as it is in the
@@ -51,8 +51,8 @@ def anchored(pattern: str) -> str:
 
 
 class RegexParser:
-    """Parses lines with one compiled regular expression. Raises ConfigurationRefused if the schema
-    and the groups do not fit together.
+    """Parses lines with one compiled regular expression. Raises ConfigurationRefused if `groups_of`
+    refuses the expression, or if the schema and the groups do not fit together.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class DecodingParser:
 
 def without_mark(schema: pa.Schema) -> pa.Schema:
     """Returns the schema without the field MARK, that is, with the fields that the wrapped parser
-    fills. Raises ConfigurationRefused if the schema has no field MARK.
+    fills. Raises ConfigurationRefused if the schema has no boolean field MARK.
     """
     at = schema.get_field_index(MARK)
     if at < 0 or not types.is_boolean(schema.field(at).type):

@@ -84,8 +84,8 @@ class Envelope:
 
 
 def read(line: bytes) -> Envelope | None:
-    """Reads a line of a replay's file. Returns None if the line is not JSON, or lacks a member that
-    such a line must have."""
+    """Reads a line of a replay's file. Returns None if the line is not JSON, or if one of its
+    members is missing or has a wrong value."""
     try:
         document = json.loads(line)
         topic, host, path = (_text(document[name]) for name in ("topic", "host", "path"))

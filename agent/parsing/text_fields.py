@@ -170,8 +170,8 @@ def check_type(field: pa.Field) -> None:
 
 
 def converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.ndarray | None]:
-    """Returns the column in the field's type, and the rows that cannot be converted. These rows are
-    null in the column.
+    """Returns the column in the field's type, and a mask of the rows that cannot be converted. In
+    these rows, the column is null. The mask is None if all rows can be converted.
     """
     if types.is_string(field.type):
         return column, None

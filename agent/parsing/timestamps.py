@@ -74,7 +74,8 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 
 class TimeFormat:
     """A compiled format of event times. Raises ConfigurationRefused if a time in the format does
-    not determine a moment.
+    not determine a moment, if the format has an unknown directive, or if this machine does not know
+    the time zone.
     """
 
     def __init__(self, format: str, timezone: str = "UTC") -> None:
@@ -136,7 +137,7 @@ class _Scan:
     row so far. `at` is one position if it is the same in all rows, and otherwise has a position for
     each row."""
 
-    matrix: npt.NDArray[np.uint8]  # rows x (WIDTH_MAX + a margin of zeros)
+    matrix: npt.NDArray[np.uint8]  # rows x (greatest width + a margin of zeros)
     width: Int64s  # characters of each row
     good: Bools = field(init=False)
     at: int | Int64s = 0

@@ -31,7 +31,7 @@ def needs_restart(before: AgentSettings, after: AgentSettings) -> list[str]:
 
 def changes(before: AgentSettings, after: AgentSettings) -> list[str]:
     """Returns sentences that say which settings and sources were changed. The sentences name the
-    keys of settings, and never their values."""
+    keys of settings, and the topics and paths of sources, but no other values."""
     keys = [key for key in _changed(before, after) if key not in ("sources", "sources.dir")]
     return [*(f"{key} changed" for key in keys), *_of_sources(before.sources, after.sources)]
 

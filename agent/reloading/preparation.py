@@ -125,7 +125,7 @@ class Preparation:
         return None if self._thread.is_alive() else self._result
 
     def wait(self, timeout_s: float) -> None:
-        """Waits for the thread's end."""
+        """Waits for the thread's end, at most `timeout_s` seconds."""
         self._thread.join(timeout_s)
 
     def _run(self) -> None:

@@ -4,8 +4,9 @@
                                   |
                                   asked again meanwhile: another preparation follows
 
-Each request is answered by a preparation that began after the request. So the answer is about the
-files as they were when the operator asked, or about newer files.
+A preparation answers only the requests that came before it began. So its answer is about the files
+as they were when the operator asked, or about newer files. If the agent cannot apply settings at
+the moment, it refuses requests without a preparation.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Reloader:
         self._look_at = 0.0
 
     def open(self) -> None:
-        """Makes the folder for requests, so that operators can ask for reloads. Raises
-        SkidwayError."""
+        """Makes the folder for requests, so that operators can ask for reloads. Raises SkidwayError
+        if the folder cannot be made."""
         self._requests.open()
 
     def ask(self) -> None:

@@ -2,7 +2,7 @@
 with which the agent answers.
 
     <state.dir>/reload/<id>.request   an empty file, which the command makes
-    <state.dir>/reload/<id>.taken     the same file; the agent renames it when it begins
+    <state.dir>/reload/<id>.taken     the same file; the agent renames it when it finds the request
     <state.dir>/reload/<id>.answer    JSON; the agent writes it, and the command deletes it
     <state.dir>/reload/<id>.unsaid    the file .taken, renamed: the agent could not write an answer
 
@@ -55,7 +55,7 @@ class Requests:
 
     def open(self) -> None:
         """Makes the folder, and deletes old answers. If an earlier agent has left requests without
-        an answer, this agent takes them over. Raises SkidwayError.
+        an answer, this agent takes them over. Raises SkidwayError if the folder cannot be made.
         """
         make_directory(self._folder)
         for path in self._folder.iterdir():
@@ -122,11 +122,12 @@ class Asking:
 
     @property
     def is_taken(self) -> bool:
-        """Whether an agent has begun to work on the request."""
+        """Whether an agent has found the request."""
         return not self._path.with_suffix(REQUEST).exists()
 
     def answer(self) -> Answer | None:
-        """Returns the agent's answer; None if there is none yet."""
+        """Returns the agent's answer; None if there is none yet. Raises SkidwayError if the answer
+        cannot be read."""
         if self._path.with_suffix(UNSAID).exists():
             return Answer(1, ["the agent cannot write its answer (disk full?): its log has it"])
         try:

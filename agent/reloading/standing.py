@@ -1,6 +1,6 @@
 """Finds out whether the configuration files still contain the settings that the running agent uses.
-Every LOOK_EVERY_S seconds, the agent checks the sizes and modification times of the files. The
-agent reads the files only if a size or time has changed.
+Every LOOK_EVERY_S seconds, the agent checks the inodes, sizes and modification times of the files.
+The agent reads the files only if one of these has changed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Standing:
         self.refusal: str | None = None
 
     def look(self, now: float) -> None:
-        """Checks the files, if the last check was at least LOOK_EVERY_S seconds ago."""
+        """Checks the files, at most once in LOOK_EVERY_S seconds. The first call, and the first
+        call after `took`, check nothing: the agent has just read the files."""
         if now < self._look_at:
             return
         is_first, self._look_at = not self._look_at, now + LOOK_EVERY_S

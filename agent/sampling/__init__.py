@@ -1,5 +1,5 @@
 """Chooses ranges of delivered files at random, makes their records a second time, and reports to
-the audit what every record must contain.
+the audit what these records must contain.
 
 draw     which ranges are chosen: a pure function of agent id, period and range
 sampler  keeps the chosen ranges in the state, and publishes at most one of them in a turn
@@ -7,8 +7,9 @@ sampler  keeps the chosen ranges in the state, and publishes at most one of them
 If all tiers have equal counts, the brokers and the output have a record of each line. But equal
 counts do not prove that the record has the line's content. As long as the file exists, the agent
 can prove this, too: it reads a range again, makes the records with the same recipe and the same
-time of reading, and publishes a checksum of each record's content. `skidway audit sample` compares
-the checksums with the rows in the output and the records in the topics.
+time of reading, and publishes a checksum of each record's content. (If a range has too many records
+for one message, a random part of the range is taken.) `skidway audit sample` compares the checksums
+with the rows in the output and the records in the topics.
 
 In each period (a day by default), a fixed number of ranges is chosen, however much the host writes.
 A range is the byte range of one intent. When the checkpoint passes an intent, the agent computes a

@@ -25,8 +25,10 @@ _PROBES = ("", "ab", "xy", "09", "--", ". ,")
 
 
 def check(text: str, rules: Sequence[Rule], schema: pa.Schema) -> pa.Schema:
-    """Checks the rules. Returns the schema of the records after the rules. text: the text of the
-    rules. schema: the schema of the records before the rules. Raises ShapeRefused.
+    """Checks whether the rules fit the fields of the records. (`check_patterns` checks the patterns
+    of `mask`.) Returns the schema of the records after the rules. text: the text of the rules.
+    schema: the schema of the records before the rules. Raises ShapeRefused if a rule does not fit,
+    or if the rules leave no field.
     """
     check = _Check(text.split("\n"), schema)
     for rule in rules:
@@ -166,7 +168,8 @@ class _Check:
 
 
 def _finds_nothing(pattern: str) -> bool:
-    """Whether a pattern can match an empty text, such as the beginning of a word (`\\b`)."""
+    """Whether a pattern matches an empty text, such as the beginning of a word (`\\b`), somewhere
+    in one of _PROBES."""
     probes = pa.array(_PROBES)
     found = pc.match_substring_regex(probes, pattern)
     rest = pc.replace_substring_regex(probes, pattern, "")

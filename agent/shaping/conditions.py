@@ -55,8 +55,8 @@ def _scalar(value: Literal, kind: pa.DataType) -> pa.Scalar:
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Returns a column. Rules may compare it with values that are not in its own type, such as
-    larger integers, so the column is converted to a wider type."""
+    """Returns a column. Rules may compare it with values that its own type does not have, such as
+    larger integers. So integers are converted to 64 bits, and symbols of an enum to strings."""
     column = batch.column(name)
     if types.is_dictionary(column.type):
         return column.cast(pa.string())

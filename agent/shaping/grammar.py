@@ -51,7 +51,8 @@ DIGITS_MAX: Final = 40
 
 @lru_cache(maxsize=64)
 def parse(text: str) -> tuple[Rule, ...]:
-    """Returns the rules of a text, in order. Raises ShapeRefused."""
+    """Returns the rules of a text, in order. Raises ShapeRefused if a line is no rule, if two rules
+    have the same name, or if there are too many rules."""
     lines = text.split("\n")
     rules: list[Rule] = []
     names: dict[str, int] = {}

@@ -50,7 +50,8 @@ class HashKey:
 
 
 def read_key(path: Path) -> HashKey:
-    """Reads the key from a file, without white space at its ends. Raises ConfigurationRefused."""
+    """Reads the key from a file, without white space at its ends. Raises ConfigurationRefused if
+    the file cannot be read, or if the key is too short or too long."""
     try:
         secret = path.read_bytes()[: KEY_BYTES_MAX + 1].strip()
     except OSError as error:

@@ -1,7 +1,8 @@
 """The rules of `shape` as values, and the text of each rule.
 
 `grammar.parse` makes these values from a text; `text_of` makes the text from the values. For all
-rules, parse(text_of(rules)) == rules. A rule without a name gets its own text as its name.
+rules, parse(text_of(rules)) == rules. If a rule that leaves records out has no name, it gets its
+own text as its name.
 """
 
 from __future__ import annotations

@@ -20,9 +20,7 @@ from skidway.errors import ConfigurationRefused
 
 
 def changes_fields(rules: Sequence[Rule]) -> bool:
-    """Whether the rules rename or remove fields, so that records have other fields
-    after the rules.
-    """
+    """Whether the rules rename or remove fields: records then have other fields after the rules."""
     return any(isinstance(rule, r.Rename | r.Remove) for rule in rules)
 
 
@@ -45,7 +43,7 @@ def shaped(text: str, rules: Sequence[Rule]) -> str:
 def unshaped(text: str, rules: Sequence[Rule]) -> str:
     """Returns the schema that records have before the rules. text: the schema that they have after
     the rules. Raises ConfigurationRefused if the schema lacks the new name of a renamed field, or
-    has its old name.
+    has its old name. Returns `text` unchanged if it is no schema of a record.
     """
     document = json.loads(text)
     if type(document) is not dict or "fields" not in document:

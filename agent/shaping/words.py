@@ -28,15 +28,15 @@ _ESCAPED = re.compile(r'\\(["\\])')
 
 
 class ShapeRefused(ConfigurationRefused):
-    """Raised for rules that cannot be used. The message shows the line, and where in it the error
+    """Raised for rules that cannot be used. The message says in which line and column the error
     is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     """A word of a line. kind: NAME, QUOTED_NAME (a field's name in backticks), TEXT, NUMBER, SIGN,
-    LABEL (a rule's name, after `as`) or END. text: the word as it is written; for a word of kind
-    TEXT its value, without quotes and escapes.
+    LABEL (a rule's name, after `as`) or END. text: the word as it is written, but without
+    backticks; for a word of kind TEXT its value, without quotes and escapes.
     """
 
     kind: str
@@ -57,7 +57,7 @@ def refusal(lines: list[str], place: Place, reason: str) -> ShapeRefused:
 
 def words_of(lines: list[str], number: int) -> list[Word]:
     """Returns the words of a line without its comment, and then the word END. number: the line's
-    number, from 1. Raises ShapeRefused.
+    number, from 1. Raises ShapeRefused if a part of the line is no word.
     """
     line = lines[number - 1]
     if not line.isascii() and (half := _HALF.search(line)):

@@ -309,8 +309,8 @@ class Changes:
 
 
 def source_row(source: Source) -> Row:
-    """Returns a source topic as the first four columns of a row. The tables `sums`, `touched` and
-    `losses` have these columns."""
+    """Returns a source topic as four columns: cluster, cluster_id, topic, topic_id. The tables
+    `sums`, `filtered_sums`, `touched` and `losses` have these columns."""
     return source.cluster, source.cluster_id, source.topic, source.topic_id
 
 

@@ -61,8 +61,8 @@ _WHAT_NOW = (
 
 
 class StateFull(SkidwayError):
-    """Raised if the database could not grow, for example because the disk is full. The transaction
-    was rolled back, so none of its changes is stored.
+    """Raised if a transaction failed because the disk is full, or because another process locks the
+    database. The transaction was rolled back, so none of its changes is stored.
     """
 
 
@@ -128,7 +128,9 @@ class StateDatabase:
         self._connection.close()
 
     def commit(self, changes: Changes) -> None:
-        """Makes all changes durable, or none of them. Raises StateFull if the disk has no room."""
+        """Makes all changes durable, or none of them. Raises StateFull if the disk has no room or
+        another process locks the database, SkidwayError if the file system refuses the write, and
+        StateRefused if the database is damaged."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for statement, rows in changes.statements:
@@ -148,8 +150,8 @@ class StateDatabase:
         return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY serial")]
 
     def labels(self) -> dict[int, History]:
-        """Returns, by file id, the labels of the pod that wrote the file. Files without labels are
-        left out."""
+        """Returns, by file id, the history of the labels of the pod that wrote the file. Files
+        without labels are left out."""
         found = {}
         for *row, crc in self._rows("SELECT * FROM labels"):
             if checksum(tuple(row)) != crc:
@@ -352,8 +354,8 @@ Opened = TypeVar("Opened", bound=StateDatabase)
 
 def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
     """Opens the state in a directory that the caller has locked. create: whether to make a new
-    state if there is none. Raises StateRefused if the state is missing, damaged, or of another
-    format, and SkidwayError if the file system refuses the access.
+    state if there is none. Raises StateRefused if the state is missing, damaged, of another format
+    or not writable, and SkidwayError if a new state cannot be made.
     """
     return open_as(StateDatabase, directory, create=create)
 

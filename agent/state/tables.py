@@ -1,5 +1,5 @@
-"""The tables of the agent's database. A position counts bytes, an offset counts records, and a time
-is ms since 1970.
+"""The tables of the agent's database. A position counts bytes, and an offset counts records. A time
+is in ms since 1970; in a column whose name ends with `_ns`, it is in ns.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ def try_sources(
 
 def schema_text(source: SourceSettings, registry: RegistryClient) -> str:
     """Returns the schema of a source's rows: a derived schema, the schema in a file, or the newest
-    schema of a subject in the registry. Raises ConfigurationRefused, Unreachable.
+    schema of a subject in the registry. Raises ConfigurationRefused if there is no usable schema,
+    and Unreachable if the registry does not answer.
     """
     text = _schema_text(source)
     if text is None:

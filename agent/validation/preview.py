@@ -101,7 +101,7 @@ class Preview:
 
     @property
     def share(self) -> float:
-        """The share of the bytes that become rows, from 0 to 1."""
+        """Of the bytes that become rows or rejects, the share that becomes rows, from 0 to 1."""
         good = sum(each.length for each in self.rows)
         all_ = good + sum(each.length for each in self.rejects)
         return good / all_ if all_ else 0.0
@@ -120,7 +120,7 @@ def preview(
 
     schema: the schema of the rows; if it is None, the schema is derived from the source. now_ms:
     the moment at which the sample counts as read; 0 means the present moment. batch_bytes: the size
-    of the largest batch. Raises ConfigurationRefused.
+    of the largest batch. Raises ConfigurationRefused if the source cannot work with the schema.
     """
     text = derived_schema(source) if schema is None else schema
     if source.encoding == UTF_16:

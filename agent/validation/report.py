@@ -30,8 +30,8 @@ def render(trials: Sequence[Trial]) -> str:
 
 
 def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
-    """Returns why the agent should not run with this configuration, for example because too many
-    lines are rejected; None if it may run."""
+    """Returns a sentence that names the sources that reject more than `share_max` of their lines;
+    None if there are no such sources."""
     refused = [each.topic for each in trials if each.share > share_max]
     if not refused:
         return None

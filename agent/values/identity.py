@@ -11,8 +11,9 @@ the file:
                   and the CRCs of all later marks begin after the skipped bytes
 
 If the file may have changed since the agent last read it, for example because it was closed or
-moved meanwhile, the agent checks the fingerprint and the guard before it reads on. If one of the
-two does not match, the file is not the file that was read, or was rewritten. The file then gets a
+moved meanwhile, the agent checks the fingerprint and the guard before it reads on. If the file
+changed while no agent ran, the agent also checks one mark near the file's beginning. If one of
+these does not match, the file is not the file that was read, or was rewritten. The file then gets a
 new id, and the marks show from which position on its bytes are new.
 """
 
@@ -53,7 +54,7 @@ def new_id() -> int:
 
 def machine_id() -> str:
     """Returns the machine's id, which never changes, and which no other machine has. If the machine
-    has no id, returns the host name.
+    has no id, returns `host` and the host name.
     """
     for path in _MACHINE_IDS:
         try:
@@ -207,8 +208,9 @@ def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Prov
 
 
 def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
-    """Adds a mark (a position, and the CRC of all bytes before it) at the end. Drops earlier marks,
-    so that the gaps between the remaining marks double towards the start of the file.
+    """Adds a mark (a position, and the CRC of all bytes before it) at the end, and drops the marks
+    that are not before it. Thins the earlier marks, so that the gaps between the remaining marks
+    double towards the start of the file.
 
     If there are more than MARKS_MAX marks, the function drops one of them. For each mark except the
     first and the last, it divides the distance between the mark's two neighbours by the distance of

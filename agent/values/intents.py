@@ -55,7 +55,8 @@ class Numbers:
     last: int
 
     def next(self) -> int:
-        """Returns a sequence number that was never used."""
+        """Returns a sequence number above those of all intents that are stored or were made by this
+        process."""
         self.last += 1
         return self.last
 

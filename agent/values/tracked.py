@@ -72,8 +72,8 @@ class Birth:
 
 @dataclass(slots=True)
 class Tally:
-    """How many bytes of a file were acknowledged, rejected, and so on. Together with the pending
-    bytes, which are not accounted for yet, these are all bytes of the file.
+    """How many bytes of a file id were acknowledged, rejected, and so on. Together with the pending
+    bytes, which are not accounted for yet, these are all bytes of the file id that the agent knows.
     """
 
     acknowledged: int = 0
@@ -121,7 +121,8 @@ class Checkpoint(bytes):
 
     @property
     def prefix_crc(self) -> int:
-        """CRC-32C of all bytes before the position."""
+        """CRC-32C of all bytes before the position, without the bytes that were skipped
+        (`start_at: end`, or `TrackedFile.skip_to`)."""
         crc: int = _POINT.unpack_from(self)[1]
         return crc
 
@@ -155,8 +156,9 @@ class Flight:
     """An intent whose records are being sent.
 
     outcome: None until the press has made batches of the intent. waiting: how many batches are not
-    acknowledged yet. uncertain_bytes, lost_bytes: how many of the intent's bytes were not
-    acknowledged, but declared uncertain or lost.
+    acknowledged yet; a refused record about which the agent has not decided counts as a batch.
+    uncertain_bytes, lost_bytes: how many of the intent's bytes were not acknowledged, but declared
+    uncertain or lost.
     """
 
     intent: Intent
@@ -216,7 +218,7 @@ class TrackedFile:
 
     # The fields from here on are not durable. A starting agent finds their values out again.
     read_position: int = 0
-    read_crc: int = 0  # CRC-32C of [0, read position)
+    read_crc: int = 0  # CRC-32C of the bytes before the read position, without skipped bytes
     tail: bytes | None = None  # the last bytes before the read position; None until they are read
     promised: int = 0  # the last intent's end; read_position is lower while intents are repeated
     size: int = 0

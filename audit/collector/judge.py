@@ -47,7 +47,7 @@ BLOCK_MS = 3_600_000
 """Verdicts are summed up by hours of event time."""
 
 STEP_S = 2.0
-"""A step judges buckets for this long, and always judges at least one bucket."""
+"""A step ends after about this time, even if buckets are left. It judges at least one bucket."""
 
 DUE_STEP_S = 6.0
 """For buckets that have become due, a step may take this long. This is longer than STEP_S, because
@@ -112,7 +112,7 @@ class Judge:
         return self._blocks
 
     def take_balanced(self) -> list[tuple[Source, BucketId]]:
-        """Returns the buckets that the last step found complete or balanced (see
+        """Returns the due buckets that the last step found complete or balanced (see
         BucketColumns.is_balanced), and whose checksums are still stored in full length. The caller
         may shorten these checksums (Ledger.narrow) before it adds further messages to the ledger.
         """
@@ -120,9 +120,9 @@ class Judge:
         return found
 
     def take_scattered(self) -> list[tuple[Source, BucketId]]:
-        """Returns the buckets that were due at the last step and whose counts are in several rows
-        of the store. Leaves out the buckets that `take_balanced` returns. The caller may merge
-        these rows (Ledger.merge)."""
+        """Returns the due buckets that the last step judged and whose counts are in several rows of
+        the store. Leaves out the buckets that `take_balanced` returns. The caller may merge these
+        rows (Ledger.merge)."""
         found, self._scattered = self._scattered, []
         return found
 
@@ -174,8 +174,9 @@ class Judge:
 
     def _take_changes(self) -> Mapping[Source, set[BucketId]]:
         """Returns, by topic, the buckets whose counts have changed or were deleted since the last
-        step. If the ledger does not know which buckets have changed, marks all buckets to be
-        judged, and returns an empty mapping."""
+        step. Marks all buckets to be judged, and returns an empty mapping, in three cases: in the
+        first step, if the ledger does not know which buckets have changed, and if one of the newest
+        buckets was deleted."""
         found = self._ledger.changed_buckets()
         gone = set() if found is None else {key[0] for keys in found.gone.values() for key in keys}
         if found is None or not self._is_counted or not gone.isdisjoint(self._starts):

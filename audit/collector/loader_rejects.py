@@ -44,8 +44,9 @@ def newest(notes: Iterable[Note]) -> dict[Source, RejectedRecord]:
 
 def example(client: Client, source: Source, record: RejectedRecord) -> RejectedExample | None:
     """Reads the record that a loader named, and returns it with its text. Returns None if the
-    brokers do not have the record any more, or if no agent has sent it. Raises Unreachable,
-    KafkaError or CorruptBatch if the record cannot be read."""
+    brokers do not have the record any more, if no agent has sent it, or if its hour differs from
+    the hour that the loader named. Raises Unreachable, KafkaError or CorruptBatch if the record
+    cannot be read."""
     topic = topic_here(client, source)
     if topic is None or not _has_partition(client, topic, record.partition):
         return None

@@ -136,7 +136,8 @@ def tell_risks(hosts: Iterable[HostRisk], tiers: Iterable[TierRisk], now_ms: int
 
 
 def tell_hosts(states: Iterable[HostState]) -> None:
-    """Sets how many of the expected hosts report."""
+    """Sets how many hosts are expected, and how many of them are behind, silent or were never
+    heard."""
     found = Counter(x.status for x in states if x.expected)
     _EXPECTED.set(found.total())
     _BEHIND.set(found[HostStatus.BEHIND])
@@ -145,7 +146,8 @@ def tell_hosts(states: Iterable[HostState]) -> None:
 
 
 def tell_clocks(found: Clocks) -> None:
-    """Sets the metrics about the senders whose clocks differ from most other clocks."""
+    """Sets the metrics about this host's clock, and about the senders whose clocks differ from most
+    other clocks."""
     _OWN_CLOCK.set(found.ours_ms / 1000)
     _WRONG_CLOCKS.set(len(found.others))
     _CLOCK.clear()

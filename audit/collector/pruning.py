@@ -102,7 +102,8 @@ class OldBuckets:
     def look(self) -> bool:
         """Judges all old buckets that have the same start; each call takes the next start. (A
         bucket is old if it ends before `before_ms`.) Puts the buckets that may be deleted into a
-        queue for `take`. Returns false if there is no further start."""
+        queue for `take`. Returns false if there is no further start, or as long as `before_ms` is
+        not known."""
         now = self._clock.monotonic()
         if now >= self._again_at:
             self._after, self._again_at = FOREVER[0], now + AGAIN_S

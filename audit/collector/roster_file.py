@@ -2,8 +2,8 @@
 roster says which hosts must report.
 
 If the file is missing, unreadable or has a mistake, it is called bad. If the file becomes bad, the
-program continues with the last good roster, and logs the problem once. `problem` describes the
-mistake until the file is good again.
+program continues with the last good roster, and logs the problem once after each change of the
+file. `problem` describes the problem until the file is good again.
 """
 
 from __future__ import annotations

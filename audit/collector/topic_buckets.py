@@ -1,7 +1,7 @@
 """Stores the last verdict on each bucket of one topic, and the state of the evidence from which the
 verdict was made, in little memory.
 
-A month of a topic has 50,000 buckets. So for each bucket, an array has one row with the values that
+A topic has 50,000 buckets in 35 days. So for each bucket, an array has one row with the values that
 the standing (the verdicts on all buckets, summed up) needs. The array is sorted by the starts of
 the buckets. Verdicts with their reasons are kept only for the newest buckets.
 """
@@ -295,7 +295,7 @@ class TopicBuckets:
     def newest(self, starts: Iterable[int]) -> dict[int, BucketVerdict]:
         """Returns, by start, the verdicts on the buckets with these starts, each with only the
         agents that have the gravest findings. If several buckets have the same start, returns the
-        gravest of their verdicts."""
+        gravest of their verdicts. Deletes the short verdicts on all other buckets."""
         wanted, found = set(starts), dict[int, BucketVerdict]()
         for key in sorted(self.shorts):
             if key[0] not in wanted:

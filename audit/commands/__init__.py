@@ -1,5 +1,6 @@
-"""Commands that query the audit, and the modules that these commands share. The module audit.cli
-defines the command `audit` and its subcommands that start programs.
+"""The commands of people: they query the audit, or publish decisions and results. The package also
+has the modules that these commands share. The module audit.cli defines the command `audit` and its
+subcommands `run`, `count` and `validate`.
 
     options      the common options: where to read evidence (a store, or the topics of a cluster),
                  and what to expect of hosts and tiers
@@ -21,5 +22,5 @@ defines the command `audit` and its subcommands that start programs.
     why          `skidway audit why TOPIC`
     every_why    `skidway audit why` without a topic
     agent_health    what the agent on this host says about itself, for `why`
-    first_line   reads the first missing, doubled, changed or rejected line, for `why`
+    first_line   reads the first missing, doubled, differing or rejected line, for `why`
 """

@@ -122,7 +122,7 @@ def publish(
     clock: Clock,
 ) -> None:
     """Publishes decisions on the audit topic. Raises UsageError if a decision is too large for a
-    message, and Unreachable if the brokers cannot be reached."""
+    message, and the errors of `publication.say`."""
     values = [encode(each) for each in decisions]
     if max(map(len, values)) > LIMIT_BYTES:
         raise UsageError("One bucket has more findings than fit a message: nothing was accepted.")

@@ -34,9 +34,9 @@ Explain = Callable[[BucketVerdict], Sequence[Explanation]]
 
 def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
     """Prints, for each topic, the bucket that `why TOPIC` would explain, and the facts that belong
-    to no bucket. Returns the exit status: 0 if every bucket that is due is complete or accepted,
-    the newest recounts agree, all expected hosts report and this host's clock is right. Returns 1
-    in all other cases, and if there is no bucket."""
+    to no bucket. Returns the exit status: 0 if there are buckets and none of them needs a look (see
+    choice.is_bad), the newest recounts agree, all expected hosts report and this host's clock is
+    right; 1 in all other cases."""
     ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence(FOREVER)

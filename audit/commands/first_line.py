@@ -1,4 +1,4 @@
-"""`skidway audit why` shows the first line that is missing, doubled, changed or rejected. This
+"""`skidway audit why` shows the first line that is missing, doubled, differing or rejected. This
 module reads the line from its file, if the command runs on the file's host. If the file cannot be
 read, the module reads the line's record from the brokers. The text of a rejected line is read only
 from the topic of rejects, because only there the rules of the agent (`shape`) have masked it."""
@@ -51,7 +51,8 @@ _KINDS = {
     Cause.CONTENT_DIFFERS: "differing",
 }
 """For some causes why a bucket is not complete: the kind of the line that the command shows, that
-is, what is wrong with this line. For all other causes, the kind is `missing`."""
+is, what is wrong with this line. For the causes in `_OF_REJECTS`, the kind is `rejected`; for all
+other causes, it is `missing`."""
 _RECORD_COLUMN = "line"
 _OF_REJECTS = (Cause.REJECTED, Cause.WRONG_PATTERN)
 
@@ -120,8 +121,8 @@ class FirstLines:
     ) -> FirstLine | None:
         """Returns the text of a record. Normally this is the record at the first of the
         explanation's offsets. If these offsets may have records of other buckets, this is the first
-        record that is found in the bucket. Reads the topic, or its mirror if the brokers have only
-        the mirror."""
+        record that is found in the bucket. If the brokers have a mirrored copy of the topic, reads
+        this copy."""
         topic = topic_here(client, verdict.source)
         if topic is None or found.tier is Tier.MIRROR:
             return None  # the mirror itself does not have the record
@@ -147,8 +148,9 @@ def _note(sentence: str) -> None:
 
 def _rejected(client: Client, verdict: BucketVerdict, found: Explanation) -> FirstLine | None:
     """Returns one of the lines that agents rejected in the bucket; if the explanation names an
-    agent, a line that this agent rejected. The text is as the agent's rules (`shape`) have masked
-    it. Returns None for rejects of the loader, because the loader copies them to no topic."""
+    agent, preferably a line that this agent rejected. The text is as the agent's rules (`shape`)
+    have masked it. Returns None for rejects of the loader, because the loader copies them to no
+    topic, and if no such line is found."""
     if found.tier is not Tier.AGENT:
         return None
     topic = topic_here(client, verdict.source)

@@ -1,5 +1,6 @@
-"""`skidway audit hosts` shows the hosts of the roster. `skidway audit wait` waits until hosts are
-proven complete, for example before an upgrade continues with the next hosts."""
+"""`skidway audit hosts` shows the hosts that the roster names or that were heard. `skidway audit
+wait` waits until hosts are proven complete, for example before an upgrade continues with the next
+hosts."""
 
 from __future__ import annotations
 

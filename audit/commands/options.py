@@ -1,5 +1,5 @@
-"""The common options of the commands that query the audit. The options say where to read evidence,
-and what the audit expects: which hosts and tiers must report, and how soon.
+"""The common options of the commands. The options say where to read evidence, and what the audit
+expects: which hosts and tiers must report, and how soon.
 
 If there is a collector's store, evidence comes from this store. If there is no store, the command
 reads the audit topics of a cluster into a ledger in memory.
@@ -110,8 +110,8 @@ def listed(given: AuditSettings) -> tuple[roster.RosterEntry, ...]:
 
 
 def tiers_of(text: str) -> tuple[Tier, ...]:
-    """Parses comma-separated names of tiers. Raises UsageError if a name is not the name of a
-    tier."""
+    """Parses comma-separated names of tiers. Raises UsageError if a name is not the name of a tier,
+    or if they are not at least two different tiers."""
     names = [name.strip().lower() for name in text.split(",")]
     try:
         check_tiers(names)

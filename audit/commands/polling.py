@@ -15,8 +15,8 @@ from skidway.kafka.errors import KafkaError
 
 POLL_S = 1.0
 POLL_SHARE = 2
-"""After each look, `patiently` pauses at least this many times as long as the look took. So the
-looks take at most a third of the time."""
+"""After each look, `patiently` pauses at least this many times as long as the look took, but not
+beyond the timeout. So the looks take about a third of the time at most."""
 
 NAMES_MAX = 3
 """The progress line names at most this many of the hosts that are not proven, or of the topics that
@@ -48,10 +48,10 @@ def patiently(
     poll_s: float = POLL_S,
 ) -> list[T]:
     """Calls `look` repeatedly until none of its results is short, or until `timeout_s` is over.
-    Returns the results of the last call. If the first call fails because the cluster is
-    unreachable, raises the error at once. If a later call fails, raises the error only when the
-    time is over, because the brokers may just be restarting. poll_s: the shortest pause between two
-    looks."""
+    Returns the results of the last call. If the first call raises Unreachable, KafkaError or
+    CorruptBatch, raises the error at once. If a later call raises one of them, raises the error
+    only when the time is over, because the brokers may just be restarting. poll_s: the shortest
+    pause between two looks; only the pause before the timeout may be shorter."""
     deadline = clock.monotonic() + timeout_s
     found: list[T] | None = None
     while True:

@@ -27,7 +27,8 @@ def say(
     what: str,
 ) -> None:
     """Publishes messages to one partition of the audit topic, on the cluster whose audit topics the
-    commands read. Raises Unreachable if the brokers do not answer.
+    commands read. Raises Unreachable if the brokers do not acknowledge the messages in time, and
+    PublishRefused if they refuse a message.
 
     what: what the messages contain, in words for the error message.
     """

@@ -35,7 +35,7 @@ AGENT_CONFIG = options.DIRECTORY / "agent.yml"
 
 def add_where(parser: argparse.ArgumentParser) -> None:
     """Adds the options that say where to look (--bootstrap-server, --store, --cluster, --output,
-    --agent-config, --registry), and the options --config, --set and --json."""
+    --agent-config, --topic, --registry), and the options --config, --set and --json."""
     add_config_options(parser)
     add_json_option(parser)
     options.add_where(parser)

@@ -13,7 +13,7 @@ positions, so a crash neither loses nor doubles a note.
                   whole
     noted_files   the files of the notes, in the order in which the agent found them
     noted_paths   the paths that each file had, the newest last
-    unnoted       lines that could not be read, with the reason
+    unnoted       bytes whose lines are not noted, or may be noted twice, with the reason
 
 If a note does not match its checksum, it is damaged, and the reader raises StateRefused. If there
 are too many notes, or if notes are too old, the agent deletes the oldest. Then `counted_from` in
@@ -93,8 +93,8 @@ IsAt = Callable[[str, int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Unnoted:
-    """Bytes that the agent could not read in a file: their lines are not noted. end: None if the
-    end is unknown."""
+    """Bytes of a file whose lines are not noted, or may be noted twice. end: None if the end is
+    unknown."""
 
     path: str
     first: int
@@ -180,8 +180,9 @@ class Notes:
         self._is_at = is_at or _is_at
 
     def from_ms(self) -> int:
-        """Returns since when all lines that the agent has read are noted. Raises StateRefused if
-        the notes are damaged."""
+        """Returns since when all lines that the agent has read are noted. Raises UsageError if
+        there are no notes, StateRefused if the notes are damaged or have another format, and
+        SkidwayError if they cannot be read."""
         with self._opened() as connection:
             return self._from_ms(connection)
 
@@ -190,8 +191,7 @@ class Notes:
     ) -> Counted:
         """Returns the noted lines that may belong to records since `since_ms`. whole_ms: all
         records of lines that were written since this time are compared; None if there is no such
-        time. Raises StateRefused if the notes are damaged, and UsageError if there are more than
-        `room` lines.
+        time. Raises UsageError if there are more than `room` lines, and the errors of `from_ms`.
         """
         with self._opened() as connection:
             counted = Counted(self._from_ms(connection), _until_ms(connection))

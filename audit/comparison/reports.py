@@ -28,8 +28,7 @@ _NOT_NOTED: Final = (
 
 def is_good(result: Result) -> bool:
     """Whether the comparison found nothing wrong: lines are shipped, none is missing, doubled or
-    changed, and each line that is not shipped yet was written only recently, so the shipper is not
-    late."""
+    changed, and the shipper is not late with any line (see FileResult)."""
     counts = [each.counts for each in result.files]
     compared = sum(x[Fate.SHIPPED] for x in counts)
     is_late = any(each.late for each in result.files)
@@ -96,8 +95,8 @@ def sentences(
 
 
 def has_stopped(counted: Counted, now_ms: int) -> bool:
-    """Whether `skidway agent count` has stopped: more than STOPPED_AFTER_MS have passed since it
-    last looked for files and could read all of them."""
+    """Whether `skidway agent count` has stopped, or cannot read all files: more than
+    STOPPED_AFTER_MS have passed since it last looked for files and could read all of them."""
     return now_ms - counted.until_ms > STOPPED_AFTER_MS
 
 

@@ -2,10 +2,11 @@
 the previous batch ended. If a batch begins later, the offsets in between are a gap: the counter
 never skips a gap silently, but reports it as missing in the next delta.
 
-After an interruption, the counter first reads the last counted batch of a partition again, and
-compares its CRC and leader epoch with those in the state. If the two CRCs or the two epochs are not
-the same, this is not the log that was counted. Then the counter stops counting the partition, and
-/health gives the reason.
+After a restart, the counter first reads the last counted batch of a partition again, and compares
+its base offset, CRC and leader epoch with those in the state. If one of the three differs, this is
+not the log that was counted. Then the counter stops counting the partition, and /health gives the
+reason. If the log begins after that batch, the counter cannot compare it: it reports this in the
+next delta, and continues.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from skidway.kafka.batch import BatchHeader
 @dataclass(frozen=True, slots=True)
 class Following:
     """How far the counter has followed a partition. position: the next offset to count, and the
-    last counted batch. comparing: whether this batch must still be read again, to compare its CRC
-    and leader epoch with those in the state."""
+    last counted batch. comparing: whether this batch must still be read again, to compare it with
+    the batch in the state (see `identity`)."""
 
     position: Position
     comparing: bool = False

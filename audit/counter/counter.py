@@ -13,8 +13,8 @@ not understand the records. Like the loader, the counter recognizes repeats by m
 
 One thread owns the whole counter. If the counter cannot count a partition further, it stops
 counting this partition, and /health names the partition. This happens, for example, if a batch is
-damaged, or if the log no longer has the batch that was counted last. The counter still counts the
-other partitions.
+damaged, or if the log has another batch in place of the batch that was counted last. The counter
+still counts the other partitions.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Counter:
     @property
     def health(self) -> Health:
         """Whether the cluster answers and every partition can be counted. `turn` computes this
-        value after each commit. Any thread may read it.
+        value when a commit is due, and `is_away` changes it. Any thread may read it.
         """
         return self._health
 
@@ -272,7 +272,7 @@ class Counter:
 
     def _explained(self, tp: TopicPartition, step: Step) -> Step:
         """Returns the step. If the step has a gap (missing offsets) that the mirror has reported,
-        the returned step also has the mirror's reason."""
+        the returned step has the mirror's reason instead of its own."""
         if step.gap is None or step.gap[0] == step.gap[1]:
             return step
         known = gaps.named_by_mirrors(self._client, [tp.topic])[tp.topic]
@@ -322,7 +322,7 @@ class Counter:
 
     def _failed(self, error: KafkaError | CorruptBatch | Unreachable) -> None:
         """Notes that the fetcher has stopped fetching a partition. Therefore the next refresh tells
-        the fetcher again from which offset to fetch each partition."""
+        the fetcher again from which offset to fetch each partition that is not stopped."""
         _log.error("partition_failed", reason=str(error))
         self._seek_again, self._failure = True, str(error)
 

@@ -35,8 +35,9 @@ def run_counter(
     settings: CounterSettings, clock: Clock, shutdown: Shutdown, *, new_epoch: bool = False
 ) -> int:
     """Counts until a signal asks the program to stop. Raises StateRefused if the counter's state is
-    older than its published messages, for example on a restored or cloned machine. With
-    `new_epoch`, accepts such a state, and counts all records again under a new epoch.
+    damaged, is in use, or is older than its published messages, for example on a restored or cloned
+    machine. Raises ConfigurationRefused if the settings do not fit the state or the cluster. With
+    `new_epoch`, accepts an older state, and counts all records again under a new epoch.
     """
     with (
         DirectoryLock(settings.state_dir),
@@ -67,8 +68,8 @@ def _named(settings: CounterSettings, client: Client) -> CounterSettings:
 def _settle_epoch(
     settings: CounterSettings, client: Client, state: CounterState, clock: Clock, *, new_epoch: bool
 ) -> None:
-    """Checks that the state is not older than the published messages. With `new_epoch`, begins a
-    new epoch instead."""
+    """Raises StateRefused if the state is older than the published messages. With `new_epoch`,
+    begins a new epoch instead."""
     newest = newest_own(
         client, Fetcher(client), Tier(settings.tier.upper()), settings.producer_name, clock
     )

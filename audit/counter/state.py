@@ -7,8 +7,8 @@
     meta         the epoch, the last message number that was used, and the size of the buckets
 
 One transaction writes offsets, marks, numbers and deltas together, or none of them. After a crash,
-the counter counts the records after the last transaction again, and gives the deltas the same
-numbers.
+the counter counts the records after the last transaction again, and numbers their deltas from the
+last stored number on.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class BatchId:
 @dataclass(frozen=True, slots=True)
 class Position:
     """The position up to which a partition was counted. below: the last counted batch, which ends
-    at the position; None if no batch was counted yet."""
+    at the position; None if no batch was counted yet, or if the offsets before the position expired
+    before they were counted."""
 
     next_offset: int = 0
     below: BatchId | None = None
@@ -179,8 +180,8 @@ class CounterState:
                 database.execute("UPDATE meta SET number = ?", (deltas[-1].number,))
 
     def begin_epoch(self, epoch: int) -> None:
-        """Deletes the whole state. In the new epoch, the first message has the number 1, and
-        counting begins at the start of every log."""
+        """Deletes positions, marks, numbers and outbox, and begins this epoch. Its first message
+        has the number 1, and counting begins at the start of every log."""
         with transaction(self._connection) as database:
             for table in ("partitions", "marks", "touched", "outbox"):
                 database.execute(f"DELETE FROM {table}")  # noqa: S608 - `table` is a constant

@@ -4,7 +4,8 @@ For each partition and (agent, file), the mark is the highest end (the position 
 of the records so far, in offset order. Let m be the mark before a record [first, end):
 
     end <= m           repeat: the record is dropped, and counted as a repeat
-    first < m < end    straddle: the agent must not send such a record; it counts once, as a reject
+    first < m < end    straddle: the agent must not send such a record; it counts once (in the
+                       loader as a reject)
     m <= first         new: the record is kept
     then m = max(m, end), in all three cases
 

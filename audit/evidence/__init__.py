@@ -21,7 +21,7 @@ ledger           stores all messages in SQLite
 ledger_tables    the ledger's tables
 pending_rows     the rows of one transaction, added up before they are written
 sender_columns   what the messages of one transaction show about their senders, without I/O
-sender_rows      writes it
+sender_rows      writes into the ledger what sender_columns computes
 number_rows      stores the digests of numbered messages, and settles old ones
 tally_rows       adds the counts of one transaction to the tallies of their buckets
 seal_blocks      encodes a block of seals of one agent in few bytes

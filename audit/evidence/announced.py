@@ -29,8 +29,9 @@ Notes = Sequence[Sequence[FileNote]]
 
 class Announced:
     """Owns, for each topic, the set of its agents, and the announcements of those files that
-    several agents announced (the topic's *notes*, rereading.FileNote). read_notes: a function that
-    gets the id of a topic, and reads the topic's notes."""
+    several agents announced (the topic's *notes*, rereading.FileNote). Also keeps the times of
+    `counted_losses`. read_notes: a function that gets the id of a topic, and reads the topic's
+    notes."""
 
     def __init__(self, connection: sqlite3.Connection, read_notes: Callable[[int], Notes]) -> None:
         self._connection = connection
@@ -46,7 +47,8 @@ class Announced:
 
     def refresh(self) -> None:
         """Removes from the cache the results that may have changed. If another connection wrote to
-        the ledger, removes all results.
+        the ledger, removes the agents and the notes of all topics. The times of `counted_losses`
+        always stay.
         """
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         changed = self._connection.execute("DELETE FROM changed_sources RETURNING source")

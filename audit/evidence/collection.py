@@ -40,8 +40,9 @@ WAITING_BYTES_MAX = 24 * 1024 * 1024
 """Writing many records together is much cheaper than writing each of them alone. So record batches
 wait, and transactions of the ledger take at most about one part in TAKE_SHARE of the time: if a
 transaction took 0.1 s, the next transaction begins 1 s after the beginning of this one. The next
-transaction begins earlier if so many records or bytes are waiting, or when the topics are looked up
-again (every REFRESH_S). In a small fleet, transactions are short, so the ledger gets each record
+transaction begins earlier if WAITING_RECORDS_MAX records or WAITING_BYTES_MAX bytes wait, before
+the topics are looked up again (at least every REFRESH_S), and when the ends of all partitions are
+reached for the first time. In a small fleet, transactions are short, so the ledger gets each record
 almost at once. Batches wait as the brokers sent them, mostly compressed."""
 
 
@@ -72,8 +73,9 @@ class Waiting:
         return self._records >= WAITING_RECORDS_MAX or self._bytes >= WAITING_BYTES_MAX
 
     def records(self) -> Iterator[tuple[bytes, Heard]]:
-        """Yields the value of each record, and where and when it was read. Decodes the records as
-        they are asked for, so memory holds few decoded records. Raises DamagedBatch."""
+        """Yields the value of each record that has a value, and where and when the record was read.
+        Decodes the records as they are asked for, so memory holds few decoded records. Raises
+        DamagedBatch."""
         return _heard(self._arrivals)
 
     def clear(self) -> None:
@@ -111,9 +113,9 @@ def _heard(arrivals: Sequence[_Arrival]) -> Iterator[tuple[bytes, Heard]]:
 class Collection:
     """Reads the audit topics into the ledger, beginning at the ledger's positions. Only one thread
     uses this object. If the program ends before records are in the ledger, it reads these records
-    again after its next start. has_caught_up: whether the ledger has all records of every partition
-    that is read. has_caught_up becomes false when the reader begins to read a further partition, or
-    when a partition is blocked (see module blocked).
+    again after its next start. has_caught_up: becomes true when the ledger has all records of every
+    partition, and stays true while new records arrive. It becomes false when the reader begins to
+    read a further partition, or when a partition cannot be read (see the property `blocked`).
     """
 
     def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
@@ -218,7 +220,8 @@ class Collection:
             return []
 
     def _block(self, tp: TopicPartition, offset: int, error: SkidwayError) -> None:
-        """Ends reading a partition before an offset, until it is tried again."""
+        """Stops reading a partition at an offset that cannot be read, until the offset is tried
+        again."""
         self._blocked.add(tp, offset, error, self._clock.monotonic())
         self._begins[tp] = offset
         self._at_end.pop(tp, None)
@@ -228,7 +231,8 @@ class Collection:
     def refresh(self) -> None:
         """Begins to read new audit topics, such as those of a newly mirrored cluster. If a topic
         was deleted and created again, reads the new topic from its beginning, because offsets of
-        the old topic mean nothing in the new topic."""
+        the old topic mean nothing in the new topic. Forgets deleted partitions. Tries blocked
+        partitions again when they are due."""
         self.take()
         found = self._client.metadata().topics
         known = self._ledger.positions()
@@ -283,7 +287,8 @@ class Collection:
 
     def _lacks_partitions(self, found: Mapping[str, TopicMetadata]) -> bool:
         """Whether there are partitions that are not read because the cluster does not name them:
-        the ledger has read them earlier, or their topic is named with an error."""
+        the ledger has read them earlier, or their topic is named with an error and without
+        partitions."""
         names = filter(topic.is_audit_topic, found)
         is_hidden = any(
             found[x].error is not ErrorCode.NONE and not found[x].partitions for x in names
@@ -301,7 +306,8 @@ class Collection:
 
     def catch_up(self) -> None:
         """Reads all records up to the current high watermarks. Raises Unreachable if nothing
-        arrives for STALLED_AFTER_S, and CorruptBatch or KafkaError if a partition is blocked."""
+        arrives for STALLED_AFTER_S, or if the brokers have sent nothing of a partition for
+        REFUSED_AFTER_S. Raises CorruptBatch or KafkaError if a partition cannot be read."""
         self.refresh()
         found = topic.bounds(self._client, {tp.topic for tp in self._begins})
         ends = {tp: end for tp, (first, end) in found.items() if first < end}
@@ -352,5 +358,6 @@ def _begin(known: Position | None, topic_id: str) -> int:
 
 
 def collect_all(client: Client, ledger: Ledger, clock: Clock) -> None:
-    """Reads all audit topics up to their current high watermarks. Raises Unreachable."""
+    """Reads all audit topics up to their current high watermarks. Raises the same errors as
+    `Collection.catch_up`."""
     Collection(client, Fetcher(client), ledger, clock).catch_up()

@@ -1,11 +1,10 @@
-"""Evidence is the content of all audit messages together. Evidence depends neither on the order in
-which the messages arrived nor on how often they arrived.
+"""Evidence is the content of all audit messages together.
 
 The judgement works on an `Evidence`, which the ledger makes from its tables for a window of
-buckets. Every number in an `Evidence` is a sum, a minimum or a maximum over distinct messages, so
-order and repetition do not matter. One order is stored: the order in which the first messages of
-the senders arrived. The judgement uses that order only to raise a doubt (see counting_places).
-
+buckets. Nearly every number in an `Evidence` is a sum, a minimum or a maximum over distinct
+messages, so it does not matter in which order and how often the messages arrived. The module
+ledger_rows names the exceptions. One order is stored: the order in which the first messages of the
+senders arrived. The judgement uses that order only to raise a doubt (see counting_places).
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class SealNote(NamedTuple):
     `sealed_until`. Seals are sorted by (epoch, number), so the oldest seal comes first. taken_ms:
     normally NEVER_AHEAD_MS, which is later than every seal. But if the seal arrived before the time
     `sealed_until`, the agent's clock was ahead, and `taken_ms` is the time of arrival, by the
-    reader's clock or the broker's clock."""
+    reader's clock or the broker's clock, whichever time is earlier."""
 
     epoch: int
     number: int
@@ -138,7 +137,7 @@ class TopicEvidence:
     recounts: for each output, the result of its newest recount.
     samples: for each output and day, what the newest comparison of samples found, if it found a
         difference.
-    paths: the paths of the files that have losses, by agent and file id.
+    paths: the paths of the files with losses that may concern the window, by agent and file id.
     pruned: the buckets whose counts were deleted because the buckets were old, and complete or
         accepted. If such a bucket has tallies, they count records that came later.
     lossy: the buckets that only declared losses name (see loss_buckets).
@@ -171,11 +170,11 @@ class TopicEvidence:
 class Evidence:
     """The evidence of all messages, for a window of buckets.
 
-    senders: all senders, in the order in which their first messages arrived.
+    senders: all senders of numbered messages, in the order in which their first messages arrived.
     hosts: the host of each agent, from the agent's message with the greatest epoch and number, even
         if another message has a later time.
-    last_seen: by (tier, producer), the latest time in any of the sender's messages, by the
-        sender's clock.
+    last_seen: by (tier, producer), the latest time in the sender's deltas, seals and heartbeats, by
+        the sender's clock.
     began: by agent, the earliest time in any of the agent's messages, by the agent's clock.
     began_here: by agent, the earliest time in those of the agent's messages that have the present
         name of the agent's host.
@@ -184,21 +183,22 @@ class Evidence:
         program does not have.
     rebuilding: how many messages the ledger still lacks while it is being rebuilt; 0 if it is
         complete. While the ledger is being rebuilt, nothing can be judged.
-    heard: when each sender made its last message.
+    heard: when each sender sent its last delta, seal or heartbeat.
     readings: by how much each sender's clock differs from the reader's clock.
     offsets: by agent, the least and greatest offset of those of the agent's messages that have the
         present name of the agent's host. The module hearing explains the fields heard, readings and
         offsets.
     overlaps: pairs of agents of one host that were alive at the same time.
-    resumed: for each epoch of an agent except the first, the time at which the epoch's first seal
-        arrived (see SenderColumns.resumed_rows).
+    resumed: for each epoch of an agent except the first, the earliest known time at which a seal of
+        the epoch arrived (see SenderColumns.resumed_rows).
     taken_ms: the time by the reader's clock at which the last record was read; 0 if no record was
         read.
     retirements: people's decisions to retire places, except those that were taken back.
     asked: the names of the topics to judge; None for all topics. The evidence includes further
         topics only if the judgement of the named topics needs them.
     window: the range of time in which the judged buckets start; its end is excluded.
-    bucket_ms: the greatest size among the newest buckets of all topics; 0 if there are no buckets.
+    bucket_ms: the size of the bucket that begins last (see ledger_evidence.bucket_ms); 0 if there
+        are no buckets.
     """
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
@@ -234,14 +234,14 @@ class Evidence:
         return self.topics.setdefault(source, TopicEvidence())
 
     def last_heard(self, agent: int) -> int:
-        """Returns the latest time in any message of an agent, by the agent's clock, in ms; 0 if
-        there is no message."""
+        """Returns the latest time in an agent's deltas, seals and heartbeats, by the agent's clock,
+        in ms; 0 if there is no such message."""
         return self.last_seen.get((Tier.AGENT, str(agent)), 0)
 
     def heard_ms(self, sender: SenderName) -> int:
-        """Returns the time of a sender's last message: the time by the sender's clock, or the time
-        at which the reader read the message, whichever is earlier. Returns 0 if no message of the
-        sender arrived."""
+        """Returns the time of a sender's last delta, seal or heartbeat: the time by the sender's
+        clock, or the time at which the reader read the message, whichever is earlier. Returns 0 if
+        no such message arrived."""
         return self.heard.get(sender, self.last_seen.get(sender, 0))
 
     def first_heard(self, agent: int) -> int | None:

@@ -5,8 +5,8 @@ reader of the topics.
 A message contains its sender's time, but a sender's clock may be wrong. Three values about a sender
 do not depend on its clock alone:
 
-    heard     the time of its last message: the time by its own clock when it sent the message, or
-              the time by our clock when we read the message, whichever is earlier
+    heard     the time of its last delta, seal or heartbeat: the time by its own clock when it sent
+              the message, or the time by our clock when we read the message, whichever is earlier
     offsets   the least and greatest offset of an agent's messages in a log, for each name that its
               host had: offsets show in which order agents of one host began and ended, even if
               their clocks are wrong
@@ -32,8 +32,8 @@ from typing import NamedTuple
 from skidway.audit.topic.messages import Tier
 
 WINDOW_MS = 120_000
-"""The length of a window. A sender sends two heartbeats in this time, so every running sender has a
-reading in each window."""
+"""The length of a window. By default, running agents and counters send messages more often than
+this, so each of them can have a reading in each window."""
 
 WINDOWS_KEPT = 3
 """A reading has the least lags of at most this many windows."""
@@ -108,7 +108,8 @@ class Reading(NamedTuple):
     was sent. The module's docstring says which lags count. window: the number of the last window of
     our time that has such a lag. least_ms: the least lag in that window. earlier_ms: the least lag
     in the window before `window`; None if no lag of that window counts. earliest_ms: the least lag
-    in the window two before `window`; None if no lag of that window counts."""
+    in the window two before `window`; None if no lag of that window counts, or if earlier_ms is
+    None."""
 
     window: int
     least_ms: int

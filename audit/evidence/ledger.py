@@ -10,7 +10,8 @@ read, so no message counts twice. The whole ledger can be rebuilt from the audit
 A newer version of the program may have written a message whose schema this version does not have.
 Such a message may concern any bucket. The ledger counts such a message as unread, under the
 schema's fingerprint, and every verdict becomes unknown. A later version that has the schema reads
-the topics again from the first unread message on, and stores the messages that were unread.
+the topics again, from the first offset at which an unread message may be, and stores the messages
+that were unread.
 """
 
 from __future__ import annotations
@@ -131,8 +132,9 @@ class Ledger:
     def prune(self, old: Iterable[OldBucket], before_ms: int, settled_ms: int | None = None) -> int:
         """Deletes those of the given old buckets whose counts have not changed since they were
         judged. Each call also handles the next SENDERS_MAX senders: it deletes their seals from
-        before `before_ms`, and the digests of their messages from before `settled_ms` (by default
-        `before_ms`). Returns the number of deleted buckets."""
+        before `before_ms` that no verdict needs (see pruning), and the digests of their messages
+        from before `settled_ms` (by default `before_ms`). It also deletes all notes from before
+        `before_ms`. Returns the number of deleted buckets."""
         if settled_ms is None:
             settled_ms = before_ms
         with self._writing():
@@ -181,8 +183,8 @@ class Ledger:
 
     def read_again(self) -> bool:
         """Whether this version of the program can read messages that an older version could not
-        read. If so, sets the positions back to the first of these messages. The collector calls
-        this method before it begins to read."""
+        read. If so, sets the positions back to the first offsets at which these messages may be.
+        The collector calls this method before it begins to read."""
         names = [name for (name,) in self._connection.execute("SELECT fingerprint FROM unread")]
         if not any(name == "" or single_object.is_known(bytes.fromhex(name)) for name in names):
             return False
@@ -253,8 +255,8 @@ class Ledger:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Runs the block as one transaction. If the transaction fails, replaces the objects in
-        memory by new objects, because the old objects may have ids that were rolled back.
+        """Runs the block as one transaction. If the transaction fails, replaces the `Rows` object
+        by a new one, because the old object may have ids that were rolled back.
         """
         try:
             with transaction(self._connection):
@@ -288,9 +290,9 @@ class Ledger:
     def evidence_of(
         self, whole: Evidence, window: Window, topics: Sequence[str] | None = None
     ) -> Evidence:
-        """Like `evidence`, but reads only the counts, and takes all other evidence from `whole`.
-        whole: evidence without counts; it must come from the state of the store that this
-        connection sees. The caller must change neither `whole` nor the result.
+        """Like `evidence`, but reads only the counts, and which buckets were deleted. Takes all
+        other evidence from `whole`. whole: evidence without counts; it must come from the state of
+        the store that this connection sees. The caller must change neither `whole` nor the result.
         """
         self._numbers = self._numbers or AgentNumbers(self._connection)
         (last,) = self._connection.execute("SELECT coalesce(max(id), 0) FROM senders").fetchone()
@@ -416,7 +418,8 @@ class Ledger:
         return sorted(found, reverse=True)[:count]
 
     def inodes_of_losses(self) -> dict[tuple[int, int], int]:
-        """The inodes of the files that have lost lines, by agent and file id."""
+        """The inodes of the files of which an agent declared lines lost or uncertain, by agent and
+        file id."""
         rows = self._connection.execute(
             "SELECT DISTINCT agent, file, inode FROM losses JOIN inodes USING (agent, file)"
         )

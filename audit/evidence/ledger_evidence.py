@@ -153,9 +153,10 @@ def with_counts(
     senders: SenderIds,
     numbers: AgentNumbers,
 ) -> Evidence:
-    """Like `read`, but reads only the counts of the window's buckets, and takes all other evidence
-    from `whole`. whole: evidence without counts; it must come from the present state of the
-    database. The result shares values with `whole`, so the caller must change neither of the two.
+    """Like `read`, but reads only the counts of the window's buckets, and which of them were
+    deleted. Takes all other evidence from `whole`. whole: evidence without counts; it must come
+    from the present state of the database. The result shares values with `whole`, so the caller
+    must change neither of the two.
     """
     wanted, (begin, end) = _with_parents(topics), window
     known = connection.execute("SELECT * FROM sources").fetchall() if begin < end else []
@@ -178,7 +179,8 @@ def with_counts(
 
 class StoredTallies(Mapping[BucketId, BucketTallies]):
     """The tallies of those buckets of a topic that begin in a window of time. The tallies of a
-    bucket are read only when they are needed. Memory holds only the tallies that were read last.
+    bucket are read only when they are needed. Memory holds only the tallies of the bucket that was
+    read last.
     """
 
     def __init__(
@@ -267,8 +269,8 @@ def rebuilding(connection: sqlite3.Connection) -> int:
 
 
 class _SenderRow(NamedTuple):
-    """A row of the table `senders`. first: the number of the first delta or seal that arrived; None
-    if only heartbeats arrived."""
+    """A row of the table `senders`. first: the least number of the deltas and seals that arrived;
+    None if only heartbeats arrived."""
 
     id: int
     tier: str

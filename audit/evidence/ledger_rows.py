@@ -1,6 +1,11 @@
 """Turns one message into the ledger's rows. The rows depend neither on the order of messages nor on
-repetitions, with one exception: of several results of one recount or sample comparison, the ledger
-keeps the result that it read last.
+repetitions, with these exceptions:
+
+    results    of several results of one recount or sample comparison, the ledger keeps the result
+               that it read last
+    clones     of several messages with one number and different contents, the ledger adds the
+               counts and the seals of the message that it read first
+    hearings   some rows depend on when and where messages were read (see the module hearing)
 
 Most rows are a sum, a minimum or a maximum over distinct messages. Some rows change with nearly
 every message. The changes of these rows are first added up in memory (see pending_rows). The caller
@@ -176,10 +181,11 @@ class Rows:
 
     def settle(self, after: int, count: int, before_ms: int, settled_ms: int) -> int | None:
         """For the next `count` senders, deletes the digests of messages from before `settled_ms`,
-        and seals from before `before_ms`. If the message with the number 1 of a sender is missing,
-        the limit for the sender's digests is `before_ms`, too. Also deletes all notes from before
-        `before_ms`. after: the id of the last sender that the previous call handled. Returns the id
-        of the last sender that this call handled; None if there are no further senders."""
+        and the seals from before `before_ms` that no verdict needs (see pruning). If the message
+        with the number 1 of a sender is missing, the limit for the sender's digests is `before_ms`,
+        too. Also deletes all notes from before `before_ms`. after: the id of the last sender that
+        the previous call handled. Returns the id of the last sender that this call handled; None if
+        fewer than `count` senders were left."""
         rows = self._connection.execute(
             "SELECT id, tier, producer, epoch, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
             (after, count),

@@ -156,9 +156,9 @@ class LedgerSeals:
 
     def _around(self, whose: _Whose, clone: int, each: Rereading) -> Iterator[SealNote]:
         """In the time of a rereading, an agent read files again that another agent may have
-        delivered already. Yields two seals of the agent that read the files again: its last seal
-        before the rereading, and its first seal after the rereading. The module rules.doublings
-        needs both seals."""
+        delivered already. Yields at most two seals of the agent that read the files again: its last
+        seal before the rereading, and its first seal after the rereading. The module
+        rules.doublings needs both seals."""
         behind = 0
         if each.since_ms is not None:
             for seal in self._last(whose, _Bounds(before=clone, until=each.since_ms)):

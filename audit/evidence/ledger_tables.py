@@ -181,4 +181,4 @@ INSERT INTO meta VALUES (1, 0, 0)
     notes: the newest note of each kind, producer and slot, as the bytes of its message. The notes
         of loads have several slots, and all other notes have one slot.
 
-The module hearing explains the five tables from heard to offsets."""
+The module hearing explains the tables heard, readings and offsets."""

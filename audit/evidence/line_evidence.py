@@ -1,7 +1,7 @@
-"""Reads what the ledger knows about the files and lines of one host. Reads no tallies.
+"""Reads what the ledger knows about single files and lines. Reads no tallies.
 
-The commands that follow one line use this module. It reads only the rows of single agents and
-files, so an answer takes milliseconds even if the ledger has the buckets of a year.
+The commands that follow one line use this module. An answer takes milliseconds even if the ledger
+has the buckets of a year.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from skidway.kafka.source import Source
 
 
 class AnnouncedFile(NamedTuple):
-    """A file id and its file, from the agent's earliest announcement of the id. time_ms: the time
+    """A file id and its file, from the agent's earliest announcement of the id. If the agent
+    announced the id with several host names or inodes, only one of these is used. time_ms: the time
     of that announcement, by the agent's clock."""
 
     source: Source

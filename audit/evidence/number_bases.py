@@ -88,7 +88,8 @@ class NumberBases:
         return NO_BASE if row is None else self.of(row[0])
 
     def of(self, number: int) -> NumberBase:
-        """The base with this id. Raises StateRefused if there is no such base."""
+        """The base with this id; NO_BASE for the id 0. Raises StateRefused if there is no such
+        base."""
         if not number:
             return NO_BASE
         found = self._kept.pop(number, None) or self._read(number)

@@ -99,9 +99,9 @@ def delete_buckets(
 
 
 def delete_seals(connection: sqlite3.Connection, producers: Sequence[str], before_ms: int) -> int:
-    """Deletes the blocks of seals that are older than `before_ms`. Keeps all seals of an agent for
-    which `is_special` is true, because verdicts may need them. Returns the number of deleted
-    blocks.
+    """Deletes these agents' blocks of seals that are older than `before_ms`, except the newest
+    block of each epoch. Keeps all seals of an agent for which `is_special` is true, because
+    verdicts may need them. Returns the number of deleted blocks.
     """
     count = 0
     for producer in producers:

@@ -7,7 +7,8 @@ file, both may have read it. Two announcements on one host belong to the same fi
     both have a time of birth       inode and birth are equal, whatever bytes were announced: a
                                     small file grows, and its disk may have another number after a
                                     restart
-    one has no time of birth        device, inode and first bytes are equal
+    at least one has no time        device, inode and first bytes are equal
+    of birth
 
 A time of birth in nanoseconds identifies a file well enough, so the audit does not compare device
 and file system id as well. Besides, device and file system id can both change when the agent's
@@ -70,8 +71,8 @@ class FileNote(NamedTuple):
 
 
 FileIdentity = tuple[str, int, int, int, bytes]
-"""The values that identify a file if no announcement says when its inode was made: host, device,
-inode, fingerprint length and fingerprint."""
+"""The values that identify a file if an announcement does not say when the file's inode was made:
+host, device, inode, fingerprint length and fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)

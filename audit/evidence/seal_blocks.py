@@ -1,10 +1,11 @@
 """Encodes the seals of an agent in few bytes. A block has the seals of 64 successive numbers.
 
-An agent sends a seal every ten seconds, so the ledger has millions of seals. In a block, a seal
-takes about four bytes: a byte with the last six bits of its number and the flag `final`, then two
-numbers of variable length. The first number is the difference between the `sealed_until` of this
-seal and of the previous seal. The second number is the difference between the seal's own number and
-its `at` (the number of the agent's last delta before the seal). Seals are sorted by number.
+By default, an agent sends a seal every 15 s, so the ledger has millions of seals. In a block, a
+seal takes about four bytes: a byte with the last six bits of its number and the flag `final`, then
+two numbers of variable length. The first number is the difference between the `sealed_until` of
+this seal and of the previous seal. The second number is the difference between the seal's own
+number and its `at` (the number of the agent's last delta before the seal). Seals are sorted by
+number.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ _MORE: Final = 0x80
 
 
 class Row(NamedTuple):
-    """What one seal says about a set of topics. final: 1 if the agent sends nothing after this
-    seal; otherwise 0.
+    """What one seal says about a set of topics. final: 1 if the seal is a last word (the last seal
+    of a host that is removed); otherwise 0.
     """
 
     number: int

@@ -1,9 +1,9 @@
 """Writes seals into the ledger.
 
-An agent seals all of its topics every ten seconds, mostly with the same values. So a row belongs to
-a set of topics (`seal_topics`), not to a single topic. The table `seals` has all seals, packed in
-blocks (see seal_blocks). The table `seal_ends` has the first and the newest seal of each agent,
-epoch and set of topics, because every judgement needs these two.
+An agent seals all of its topics together, mostly with the same values. So a row belongs to a set of
+topics (`seal_topics`), not to a single topic. The table `seals` has all seals, packed in blocks
+(see seal_blocks). The table `seal_ends` has the first and the newest seal of each agent, epoch and
+set of topics, because every judgement needs these two.
 """
 
 from __future__ import annotations

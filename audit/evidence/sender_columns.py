@@ -41,8 +41,8 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Kind(IntEnum):
-    """The kinds of messages that come from the senders themselves, and not from commands. All of
-    them but announcements prove that their senders are alive."""
+    """The kinds of messages from which this module learns about their senders. All of them but
+    announcements prove that their senders are alive."""
 
     DELTA = 0
     SEAL = 1
@@ -96,13 +96,15 @@ class SenderColumns(NamedTuple):
         return cls(present, sender, kind, number, time_ms, _Places.of(places))
 
     def heard_rows(self) -> Iterator[Row]:
-        """The time at which each sender was heard last (see hearing)."""
+        """The time at which each sender was heard last (see hearing). Announcements do not
+        count."""
         heard_ms = self.time_ms.copy()
         heard_ms[self.places.at] = np.minimum(heard_ms[self.places.at], self.places.taken_ms)
         return self._latest(heard_ms)
 
     def seen_rows(self) -> Iterator[Row]:
-        """The latest time in the messages of each sender, by the sender's clock."""
+        """The latest time in the messages of each sender, by the sender's clock. Announcements do
+        not count."""
         return self._latest(self.time_ms)
 
     def bounds_rows(self) -> Iterator[Row]:
@@ -137,9 +139,10 @@ class SenderColumns(NamedTuple):
             )
 
     def resumed_rows(self) -> Iterator[Row]:
-        """The time at which the first seal of each epoch other than an agent's first epoch arrived.
-        If that seal came live, this is the time by our clock; otherwise it is the time by the
-        broker's clock."""
+        """For each epoch of an agent except the first: the earliest known time at which one of its
+        seals arrived. For a seal that came live, this is the time by our clock. For any other seal,
+        it is the time by the broker's clock; if the broker does not write this time into records,
+        the seal does not count."""
         places = self.places
         came_ms = np.where(places.is_live, places.taken_ms, places.appended_ms)
         found = (self.kind[places.at] == Kind.SEAL) & (places.is_live | places.is_appended)

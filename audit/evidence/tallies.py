@@ -69,7 +69,8 @@ class Tally:
 
     @property
     def chained(self) -> bool:
-        """Whether all deltas in which this sender counted records of the bucket have arrived."""
+        """Whether all deltas in which this sender counted records of the bucket have arrived, up to
+        the delta with the number `last`."""
         return self.links == checksum.signed(link(self.last) - link(0))
 
 

@@ -79,8 +79,8 @@ _NARROW_SHIFT: Final = 64 - NARROW_BITS
 
 def pack(tallies: TallyColumns, numbers: AgentNumbers, base: NumberBase = NO_BASE) -> bytes:
     """Encodes the tallies as bytes. base: the base of the bucket's hour, from which the numbers of
-    agents' deltas are stored as differences (see number_bases); NO_BASE if the hour has no base
-    yet.
+    agents' deltas are stored as differences (see number_bases); with NO_BASE, the numbers are
+    stored as they are.
     """
     table = tallies.table
     begins = tallies.begins
@@ -217,8 +217,8 @@ def _sums(differences: Int64s, keys: Int64s) -> Int64s:
 
 
 def _packed(part: Int64s, *, is_final: bool) -> bytes:
-    """Encodes one array (see the module's docstring). is_final: whether the bucket
-    will hardly change any more, so that a search for the smallest form is worth its time."""
+    """Encodes one array (see the module's docstring). is_final: whether the bucket will hardly
+    change any more, so that a search for the smallest form is worth its time."""
     least, most = int(part.min(initial=0)), int(part.max(initial=0))
     width = next(x for x in _WIDTHS if -(1 << 8 * x - 1) <= least and most < 1 << 8 * x - 1)
     if not least and not most:

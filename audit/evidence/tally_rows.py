@@ -120,7 +120,8 @@ class TallyRows:
         self._kept: OrderedDict[_Key, TallyColumns] = OrderedDict()
         self._kept_count = 0
         self._agents: dict[int, Int64s] = {}
-        """For each source, the agents in the table `agents`, in ascending order."""
+        """For each source: agents that need not be added to the table `agents`, in ascending
+        order."""
         self._sizes = {size for (size,) in connection.execute("SELECT size FROM bucket_sizes")}
 
     def add(

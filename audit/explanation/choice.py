@@ -24,8 +24,8 @@ from skidway.kafka.source import Source
 
 def is_bad(verdict: BucketVerdict) -> bool:
     """Returns whether somebody should look at the bucket. This is so if the bucket should be
-    complete by now but is not, if it is lost, or if it has a warning. Findings and warnings that a
-    person accepted do not count.
+    complete by now but is not, if it is lost, or if it is complete with a warning. Findings and
+    warnings that a person accepted do not count.
     """
     return verdict.is_overdue or verdict.is_warned
 

@@ -11,8 +11,8 @@ from skidway.audit.explanation.next_command import NextCommand
 from skidway.audit.explanation.offsets import OffsetRange
 
 SHOWN = 10
-"""A text shows at most this many explanations and offset ranges, and says how many more there
-are."""
+"""A text shows at most this many groups of explanations, explanations of a group, and offset ranges
+of an explanation, and says how many more there are. It shows at most this many byte ranges."""
 
 COVERS_ALL = "An acceptance covers all causes of the bucket: run the other commands first."
 
@@ -54,7 +54,7 @@ def text(found: Sequence[Explanation]) -> Iterator[str]:
     """Yields the explanations as indented lines. Explanations with the same cause, location and
     command form a group. The text has one line for each explanation of a group. After these lines
     the text says, once for the whole group, what the cause means, where it is, and which command
-    helps. The last line of the text is the command that accepts the bucket.
+    helps. If the bucket can be accepted, the last line of the text is the command that accepts it.
     """
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for each in found:

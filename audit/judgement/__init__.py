@@ -5,8 +5,8 @@ fact that an operator should know although the bucket may be complete.
 
 These modules say what the audit expects:
 
-    roster            the hosts that must report
-    retired_places    the places and hosts that the audit no longer waits for
+    roster            the hosts that must report, and the hosts that are retired
+    retired_places    the places for whose counts the audit no longer waits
     policy            the tiers that the audit expects for each topic, and how long it waits
     clocks            which clock is wrong: the audit's clock, or a sender's clock
     newest_agents     which agents of a host the audit waits for

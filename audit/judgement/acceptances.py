@@ -36,8 +36,8 @@ class Signature:
 
 
 def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Acceptance]:
-    """Makes an acceptance for each due bucket that has findings or warnings that nobody accepted.
-    Raises UsageError if there is no such bucket."""
+    """Makes an acceptance for each due bucket with findings or warnings that can be accepted now
+    (see `unaccepted`). Raises UsageError if there is no such bucket."""
     accepted = [
         Acceptance(
             new_id(), signed.time_ms, signed.person, signed.reason,
@@ -53,7 +53,7 @@ def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Accep
 
 def unaccepted(verdict: BucketVerdict) -> tuple[FindingName, ...]:
     """The names of the findings and warnings that would be accepted if a person accepted the bucket
-    now."""
+    now. Findings with the status OPEN are left out, because time alone may remove them."""
     found = [(NO_AGENT, x) for x in verdict.findings]
     found += [(agent.agent, x) for agent in not_complete(verdict.agents) for x in agent.findings]
     found = [(agent, x) for agent, x in found if x.status > Status.OPEN]

@@ -5,8 +5,9 @@ no I/O.
 The columns contain enough to judge an agent if the agent is *plain*. A plain agent is alone on its
 host, read nothing that another agent had read, declared no loss, and sent no last word (the last
 seal of a host that is removed). It had only one epoch (an agent that starts with an older copy of
-its state begins another epoch). None of its messages is missing, and no two of its messages have
-the same number but different contents. All other agents are judged one by one.
+its state begins another epoch). None of its messages is missing (but its first messages may have
+expired), and no two of its messages have the same number but different contents. All other agents
+are judged one by one.
 
 In a fleet, most topics have the same agents, and an agent seals all its topics together. So the
 columns that do not depend on the topic are made once, and all topics share them (`FleetColumns`).

@@ -18,8 +18,9 @@ behind, the lag grows. The function `present_ms` does not wait for three windows
 there only makes the judgement more cautious.
 
 A program that reads the collector's store also compares its own clock with the collector's clock.
-The store has the times, by the collector's clock, at which the collector read records. If such a
-time is in the future by the program's own clock, this clock is behind the collector's clock.
+The store has the times, by the collector's clock, at which the collector read records. If the
+program's own clock is behind such a time by more than policy.clock_difference_ms, it counts as
+behind the collector's clock.
 """
 
 from __future__ import annotations

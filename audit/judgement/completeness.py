@@ -22,9 +22,9 @@ These are the conditions:
                     stopped, or may still be reading old messages. Messages that the collector
                     has not read may have counts for a bucket, so that the bucket is not complete
                     any more
-    as the report   there are not too many rejects, no recount found a difference, and no clock is
-                    wrong. If one of these three conditions is not met, `skidway audit report` ends
-                    with status 1, too
+    as the report   there are not too many rejects, the newest recounts found no difference, and the
+                    clock of this program is not wrong. If one of these three conditions is not met,
+                    `skidway audit report` ends with status 1, too
 
 A bucket also counts as complete if a person accepted its findings. Nobody can accept a bucket in
 which nothing was counted, because reports do not list it. For an empty bucket, the acceptances of

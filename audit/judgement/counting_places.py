@@ -3,8 +3,9 @@ output. A sender that starts anew counts again, in a higher epoch. So for each p
 verdict uses only the counts of the highest epoch.
 
 Retired places are included: the audit compares their counts, and reports the records that they
-lack. If a retired place lacks records, the verdict becomes worse in only one case: the tier has
-another place that is not retired, and that place does not have the topic.
+lack. If a retired place lacks records, the verdict becomes worse in only two cases: the tier has
+another place that is not retired, and that place does not have the topic; or only retired places
+could confirm the counts, and none of them does.
 """
 
 from __future__ import annotations

@@ -30,11 +30,13 @@ class Expectation:
         topics: the evidence of the related topics.
         namesakes: the evidence of all topics that have the same names as `topics`.
         known: every agent that announced files of any topic of `namesakes`, sealed such a topic, or
-            sent records to it.
-        agents: the agents that must have sealed the topic, even if they sent nothing. For a host
-            that the roster names, these are the host's newest agents (newest_agents).
-        replaced: the other agents of such a host, each with a time (ms, by the host's clock). The
-            agent may have left lines unread that were written before this time.
+            has counts or losses in it.
+        agents: the agents of `known` that must have sealed the topic, even if they sent no records.
+            If the roster is silent (see the module roster), these are all agents that are not
+            retired. Otherwise they are the newest agents (see newest_agents) of each host that must
+            report the topic. Empty if the tier agent is not expected.
+        replaced: the other agents of these hosts that are not retired, each with a time (ms, by the
+            host's clock). The agent may have left lines unread that were written before this time.
 
     A topic that was deleted and created again has another id but the same agents, so `namesakes`
     contains both topics. If an agent seals the new topic, it has delivered all lines for the old
@@ -83,8 +85,8 @@ class Expectation:
         return self._roster.is_retired(self._cluster, self._host(agent), agent)
 
     def is_gone(self, agent: int) -> bool:
-        """Whether the agent may have sent its last message: it is retired, or its host has a newer
-        agent."""
+        """Whether the agent may have sent its last message: it is retired, or there is a roster and
+        the agent's host has a newer agent."""
         if self.is_retired(agent):
             return True
         newest = self._newest.get(self._host(agent), [])

@@ -4,7 +4,7 @@ wait`.
 The proof concerns the bucket that contains the given time. A host is proven if these three
 conditions are met for each agent that counts as a newest agent of the host (see newest_agents):
 
-    heard      the agent has sent a message, and is not silent
+    heard      the agent has sent a message, and is neither silent nor behind (see hosts)
     sealed     each of its topics is sealed past the end of that bucket, and past the end of each
                later bucket that is due. So brokers have acknowledged all bytes that the files had
                when these buckets ended, and these bytes are counted

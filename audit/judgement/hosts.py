@@ -29,8 +29,8 @@ from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
 HostKey = tuple[str | None, str]
-"""A cluster and a host. The cluster is None if the roster names no cluster for the host and no
-agent of the host was heard."""
+"""A cluster and a host. The cluster is None if neither the roster nor a message of the host's
+agents names the cluster."""
 
 
 class HostStatus(StrEnum):
@@ -60,8 +60,9 @@ class AgentState:
 class HostState:
     """One host of one cluster.
 
-    agents: the agents for which the audit waits (see the module newest_agents); normally only one.
-        The agent that was heard last comes first. Empty if no agent was ever heard.
+    agents: the newest agents of the host (see the module newest_agents); normally only one. The
+        agent that was heard last comes first. Retired agents are left out if the roster names the
+        host or if the host has other agents. Empty if no agent is left or none was ever heard.
     topics: the topics of all these agents and of the roster. Each has the time (ms) until which all
         agents that have the topic have sealed it, or None for never.
     expected: whether the audit waits for the host.
@@ -87,7 +88,7 @@ class HostState:
     @property
     def sealed_until(self) -> int | None:
         """The time in ms until which all of the host's topics are sealed; None if one of the topics
-        was never sealed."""
+        was never sealed, or if the host has no topics."""
         seals = [until for until in self.topics.values() if until is not None]
         return min(seals) if seals and len(seals) == len(self.topics) else None
 

@@ -51,18 +51,17 @@ class Policy:
     """The tiers, hosts and times that the audit expects, and how long it waits.
 
     tiers: the tiers in which each record must be counted.
-    silence_ms: if no message of an agent arrives for this long, the agent counts as silent.
-    lateness_ms: how long after its event time a line may be written. If an agent announces a larger
-        value, the agent's value applies.
-    ahead_ms: how far an event time may be ahead of the time at which the line was read. If an agent
-        announces a larger value, the agent's value applies.
+    silence_ms: if no message of an agent or a counter arrives for this long, it counts as silent.
+    lateness_ms: a bucket is due this long after its end; until then it may get lines. Of the lines
+        that an agent declares lost, the agent's own value applies if it is larger.
+    ahead_ms: how far an event time may be ahead of the time at which the line was read. If any
+        agent announces a larger value, the largest of these values applies.
     clock_difference_ms: clocks that differ by more than this are reported.
     roster: the hosts that must report, and the hosts that are retired.
     exemptions: the topics that need not be counted in all tiers of `tiers`.
-    rejects_share: the greatest share of a bucket's records that may be rejects without a warning; a
-        bucket is a minute of event time.
+    rejects_share: the greatest share of a bucket's records that may be rejects without a warning.
     retired_places: texts that name places (see the module retired_places).
-    loads_every_ms: how often each output is loaded; None if unknown.
+    loads_every_ms: the longest time between two loads into an output; None if unknown.
     freshness_targets: how soon after their ends the buckets of these topics should be complete.
     """
 

@@ -72,7 +72,7 @@ class Roster:
     @property
     def is_silent(self) -> bool:
         """Whether the roster names no host that must report. If so, the audit expects every agent
-        that ever sent a message."""
+        that ever sent a message, except retired agents."""
         return not self._expected
 
     @property
@@ -123,7 +123,8 @@ class Roster:
         return frozenset(x.cluster for x in self._entries if x.host == host)
 
     def names(self, host: str) -> bool:
-        """Whether any entry names this host, even an entry that retires the host."""
+        """Whether the setting `retired` or any entry names this host, even an entry that retires
+        the host."""
         return host in self._gone or any(x.host == host for x in self._entries)
 
     def __iter__(self) -> Iterator[RosterEntry]:

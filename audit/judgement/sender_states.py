@@ -1,10 +1,11 @@
-"""Finds, without I/O, the present state of each sender of counts: good, silent, late or retired.
+"""Finds, without I/O, the present state of each sender of counts: good, silent, behind, late or
+retired, or that a message of the sender is missing or came with two contents.
 
-Agents and counters send a message every minute. A loader runs on a schedule, and sends messages
-only when it has loaded something. So the audit can call a loader late only if the setting
-`loads.every.ms` says how often the loader runs. An output is a root folder in HDFS, with a folder
-for each topic. The audit calls only a whole output late, never a single topic, because a topic to
-which nobody writes is not loaded.
+By default, agents and counters send at least one message every minute. A loader runs on a schedule,
+and sends messages only when it has loaded something. So the audit can call a loader late only if
+the setting `loads.every.ms` says how often the loader runs. An output is a root directory, with a
+directory for each topic. The audit calls only a whole output late, never a single topic, because a
+topic to which nobody writes is not loaded.
 """
 
 from __future__ import annotations

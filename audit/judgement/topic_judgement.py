@@ -210,9 +210,9 @@ class TopicJudgement:
 
     def columns_of(self, bucket: BucketId) -> BucketColumns | None:
         """The bucket as columns. None if the bucket's agents have to be judged one by one, for one
-        of these reasons: the tallies are not stored as columns; the tier agent is not expected; a
-        message of a counter is missing, or has arrived twice with different contents. (Such a
-        message may change the verdict on every agent.)
+        of these reasons: the tallies are not stored as columns; the tier agent is not expected;
+        there is a doubt about the messages or the epochs of a counter or a loader (see
+        rules.sender_numbers). (Such a doubt may change the verdict on every agent.)
         """
         if self._last is None or self._last[0] != bucket:
             self._last = bucket, self._made_columns(bucket)

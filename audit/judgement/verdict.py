@@ -2,8 +2,10 @@
 
     complete    all expected tiers counted the same records, and all expected agents sealed the
                 bucket (vouched that all of its lines are counted)
-    open        the bucket is too young to decide, or an agent has not sealed it yet
-    incomplete  the bucket is old enough to decide, but a tier lacks records or has other records
+    open        the bucket is too young to decide, or a message that is needed may only be late
+                (mostly the seal of an agent)
+    incomplete  the bucket is old enough to decide, but a tier lacks records or has other records,
+                or a row or a record has other content than its line
     unknown     evidence that is needed to decide is missing, perhaps for ever
     lost        an agent declared that lines are lost, and the lines may belong to the bucket
 

@@ -28,11 +28,12 @@ HDFS_SCHEME: Final = "hdfs://"
 
 
 class StoreFailed(SkidwayError):
-    """The output refused an operation; the message says which operation, and why."""
+    """The output refused an operation, or its data is damaged; the message says which operation
+    failed, and why."""
 
 
 class StoreUnreachable(Unreachable):
-    """The output's server did not answer."""
+    """The output's server did not answer, or refuses an operation only for a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ class Output(Protocol):
 
 def open_output(url: str) -> Output:
     """Returns the output at `url`: `hdfs://host:port/folder`, or the path of a directory. Raises
-    ConfigurationRefused if the directory does not exist, or if the URL has another scheme.
+    ConfigurationRefused if `url` has neither of these forms, or if the directory does not exist.
+    Raises StoreFailed or StoreUnreachable if the HDFS client cannot be made.
     """
     if url.startswith(HDFS_SCHEME):
         from skidway.audit.output.hdfs import HdfsOutput

@@ -12,4 +12,7 @@ The package has these modules:
     listing          finds files in the output's directories that no manifest names
     later            the loads that are committed while the recount runs
     recount          counts all rows, and compares them with the audit's sums
+
+All functions that read the output may raise `StoreFailed` and `StoreUnreachable` (see the package
+output), even if their docstrings do not say so.
 """

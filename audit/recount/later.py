@@ -34,7 +34,8 @@ class LaterLoads:
     def removes(self, path: str) -> bool:
         """Whether a later load removes the file. The caller must first find that the file is
         missing, and then call this method. If a load has deleted the file, the manifest of this
-        load exists by then, because a load writes its manifest before it deletes files.
+        load exists by then, because a load writes its manifest before it deletes files. Raises
+        ManifestUnreadable.
         """
         if not self._named.is_removed_later(path):
             self.read()

@@ -2,8 +2,8 @@
 them, or a manifest removed them.
 
 The module lists the directories whose files other programs read as rows: `<topic>`, and the
-directory of the loader's rejects. Like these programs, the module skips names that begin with `_`
-or `.`.
+directory of the loader's rejects. Like these programs, the module skips names that begin with `.`,
+and names that begin with `_` and have no `=`.
 """
 
 from __future__ import annotations

@@ -36,8 +36,9 @@ _NEEDED: Final = {"number", "source", "producer", "files", "audit", "partitions"
 
 
 class ManifestUnreadable(SkidwayError):
-    """A manifest cannot be understood. The recount stops, because it would have to guess which
-    files belong to the output, and its result would prove nothing."""
+    """A manifest or a checkpoint cannot be understood, or vanished while it was read. The recount
+    stops, because it would have to guess which files belong to the output, and its result would
+    prove nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,8 @@ def loads(output: Output, topic: str) -> list[int]:
 
 
 def loads_after(output: Output, topic: str, last: int) -> list[int]:
-    """The numbers of the loads after load `last`. Raises ManifestUnreadable if some of their
-    manifests were deleted already."""
+    """The numbers of the loads after load `last`. Raises ManifestUnreadable if a checkpoint has
+    already replaced some of their manifests."""
     known = loads(output, topic)
     if oldest_kept(output, topic) > last + 1:
         raise ManifestUnreadable(

@@ -5,9 +5,9 @@ these statements are true:
             programs read as rows
     bytes   each file has the length and the CRC-32C that were committed
     rows    every column of every row can be read. The recount computes count, bytes and checksum
-            from `_agent`, `_file_id`, `_offset`, `_length` and `_timestamp` of rows and rejects.
-            All three equal what the loader reported for its loads (tier hdfs), and what the agents
-            reported (tier agent)
+            from `_agent`, `_file_id`, `_offset`, `_length` and the time (`_timestamp` of rows,
+            `timestamp_ms` of rejects). All three equal what the loader reported for its loads (tier
+            hdfs), and what the agents reported (tier agent)
 
 The output consists of the files that a manifest adds and that no later manifest removes. The
 recount does not count files that a manifest removes. If such a file still exists in its directory,
@@ -142,7 +142,9 @@ def _source_of(producer: str, evidence: Evidence) -> Source | None:
 def recount(output: Output, committed: Committed, since_ms: int | None = None) -> Recounted:
     """Counts every committed file of a topic. since_ms: if given, counts only hours and buckets
     that begin at this time or later. Lists all files, even with `since_ms`. Raises
-    StoreUnreachable. Raises ManifestUnreadable if a manifest cannot be understood."""
+    ManifestUnreadable if a manifest or a checkpoint cannot be understood, or vanishes while it is
+    read. Raises StoreFailed if a directory, a manifest or a checkpoint cannot be read, and
+    StoreUnreachable if the output's server does not answer."""
     if committed.source is None:
         committed = manifests.head(output, committed.topic)  # the first load may be done by now
     result = Recounted(committed)

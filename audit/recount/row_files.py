@@ -69,7 +69,8 @@ def count(file: IO[bytes], named: NamedFile, source: Source, counts: Counts) -> 
 
 def whereabouts(file: IO[bytes], hour: str) -> Whereabouts:
     """Returns which agents, partition and offsets the file's rows have, from the columns of the
-    file. Leaves out partition and offsets if the rows are not of exactly one partition."""
+    file. Leaves out partition and offsets if the rows are not of exactly one partition. hour: the
+    hour of the file's rows, which the result repeats."""
     agents, partitions = set[int](), set[int]()
     first, last = np.iinfo(np.int64).max, -1
     for batch in _batches(file, _PLACE):

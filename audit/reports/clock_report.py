@@ -12,7 +12,8 @@ NAMED_MAX = 5
 
 
 def sentences(clocks: Clocks) -> list[str]:
-    """Sentences about wrong clocks. The list is empty if the audit has found no wrong clock."""
+    """Sentences about wrong clocks, or about the silence of all senders. The list is empty if no
+    clock is wrong and a sender was heard lately."""
     return [*_of_ours(clocks), *_of_others(clocks), *_of_silence(clocks)]
 
 

@@ -72,7 +72,7 @@ def _missed_sentence(states: Sequence[HostState]) -> str:
 
 
 def namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
-    """A sentence for each host name under which several agents are running."""
+    """Sentences about the host names under which several agents are running."""
     shared = [x for x in states if x.namesakes and x.status is not HostStatus.RETIRED]
     for state in shared[: report.REASONS_SHOWN]:
         names = " and ".join(map(str, state.namesakes))
@@ -160,8 +160,8 @@ def host_document(state: HostState) -> dict[str, Any]:
 
 
 def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> list[str]:
-    """A sentence for each host whose buckets since `since_ms` are not proven complete. If there is
-    no such host, returns one sentence about all hosts.
+    """A sentence for each host that is not proven healthy since `since_ms`. If there is no such
+    host, returns one sentence about all hosts.
     """
     short = [proof for proof in found if proof.is_short]
     if short:
@@ -179,8 +179,8 @@ def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> lis
 def wait_document(
     found: Sequence[Proof], since_ms: int, policy: Policy, waited_s: float
 ) -> dict[str, Any]:
-    """The result of `skidway audit wait` as JSON. For each host it has all reasons why the host's
-    buckets are not proven complete.
+    """The result of `skidway audit wait` as JSON. For each host it has all reasons why the host is
+    not proven healthy.
     """
     return {
         "ok": not any(proof.is_short for proof in found),

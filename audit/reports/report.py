@@ -29,11 +29,11 @@ REASONS_SHOWN = 3
 
 
 def exit_status(found: Standing, *, everything: bool) -> int:
-    """The exit status: 0 if all of the following statements are true, otherwise 1. There are
-    buckets. Every bucket that is due is complete or accepted; with `everything`, also every bucket
-    that is not due yet. Every loss and every warning was accepted. The buckets of every hour were
-    judged, and the collector is not rebuilding its store. The newest recount of every output agrees
-    with the counts."""
+    """The exit status, apart from wrong clocks: 0 if all of the following statements are true,
+    otherwise 1. There are buckets. Every bucket that is due is complete or accepted; with
+    `everything`, also every bucket that is not due yet. Every loss and every warning was accepted.
+    The buckets of every hour were judged, and the collector is not rebuilding its store. The newest
+    recount of every output agrees with the counts."""
     buckets = sum(found.by_status.values())
     good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
     short = good < buckets if everything else bool(found.overdue)
@@ -43,8 +43,8 @@ def exit_status(found: Standing, *, everything: bool) -> int:
 
 
 def sentence(found: Standing) -> str:
-    """The verdict on all buckets in one sentence, followed by remarks about rejects, repeated
-    records, gaps in the counts, and recounts."""
+    """The verdict on all buckets in one sentence, followed by remarks about rejects, filtered and
+    repeated records, gaps in the counts, and recounts."""
     if found.rebuilding:
         return f"Rebuilding: {reasons.of_rebuilding(found.rebuilding)}."
     judged = [_completeness(found)]
@@ -56,8 +56,9 @@ def sentence(found: Standing) -> str:
 def table(
     verdicts: Iterable[BucketVerdict], tiers: Sequence[Tier], *, each: bool = False
 ) -> list[dict[str, Any]]:
-    """The rows of the report's table. Consecutive buckets with the same verdict share a row, which
-    shows the sums of their counts. If `each` is true, every bucket has a row of its own."""
+    """The rows of the report's table. Consecutive buckets of a topic share a row, which shows the
+    sums of their counts, if they have the same verdict, reasons and warnings, and if the same tiers
+    reported them. If `each` is true, every bucket has a row of its own."""
 
     def alike(verdict: BucketVerdict) -> tuple[object, ...]:
         reported = tuple(verdict.count(tier) is not None for tier in tiers)
@@ -92,9 +93,9 @@ def columns(tiers: Sequence[Tier]) -> list[str]:
 @dataclass(slots=True)
 class Bounded:
     """Limits the number of agents in a document. left: how many more agents the document may have.
-    If a bucket has more than `left` agents, the document has only the agents with the gravest
-    findings, and the URL of a list of all agents of the bucket (`agents_at`). `address` returns
-    this URL.
+    If a bucket has more than `left` agents, or if its verdict has only some of them, the document
+    has only the agents with the gravest findings, and the URL of a list of all agents of the bucket
+    (`agents_at`). `address` returns this URL.
     """
 
     address: Callable[[BucketVerdict], str]

@@ -22,9 +22,9 @@ NOBODY: Final = -1
 
 class RecordContents:
     """Takes batches, and yields those records that were made from lines in one of the spans (ranges
-    of bytes in log files). Remembers to which agent each producer id belongs. A batch with a
-    producer id of an agent that has no span is skipped without decompressing it (see
-    audit/tracing).
+    of bytes in log files). Remembers to which agent each producer id belongs. If a producer id
+    belongs to an agent that has no span, or to a program that is not an agent, its further batches
+    are skipped without decompressing them (see audit/tracing).
     """
 
     def __init__(self, ids: Ids) -> None:

@@ -85,7 +85,7 @@ def row_sums(table: pa.Table, codec: Codec) -> list[bytes]:
 
 def row_at(file: IO[bytes], number: int, codec: Codec) -> dict[str, Any] | None:
     """Returns the values of row `number` of the file, converted to the types of the row's record.
-    Returns None if they cannot be converted.
+    Returns None if they cannot be converted, or if the file has no such row.
     """
     parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
     for at in range(parquet.num_row_groups):

@@ -22,8 +22,8 @@ a range of bytes that an agent has chosen in one of its files.)"""
 @dataclass(slots=True)
 class Told:
     """The samples of a span of time, as agents have published them. refused: the number of damaged
-    messages on the audit topics. is_cut: whether the span has more than SAMPLES_MAX samples, so
-    that some were left out.
+    samples on the audit topics. is_cut: whether the span has more than SAMPLES_MAX samples, so that
+    some were left out.
 
     Mirrors copy the partitions of audit topics. The name of a partition has two parts: the cluster
     whose audit topic it belongs to, and its number. So all copies of a partition have the same
@@ -98,9 +98,9 @@ def read(
     client: Client, cluster: str, clock: Clock, since_ms: int, until_ms: int, told: Told
 ) -> None:
     """Reads the audit topics of a cluster, and adds to `told` the samples of periods that begin in
-    [since_ms, until_ms). cluster: the name of the cluster. An agent publishes a sample after
-    the end of the sample's period, so messages from before `since_ms` need not be read. Raises
-    Unreachable.
+    [since_ms, until_ms). cluster: the name of the cluster. An agent publishes a sample after the
+    end of the sample's period, so messages from before `since_ms` need not be read. Raises
+    Unreachable, and DamagedBatch if a batch of an audit topic is damaged.
     """
     names = [name for name in client.metadata().topics if topic.is_audit_topic(name)]
     found = topic.bounds(client, names)

@@ -60,14 +60,15 @@ class Wanted:
 class Found:
     """A row or a record whose line begins in a span.
 
-    first, length: from the origin of the row or record. time_ms: the event time. content: the
-        content sum. It is None if a row's columns do not fit the record's schema; `obstacle` then
-        says why. It is empty if a row's value does not fit this schema, or if a record has another
-        schema.
-    place: for a row, the file and the row's number in the file; for a record, the topic. is_reject:
-    whether the loader rejected the record. datum: the datum of a record. host, path: a row's
-    `_host` and `_file`; empty if the column is null; None for a record, and if there is no such
-    column.
+    first, length: from the origin of the row or record. time_ms: the event time. place: for a row,
+    the file and the row's number in the file; for a record, the topic. is_reject: whether the
+    loader rejected the record. datum: the datum of a record. host, path: a row's `_host` and
+    `_file`; empty if the column is null; None for a record, and if there is no such column.
+
+    content: the content sum. It is None for a reject of the loader. It is also None if a row's
+    columns do not fit the record's schema, or if this schema cannot be used; `obstacle` then says
+    why. It is empty if a row's value does not fit this schema, or if a record has another schema or
+    no datum.
     """
 
     first: int

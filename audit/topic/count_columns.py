@@ -30,7 +30,7 @@ FARTHEST_MS: Final = 1 << 60
 No clock shows such a time, but a record's timestamp can be any 64-bit number."""
 
 LONGEST_MS: Final = 86_400_000
-"""No bucket is longer than a day. Nobody needs longer buckets: the collector judges a bucket only
+"""No bucket is longer than a day. Nobody needs longer buckets: a bucket gets its final verdict only
 after its end. Some answers of the collector need work for each hour of a bucket; the limit also
 limits this work."""
 
@@ -204,7 +204,7 @@ def _check(buckets: bytes) -> None:
 
 _check_again = lru_cache(maxsize=1024)(_check)
 """Does the same as `_check`, but remembers bytes that were valid. In a minute, most agents count in
-the same bucket, so their messages have the same bytes."""
+the same bucket, so the two columns have the same bytes in most messages."""
 
 
 @lru_cache(maxsize=1024)

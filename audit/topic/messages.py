@@ -60,8 +60,8 @@ _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class MessageRefused(SkidwayError):
-    """Raised if a record's value is not an audit message, or has a schema that this version of
-    Skidway does not have."""
+    """Raised if a record's value is not an audit message, is damaged, or has a schema that this
+    version of Skidway does not have."""
 
 
 class SchemaUnknown(MessageRefused):
@@ -149,9 +149,11 @@ class Loss:
     """Bytes [first, end) of a file that an agent declares lost or possibly lost. end: None if the
     agent does not know where the lost bytes end.
 
-    from_bucket: the first bucket that the agent had not sealed when it declared the loss.
-    to_bucket: the bucket that contains the time of the declaration. Each is None if unknown. Lost
-    lines can be older than `from_bucket` (see Bounds).
+    from_bucket: the bucket that contains the time up to which the agent had sealed the topic; an
+    earlier bucket if the agent never read the file and the file has older lines. to_bucket: the
+    bucket that contains the latest time of an unread line: normally the time of the declaration,
+    but a later time if the clock was set back. Each is None if unknown. Lost lines can be older
+    than `from_bucket` (see Bounds).
     """
 
     source: Source
@@ -270,8 +272,9 @@ def encode(message: Message) -> bytes:
 
 
 def encodings(message: Delta | Seal) -> list[bytes]:
-    """The encodings of this message, one for each version of the schema that this version of
-    Skidway has. Leaves out versions that cannot encode the whole message.
+    """The encodings of this message in each version of the schema that this version of Skidway has.
+    Some versions have two encodings of a message: counts and seals as columns, or one by one.
+    Leaves out encodings that do not contain the whole message.
 
     The caller needs all encodings, because a program of another version may have sent the same
     message in another encoding.
@@ -400,8 +403,8 @@ def _announcement_record(message: Announcement) -> dict[str, Any]:
 
 
 def _sample_result(record: dict[str, Any]) -> SampleResult:
-    """The sample result in a record. Raises ValueError if a difference names a tier that does not
-    exist."""
+    """The sample result in a record. Raises ValueError if its day is not in the years 1970 to 9999,
+    or if a difference names a tier that does not exist."""
     result = sample_result.result_of(record, _milliseconds(record["time"]))
     for each in result.differences:
         Tier(each.tier)

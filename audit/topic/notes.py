@@ -6,7 +6,7 @@ which does not know notes, skips JSON as a record that is no message. If notes h
 this collector would not know the schema. The collector could not exclude that a message with an
 unknown schema reports a loss, so it would call every bucket unknown. Fields of the body may be
 missing, because another version of Skidway may have written the note. A reader treats a missing
-field as unknown.
+field as unknown or, if it counts bytes, as 0.
 
     {"note": KIND, "producer": NAME, "host": HOST, "cluster": NAME, "epoch": N, "number": N,
      "time": MS, "body": {...}}
@@ -102,7 +102,8 @@ def decode(value: bytes) -> Note:
 
 def _is_unicode(record: dict[str, Any]) -> bool:
     """Whether UTF-8 can encode all texts of the record. If not, SQLite, pages and metrics could not
-    write the texts. JSON may contain half of a surrogate pair, which UTF-8 cannot encode.
+    write the texts. JSON may contain half of a surrogate pair, which UTF-8 cannot encode. Also
+    returns False if lists and objects are nested too deeply.
     """
     try:
         json.dumps(record, ensure_ascii=False).encode()

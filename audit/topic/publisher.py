@@ -123,7 +123,7 @@ class Publisher:
 
     def flush(self, timeout_s: float) -> bool:
         """Publishes waiting messages until all are published or `timeout_s` has passed. Returns
-        whether all are published."""
+        whether all are published. Raises PublishRefused."""
         deadline = self._clock.monotonic() + timeout_s
         while not self.is_idle and self._clock.monotonic() < deadline:
             self.poll(100)
@@ -149,8 +149,8 @@ class Publisher:
 
 
 class Heartbeats:
-    """Sends heartbeats, with a producer (a client of the brokers) that nothing else uses. A
-    heartbeat contains the number of the last numbered message, so it must arrive after that
+    """Sends heartbeats and notes, with a producer (a client of the brokers) that nothing else uses.
+    A heartbeat contains the number of the last numbered message, so it must arrive after that
     message. Therefore heartbeats are sent only while the publisher's outbox is empty."""
 
     def __init__(
@@ -162,8 +162,9 @@ class Heartbeats:
         self._clock = clock
 
     def poll(self, due: Callable[[], bytes | None]) -> None:
-        """Sends the heartbeat that `due` returns; nothing if it returns None. A heartbeat that does
-        not arrive is not sent again."""
+        """Sends the heartbeat or note that `due` returns; nothing if `due` returns None. Does not
+        call `due` while an earlier heartbeat or numbered messages are not acknowledged. If the
+        cluster refuses a heartbeat, this object does not send it again."""
         self._producer.poll(0)
         if self._producer.pending_count or not self._publisher.is_idle:
             return

@@ -46,7 +46,7 @@ class RecountResult:
 
     @property
     def name(self) -> str:
-        """The name under which the ledger stores the newest result for an output."""
+        """The name under which the ledger stores the newest result for a topic and an output."""
         return self.output
 
 

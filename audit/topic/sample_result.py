@@ -94,7 +94,8 @@ class SampleResult:
 
     @property
     def name(self) -> str:
-        """The name under which the ledger stores the newest result for an output and a day."""
+        """The name under which the ledger stores the newest result for a topic, an output and a
+        day."""
         return f"sample of {day_text(self.day)} in {self.output or 'brokers'}"
 
 

@@ -60,7 +60,8 @@ def ensure(client: Client, pause: Callable[[float], object]) -> int:
     returns the number of partitions.
 
     pause: a function that sleeps for the given number of seconds, or for a shorter time if the
-    program must stop. Raises Unreachable if the topic is not ready in time.
+    program must stop. Raises Unreachable if the topic is not ready in time, and KafkaError if the
+    cluster refuses it.
     """
     found = ensure_topics(client, [NewTopic(TOPIC, PARTITIONS)], pause)
     return len(found[TOPIC].partitions)
@@ -68,7 +69,8 @@ def ensure(client: Client, pause: Callable[[float], object]) -> int:
 
 class TopicBatch(NamedTuple):
     """A record batch of an audit topic as the broker sent it. begin: the end of the batch before
-    it, or the first offset that is wanted. Records with lower offsets are not wanted."""
+    it or the first offset that is wanted, whichever is greater. Records with lower offsets are not
+    wanted."""
 
     tp: TopicPartition
     begin: int
@@ -77,8 +79,8 @@ class TopicBatch(NamedTuple):
 
 class DamagedBatch(CorruptBatch):
     """A record batch of an audit topic that cannot be decoded. offset: the offset from which on the
-    partition cannot be read. It does not come from the batch itself, which may be wrong
-    everywhere."""
+    partition cannot be read. This offset does not come from the batch itself, because any byte of
+    the batch may be wrong."""
 
     def __init__(self, tp: TopicPartition, offset: int, error: CorruptBatch) -> None:
         super().__init__(f"{tp} cannot be read at offset {offset}: {error}")
@@ -87,10 +89,10 @@ class DamagedBatch(CorruptBatch):
 
 
 class DecodedBatches(NamedTuple):
-    """Batches of one partition that were decoded together. indexes: the index of each batch.
-    counts: the number of its records. are_appended: whether the broker has written the timestamps
-    of its records (LogAppendTime). rows: offset, value and timestamp of each record of all batches;
-    the value is None if the record has none."""
+    """Batches that were decoded together, perhaps of several partitions. indexes: the index of each
+    batch. counts: the number of its records; 0 for a control batch. are_appended: whether the
+    broker has written the timestamps of its records (LogAppendTime). rows: offset, value and
+    timestamp of each record of all batches; the value is None if the record has none."""
 
     indexes: Sequence[int]
     counts: Sequence[int]
@@ -99,9 +101,9 @@ class DecodedBatches(NamedTuple):
 
 
 def decoded(batches: Sequence[TopicBatch]) -> Iterator[DecodedBatches]:
-    """Decodes batches, one partition after the other, many of them at a time. Raises DamagedBatch,
-    after all batches before the damaged one. The caller must use the rows of one result before it
-    asks for the next one.
+    """Decodes batches, one partition after the other, many of them at a time. If a batch is
+    damaged, yields all batches that come before it in this order, and then raises DamagedBatch. The
+    caller must use the rows of one result before it asks for the next one.
 
     A program that counts sends most of its messages alone, so most batches have one record. To
     decode such batches one by one takes twenty times as long as to decode them together.
@@ -182,9 +184,10 @@ def read(
     stalled_after_s: float = STALLED_AFTER_S,
 ) -> Iterator[tuple[TopicPartition, int, bytes]]:
     """Yields (partition, offset, value) for the records at the offsets [begin, end) that `ranges`
-    has for each partition. Skips records that expire while this function reads.
+    has for each partition. Skips records without a value, and records that expire while this
+    function reads.
 
-    Raises Unreachable if nothing arrives for `stalled_after_s`.
+    Raises Unreachable if nothing arrives for `stalled_after_s`, and DamagedBatch.
     """
     todo = {tp: end for tp, (begin, end) in ranges.items() if begin < end}
     begins = {tp: ranges[tp][0] for tp in todo}
@@ -217,7 +220,8 @@ def poll(
     partition, the first offset that is wanted. If a partition no longer has the offset at which
     `fetcher` reads (because it expired, or because the topic was deleted and created again), the
     next call reads from the partition's first offset. If messages are lost in this way, the audit
-    notices that their numbers are missing."""
+    notices that their numbers are missing. Raises OffsetOutOfRange if the topic does not exist any
+    more."""
     try:
         fetched = fetcher.poll(timeout_ms, *wake)
     except OffsetOutOfRange as error:

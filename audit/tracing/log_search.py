@@ -35,11 +35,13 @@ NOBODY: Final = -1
 class LogSearch:
     """Takes batches, and returns the records of `agents` that match. A record matches if it has the
     text, and an event time in [since_ms, until_ms). It also matches if the bytes of its line
-    include one of the points (bytes of log files), whatever its event time is.
+    include one of the points (bytes of log files), whatever its event time is. But a batch whose
+    records are all older than `since_ms` is not searched.
 
-    seen: how many records were searched. skipped: how many records were skipped without reading
-    them, because another producer had sent them. begun: for each file with a point, the least
-    position at which a record with an event time in [since_ms, until_ms) begins."""
+    seen: how many records the decompressed batches had. skipped: how many records were skipped
+    without reading them, because their producer is not one of `agents`. begun: for each file with a
+    point, the least position at which a record with an event time in [since_ms, until_ms)
+    begins."""
 
     def __init__(
         self,

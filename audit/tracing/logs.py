@@ -79,7 +79,7 @@ class SiteCluster:
 
 def topic_here(client: Client, source: Source) -> str | None:
     """The name that a source topic or its mirrored copy has in a cluster; None if the cluster has
-    neither."""
+    neither. If the cluster has topics with both names, this is the name of the mirrored copy."""
     names = [f"{source.cluster}.{source.topic}", source.topic]
     known = client.metadata(names).topics
     return next((x for x in names if x in known and not known[x].error), None)

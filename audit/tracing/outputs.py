@@ -46,7 +46,7 @@ class LoadedTopic:
     _created: dict[int, int | None] = field(default_factory=dict)
 
     def created_ms(self, load: int) -> int | None:
-        """When a load was committed; None if its manifest is gone."""
+        """When a load was committed; None if its manifest is gone or cannot be read."""
         if load not in self._created:
             try:
                 created = manifests.read(self.output, self.name, load).get("created")

@@ -74,7 +74,7 @@ class Site:
 
     def text_here(self, agent: int, file: int, byte: int) -> tuple[int, bytes] | None:
         """The position and the bytes of the line that contains this byte, from the file on this
-        host; None if the file cannot be read here."""
+        host; None if the file cannot be read here, or ends before this byte."""
         found = self.file_here(agent, file)
         opened = None if found is None else found.opened()
         if opened is None:

@@ -51,7 +51,8 @@ class Story:
     """One line and its fate in each tier. first, length: position and length of the line in its
     file. If neither a tier nor this host's file shows where the line begins, `first` is the
     position that the caller gave, and `length` is None. text: the line's text, if it can be read on
-    this host."""
+    this host. In a story of `find`, it may instead be the value of a row that contains the text of
+    the search."""
 
     name: FileName
     first: int

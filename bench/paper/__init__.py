@@ -4,8 +4,8 @@ One producer sends 10 million messages of 200 bytes, in batches of 1 and of 50, 
 answers. Then one consumer reads the messages with a prefetch of about 200 KB. Skidway, Apache
 Kafka, RabbitMQ and ActiveMQ (the sides) run one after the other on the machine, each with one
 partition or queue. The messages are persistent and flushed asynchronously. If a system is too slow
-for 10 million messages, its producer runs for a fixed time instead, and its consumer reads the
-messages that were sent in this time. RabbitMQ and ActiveMQ have no batches.
+for 10 million messages, its producer runs for a fixed time instead. Its consumer reads the messages
+that were sent, and also runs for at most this time. RabbitMQ and ActiveMQ have no batches.
 
     experiment    runs the sides in turn; makes the table and the paper's figures 4 and 5
     series        records the progress of a run, with a point about every second

@@ -50,7 +50,7 @@ FIGURES = (
 
 
 def run() -> SidesTable:
-    """Measures every system, draws the two figures, and returns the table."""
+    """Measures every system, draws the two figures (but not in a trial), and returns the table."""
     rabbitmq.provide()
     activemq.provide()
     found: dict[str, Found] = {}

@@ -7,12 +7,12 @@ computed from the registered APIs and these versions.
 
 A handler gets the broker and an `Exchange`. The exchange contains the request, and has methods to
 answer the request at once, later (for example when a topic has been created), or never (Produce
-with acks=0). The request body is a view of memory that is used for other requests after the handler
-has returned. So a handler decodes the body before it waits for anything.
+with acks=0). The request body is a view of memory that is used for other requests after the turn of
+the loop. So a handler decodes the body before it waits for anything.
 
 Produce and Fetch are the hot paths. Their parsers are written by hand, make no object per record,
-and copy nothing. Their handlers send no answer themselves: they only note which answers the broker
-has to send at the end of the current turn of the event loop.
+and copy nothing. The handler of Produce answers no request itself: it notes which requests the
+broker has to answer at the end of the current turn of the event loop, when the batches are written.
 
 Most code outside this package raises exceptions, which `errors` maps to Kafka's error codes. Only
 the code of consumer groups, and some methods of `Broker`, return error codes themselves.

@@ -4,9 +4,9 @@ of version 0 (KIP-511).
 The answer has a range of versions for each API. The ranges are computed from the registered APIs.
 Features are not supported.
 
-Every connection begins with this request, and after a restart of the broker all clients connect at
-the same time. So the broker stores encoded answers: a request with the version and body of an
-earlier request is answered with the same bytes.
+Nearly every connection begins with this request, and after a restart of the broker all clients
+connect at the same time. So the broker stores encoded answers: a request with the version and body
+of an earlier request is answered with the same bytes.
 """
 
 from __future__ import annotations

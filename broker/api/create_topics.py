@@ -1,10 +1,10 @@
 """CreateTopics (19), versions 2-7. Creates topics.
 
 In every version, -1 for the number of partitions or the replication factor means the broker's
-default (KIP-464; kafkajs sends -1). The broker checks names, counts, settings and assignments
-before it writes anything. If `validate_only` is set, the broker writes nothing. The broker reports
-success as soon as the topic's partitions on this broker can be used. While ZooKeeper cannot be
-reached, the answer is REQUEST_TIMED_OUT, after which clients try again.
+default (KIP-464; kafkajs sends -1). The broker checks a topic's name, counts, settings and
+assignment before it writes anything about the topic. If `validate_only` is set, the broker writes
+nothing. The broker reports success as soon as the topic's partitions on this broker can be used.
+While ZooKeeper cannot be reached, the answer is REQUEST_TIMED_OUT, after which clients try again.
 
 More than one replica is not supported.
 """
@@ -46,7 +46,7 @@ Assignment = Mapping[int, tuple[int, ...]]
 
 
 class Refused(Exception):
-    """Raised if a topic cannot be created as the request asks."""
+    """Raised if a topic cannot be created, or get more partitions, as the request asks."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)

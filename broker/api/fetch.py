@@ -130,7 +130,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
     """Returns whether at least `min_bytes` bytes can be read, or reading a partition causes an
     error. If the result is False, the function has stored in `found` how many bytes can be read in
-    each partition.
+    each partition in which any can be read.
     """
     total, least_bytes = 0, request.min_bytes
     if least_bytes <= 0:

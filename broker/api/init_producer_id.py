@@ -1,8 +1,9 @@
 """InitProducerId (22), versions 0-4. Gives an id to an idempotent producer.
 
 Every request gets a new id with epoch 0, even if the request contains the producer's previous id
-(KIP-360). A new id is always correct, and there are enough ids (they have 64 bits). While the
-broker has no unused id, the answer is COORDINATOR_LOAD_IN_PROGRESS, after which clients try again.
+(KIP-360). A new id is always correct, and there are enough ids (they have 64 bits). If the broker
+has no unused id and cannot get new ids from ZooKeeper, the answer is COORDINATOR_LOAD_IN_PROGRESS,
+after which clients try again.
 
 Transactions are not supported. A request with a transactional id is refused with an error after
 which the client does not try again.

@@ -1,5 +1,5 @@
-"""JoinGroup (11), versions 2-7. Adds a member to a group. The broker answers when the group's next
-generation begins.
+"""JoinGroup (11), versions 2-7. Adds a member to a group. The broker normally answers when the
+group's next generation begins.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from skidway.kafka.protocol.join_group import (
 )
 
 KNOWN_ID_SINCE = 4
-"""From this version on, a new client joins twice (KIP-394): the answer to the first request
-contains a member id, and the client joins again with this id.
+"""From this version on, a new client without an instance id joins twice (KIP-394): the answer to
+the first request contains a member id, and the client joins again with this id.
 """
 
 NULL_PROTOCOL_SINCE = 7
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Passes the request to the group, which answers it when the group's next generation begins."""
+    """Passes the request to the group, which answers it."""
     request = exchange.decode(JoinGroupRequest)
 
     def reply(joined: Joined) -> None:

@@ -9,8 +9,8 @@ or ends.
 
 A partition that a request names twice is answered with INVALID_REQUEST, as in Kafka.
 
-To find a time, the broker decompresses one batch of limited size and reads the timestamps of its
-records. The broker reads the records of a batch for no other purpose.
+To find a time, the broker normally decompresses one batch, of limited size, and reads the
+timestamps of its records. The broker reads the records of a batch for no other purpose.
 """
 
 from __future__ import annotations

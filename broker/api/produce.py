@@ -14,7 +14,8 @@ ApiVersions offers Produce from version 0, because otherwise librdkafka before 2
 compress its batches (KAFKA-18659).
 
 This module is the general path. A valid request that differs from an earlier request on its
-connection only in its records takes a shorter path, `skidway.broker.api.produce_run`.
+connection only in its correlation id and records takes a shorter path,
+`skidway.broker.api.produce_run`.
 
 If a topic uses LogAppendTime, the broker writes the time of the append into each batch and computes
 the CRC again. The answer contains this time.
@@ -107,16 +108,15 @@ class DelayedProduce:
         return self.try_at_once()
 
     def try_at_once(self) -> bool:
-        """Does the same as `try_complete`, but checks all partitions of the request, and not only a
-        changed one. Called when the request begins to wait."""
+        """Does the same as `try_complete`. Called directly when the request begins to wait."""
         if any(_waits(each) for each in self._request.appended):
             return False
         self._answer()
         return True
 
     def expire(self) -> None:
-        """Answers now, with REQUEST_TIMED_OUT for each batch that the high watermark has not
-        passed."""
+        """Answers now, with an error (normally REQUEST_TIMED_OUT) for each batch that the high
+        watermark has not passed."""
         self._answer()
 
     def abandon(self) -> None:

@@ -1,10 +1,12 @@
-"""A run: successive Produce requests on one connection that differ only in their correlation ids
-and records. Their batches are appended one by one, and the requests are answered together.
+"""A run: successive Produce requests on one connection, each of which differs from an earlier
+request on this connection only in its correlation id and records. Their batches are appended one by
+one, and the requests are answered together.
 
-A run lasts for one turn of the loop at most, and ends at the first request that differs in anything
-else. A connection sends its answers in the order of its requests; the answers of a run are sent as
-one piece, at the end of the turn. With acks=all, the batches of a run are flushed together, and the
-answers are sent when the high watermark has passed all these batches.
+A run lasts for one turn of the loop at most, and ends at the first request that cannot join it. A
+connection sends its answers in the order of its requests; the answers of a run are sent as one
+piece. With acks=1, the answers are sent at the end of the turn. With acks=all, all requests of a
+run have the same partition, their batches are flushed together, and the answers are sent when the
+high watermark has passed all these batches.
 
 The following requests do not join a run, but take the general path in `skidway.broker.api.produce`:
 requests whose batch is a duplicate or must be refused, requests whose log cannot be written, and
@@ -95,8 +97,8 @@ class Run:
         return True
 
     def expire(self) -> None:
-        """Answers now, with REQUEST_TIMED_OUT for each batch that the high watermark has not
-        passed."""
+        """Answers now, with an error (normally REQUEST_TIMED_OUT) for each batch that the high
+        watermark has not passed."""
         if not self._connection.closed:
             self._send([self._at_watermark(part) for part in self._parts])
 
@@ -136,7 +138,8 @@ class Run:
 def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> bool:
     """Appends the batch of the request in `frame` and returns True, if the request is valid and
     differs from an earlier request on this connection only in its correlation id and records.
-    Otherwise returns False and changes nothing, so that the general path can handle the request.
+    Otherwise ends the connection's run, appends nothing and returns False, so that the general path
+    can handle the request.
     """
     alike = connection.memo
     if not isinstance(alike, Alike):

@@ -8,7 +8,7 @@ and records takes the general path. Only requests with one batch have a shape, b
 producer of many small requests needs this fast path::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
-                                                      ^ compared              ^ compared
+    ^ compared                                        ^ compared              ^ compared
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ broker forgets all shapes of the connection, and learns them again from later re
 """
 PREFIX_BYTES_MAX: Final = 1024
 """The broker stores no shape for a request with a longer prefix, because the prefix would take too
-much memory. The prefix contains the client's name, which may have any length.
+much memory. The prefix contains the client id, which may be long.
 """
 
 _INT32: Final = Struct(">i")
@@ -115,8 +115,8 @@ class Shape:
 
 
 class Shapes:
-    """The shapes of the requests on one connection, one for each partition. A shape is what a
-    producer's requests for one partition have in common."""
+    """The shapes of the requests on one connection. A shape is what a producer's requests for one
+    partition have in common."""
 
     __slots__ = ("_heads", "_shapes")
 
@@ -153,7 +153,8 @@ class Shapes:
 
 def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -> Shape | None:
     """Returns the shape of a parsed request. Returns None if the request does not consist of the
-    parts that the module's docstring shows, with exactly one batch as the records.
+    parts that the module's docstring shows, with the records of exactly one partition, or if its
+    prefix is too long.
     """
     if len(request.data) != 1 or request.transactional_id is not None:
         return None

@@ -25,11 +25,11 @@
                   session was lost
     producer_ids  assigns producer ids from the block that this broker owns
 
-Only the session's thread talks to ZooKeeper, so the broker's event loop never waits for ZooKeeper:
-the loop submits a job to the session, and the session posts the outcome to the loop. While
-ZooKeeper cannot be reached, the session accepts no job. Requests that need a job then get an error
-after which clients try again. The broker keeps its last catalog during this time, so it still
-serves produce and fetch requests.
+While the broker runs, only the session's thread waits for ZooKeeper's answers, and the broker's
+event loop never does: the loop submits a job to the session, and the session posts the outcome to
+the loop. While ZooKeeper cannot be reached, the session accepts no job. Requests that need a job
+then get an error after which clients try again. The broker keeps its last catalog during this time,
+so it still serves produce and fetch requests.
 
 Most writes are conditional: they create a node only if it does not exist, or change a node only if
 it still has the version that was read. So if two brokers make the same change at the same time, the

@@ -57,7 +57,7 @@ def partition_number(name: str) -> int | None:
 
 def offset_document(committed: Committed) -> bytes:
     """Returns the content of the node for a committed offset. If the client committed the offset
-    without metadata or leader epoch, the content is only the offset, in decimal.
+    with neither metadata nor leader epoch, the content is only the offset, in decimal.
     """
     more: dict[str, str | int] = {}
     if committed.metadata:

@@ -200,8 +200,8 @@ def _refuses(result: Any) -> bool:
 def _missing(client: Any, offsets: list[str]) -> set[str]:
     """Returns which of the nodes `offsets`, and of all nodes above them, do not exist.
 
-    To save requests, one request lists all existing groups, and one request lists all partitions of
-    a group and topic.
+    To save requests, one request lists all partitions of a group and topic. If there are many
+    groups and topics, one request also lists all existing groups.
     """
     topics = sorted({_parent(path) for path in offsets})
     groups = {path: _parent(_parent(path)) for path in topics}

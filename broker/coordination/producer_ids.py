@@ -2,9 +2,9 @@
 
 When a block is used up, the broker takes a new block from ZooKeeper. Requests that arrive meanwhile
 wait for the new block. The ids of a new block are higher than the ids of every earlier block, and
-higher than the highest id in the broker's logs. So the broker never assigns an id twice, even if
-ZooKeeper was restored from an older state. When the broker stops, the unused ids of its block are
-never used.
+higher than the highest id in the broker's logs. So even if ZooKeeper was restored from an older
+state, the broker assigns no id that is in its logs. When the broker stops, the unused ids of its
+block are never used.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Block = tuple[int, int]
 
 class ProducerIds:
     """Assigns this broker's producer ids. Only the loop may use this object. take_block: a function
-    that gets a block of ids from ZooKeeper, and then calls its argument with the block, on the
-    loop's thread."""
+    that gets a block of ids from ZooKeeper, and then calls its argument with the block or the
+    error, on the loop's thread."""
 
     def __init__(
         self, take_block: Callable[[Callable[[Block | SkidwayError], None]], None]

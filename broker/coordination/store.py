@@ -1,5 +1,5 @@
-"""The operations on ZooKeeper, with one function for each. All of them block, so only the session's
-thread calls them.
+"""The operations on ZooKeeper, with one function for each. All of them block, so the event loop
+never calls them: the session's thread does, or the main thread before the loop runs.
 
 These functions raise Unreachable if ZooKeeper does not answer, and DocumentRefused if the content
 of a node is invalid. If ZooKeeper's answer to an operation was lost, the operation can be repeated.
@@ -163,7 +163,7 @@ def name_gap(coordinator: Coordinator, topic: str, topic_id: uuid.UUID, gap: Gap
     """Adds a gap (offsets that are missing in the source) to a mirror topic's settings, even if
     another program changes the settings at the same time.
 
-    Raises TopicGone, TooManyGaps.
+    Raises TopicGone, TooManyGaps, and StateRefused if the gaps in the settings are invalid.
     """
 
     def change(configs: Mapping[str, str]) -> Mapping[str, str]:
@@ -186,7 +186,8 @@ def committed(
     coordinator: Coordinator, readers: Iterable[tuple[str, TopicPartition]]
 ) -> dict[tuple[str, TopicPartition], int]:
     """Returns the offsets that these groups have committed in these partitions. If a group has
-    committed no offset in a partition, the result has no entry for this group and partition."""
+    committed no offset in a partition, or its node is invalid, the result has no entry for this
+    group and partition."""
     found = {}
     for group, partition in readers:
         path = group_nodes.offset_path(group, partition)
@@ -353,7 +354,8 @@ def lead(
 
 def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> tuple[int, int]:
     """Takes a new block of producer ids. The new ids are higher than the ids of every earlier
-    block, and higher than `above`. Returns the block's first and last id.
+    block, and higher than `above`. Returns the block's first and last id. Raises StateRefused if
+    all ids are used up.
     """
     path = documents.PRODUCER_ID_BLOCK
     for _ in range(_ATTEMPTS_MAX):

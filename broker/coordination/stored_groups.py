@@ -28,8 +28,8 @@ DELETED_BYTES_AT_ONCE = 256 * 1024
 connection if a request has more than 1 MB.
 """
 NOBODY_EVER = -1
-"""The value of `ids_version` and `ids_writes` in `Looked` if no consumer has ever registered for
-the group."""
+"""The value of `ids_version` in `Looked` if no consumer has ever registered for the group, and of
+`ids_writes` if the group has no `ids` node."""
 NO_RECORD = -2
 _ATTEMPTS_MAX = 5
 _log = log.get(__name__)
@@ -157,9 +157,9 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
 
 
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
-    """Deletes a group if it has not changed since `looked` was read. Returns the number of deleted
-    offsets. If an offset was committed since then, keeps this offset and the group. If a member has
-    joined since then, keeps the group.
+    """Deletes everything of a group that has not changed since `looked` was read. Returns the
+    number of deleted offsets. If an offset was committed since then, keeps this offset and the
+    group. If a member has joined since then, keeps the group, but not its unchanged offsets.
     """
     count = expire_offsets(coordinator, group, looked.offsets)
     with answered(coordinator) as client:

@@ -60,8 +60,8 @@ class GroupAdministration:
         self._session = session
 
     def list(self, reply: Callable[[Sequence[Listed] | ErrorCode], None]) -> None:
-        """Lists the groups in ZooKeeper and in memory. If a group is in both, the list shows the
-        state that the group has in memory.
+        """Lists the groups in ZooKeeper, and also those in memory that are not empty. If a group is
+        in both, the list shows the state that the group has in memory.
         """
 
         def done(outcome: dict[str, bytes | None] | SkidwayError) -> None:

@@ -77,8 +77,9 @@ class Groups(HostedGroups):
         return self._coordinator_id()
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
-        """Answers a JoinGroup request when the group's next generation begins, or at once with an
-        error.
+        """Answers a JoinGroup request when the group's next generation begins. Answers at once with
+        an error, or with the present generation if a member of it joins again and nothing has
+        changed.
 
         While the group has consumers that coordinate through ZooKeeper, the error is
         INCONSISTENT_GROUP_PROTOCOL. If a consumer registers in ZooKeeper after the broker has

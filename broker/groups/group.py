@@ -38,11 +38,11 @@ class GroupState(Enum):
     STABLE = "Stable"
 
 
-# This class has 32 methods, because Kafka's state machine has many events, and all events change
+# This class has many methods, because Kafka's state machine has many events, and all events change
 # the same state.
 class Group:
-    """One group; only the coordinator uses it. new_id: a function that returns an unused member id,
-    which begins with the given name.
+    """One group. Only the loop's thread uses it. new_id: a function that returns an unused member
+    id, which begins with the given name.
     """
 
     def __init__(self, group_id: str, limits: GroupLimits, new_id: Callable[[str], str]) -> None:
@@ -346,7 +346,8 @@ class Group:
 
     def _complete(self, now: float) -> None:
         """Begins the next generation. The members of this generation are those that have joined
-        again, and also all static members, even those that have not joined again.
+        again, and also all static members, even those that have not joined again. If there are
+        members, but none of them has joined again, waits for one more rebalance timeout instead.
         """
         for member in self.roster:
             if member.join is None and member.instance_id is None:

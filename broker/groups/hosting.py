@@ -1,10 +1,10 @@
 """The groups in memory: reads them from ZooKeeper, stores them, sets their timers, and removes them
 from memory.
 
-The broker reads a group from ZooKeeper at the first request for the group. When the group has had
-no members for a while, the broker removes it from memory. While ZooKeeper cannot be reached, groups
-in memory continue to work. A request that needs ZooKeeper gets COORDINATOR_LOAD_IN_PROGRESS, after
-which its client tries again.
+The broker reads a group from ZooKeeper at the first request for the group. When no request has used
+a group without members for a while, the broker removes it from memory. While ZooKeeper cannot be
+reached, groups in memory continue to work. A request that needs ZooKeeper gets
+COORDINATOR_LOAD_IN_PROGRESS or COORDINATOR_NOT_AVAILABLE, after which its client tries again.
 """
 
 from __future__ import annotations

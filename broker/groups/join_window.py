@@ -4,7 +4,8 @@ present time as an argument.
 A group with members waits until all members have joined, but not longer than the longest of the
 members' rebalance timeouts. A group that was empty waits `group.initial.rebalance.delay.ms` for
 more members. If new members have arrived in that time, the group waits again, for the same time.
-All this waiting together is not longer than the longest rebalance timeout.
+All this waiting together is not longer than the longest rebalance timeout, unless the first wait
+alone is longer.
 """
 
 from __future__ import annotations

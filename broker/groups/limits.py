@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MEMBER_BYTES_MAX = 256 * 1024
-"""A member's protocols (names and metadata) have at most this many bytes. A member's assignment
-also has at most this many bytes.
+"""When a member joins, its protocols (names and metadata), client id and instance id together have
+at most this many bytes.
 """
 
 GROUP_BYTES_MAX = 8 << 20
-"""When a member joins, all members of the group together may have at most this many bytes. Together
-with the assignments, which the leader sends later, the members may have twice as many bytes.
+"""When a new member joins, all members of the group together may have at most this many bytes.
+Together with the assignments, which the leader sends later, the members may have twice as many
+bytes.
 """
 
 GROUPS_MAX = 20_000

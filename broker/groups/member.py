@@ -22,8 +22,8 @@ class Protocol:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joining:
     """What a JoinGroup request contains, with timeouts in seconds. `known_id_needed`: whether a new
-    member must join twice (KIP-394): the answer to its first join is its id, with which it joins
-    again.
+    member without an instance id must join twice (KIP-394): the answer to its first join is its id,
+    with which it joins again.
     """
 
     member_id: str = ""
@@ -109,8 +109,8 @@ class Member:
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
     def take(self, joining: Joining) -> None:
-        """Replaces the member's protocols, timeouts and client id by those of its newest JoinGroup
-        request.
+        """Replaces the member's protocols, timeouts, client id and client host by those of its
+        newest JoinGroup request.
         """
         self.protocols = joining.protocols
         self.session_timeout_s = joining.session_timeout_s

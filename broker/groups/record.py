@@ -26,7 +26,7 @@ class RecordRefused(SkidwayError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRecord:
     """The generation and the members of a group. empty_since_ms: the wall-clock time since which
-    the group has had no members; 0 while it has members.
+    the group has had no members; 0 while it has members, or if the time is unknown.
 
     omitted: the number of members that were left out because the document would have been too
     large. ids_version: consumers that coordinate through ZooKeeper register as children of the

@@ -5,11 +5,12 @@ for example with rsync, with `mv`, or by moving a disk. The two commands make su
 lost and that two brokers never serve the partition at the same time:
 
     hand-over   runs while the broker that leads the partition is stopped. It opens the log as the
-                broker does at its start, computes every CRC and syncs all files. Then it renames
-                the partition's directory to `<topic>-<partition>.moved`, and writes a waybill (a
-                file that describes the partition) into this directory. The waybill contains the
-                broker's id, the leader epoch, the log start and log end offsets, and the length,
-                time and CRC-32C of each file. After the rename no broker serves the partition
+                broker does at its start, computes every CRC, and syncs what is not on disk yet.
+                Then it renames the partition's directory to `<topic>-<partition>.moved`, and writes
+                a waybill (a file that describes the partition) into this directory. The waybill
+                contains the broker's id, the leader epoch, the log start and log end offsets, and
+                the length, time and CRC-32C of each file. After the rename no broker serves the
+                partition
     copy        the operator copies the directory by any means into one of the new broker's
                 `log.dirs`, under the same name
     take-over   runs while the new broker is stopped. It compares every file with the waybill and

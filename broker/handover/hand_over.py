@@ -51,7 +51,8 @@ class HandOver:
         waybill (the list of its files). May be called again after a success or a failure.
 
         Raises StateRefused if this broker may not hand the partition over, for example because
-        another broker leads it. Also raises DamagedLog, StorageFailed and SkidwayError.
+        another broker leads it. Also raises other kinds of SkidwayError, such as DamagedLog, and
+        OSError.
         """
         home, path, moved = self._find(partition)
         if not path.exists():

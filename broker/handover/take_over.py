@@ -37,7 +37,7 @@ class TakeOver:
         waybill (the list of its files) and its leader epoch. May be called again after a failure.
 
         Raises StateRefused if the directory is not complete, or if it is a copy from an earlier
-        hand-over. Also raises SkidwayError.
+        hand-over. Also raises other kinds of SkidwayError, and OSError.
         """
         home, path = self._home_of(directory)
         bill = waybill.read(path)

@@ -60,8 +60,8 @@ class Waybill:
 
 
 def contents(directory: Path) -> tuple[Content, ...]:
-    """Returns the length, time and CRC of every file in a partition's directory, except the
-    waybill. Reads each file from beginning to end. Raises OSError."""
+    """Returns the length, time and CRC of every file in a partition's directory, except the waybill
+    and `.tmp` files. Reads each file from beginning to end. Raises OSError."""
     found = sorted(each for each in directory.iterdir() if each.name != FILE)
     return tuple(_content(each) for each in found if not each.name.endswith(".tmp"))
 

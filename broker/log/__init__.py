@@ -18,16 +18,17 @@
             <base offset, 20 digits>.<position>.cut what recovery cut off from this position on
             *.deleted                               an expired file, which readers may still have
                                                     open
+        <topic>-<partition>.moved/                  a partition that was handed over to be moved
         <topic>-<partition>.<32 hex digits>-delete/ a partition of a deleted topic
         <topic>-<partition>.<32 hex digits>-stray/  a directory that belongs to no known topic
 
-The layout is Kafka's, so that Kafka's tools can read it. Only the files `.producers` and `.cut` are
+The layout is Kafka's, so that Kafka's tools can read it. Only `.producers`, `.cut` and `.moved` are
 not from Kafka. (Kafka's file for the state of producers, `.snapshot`, has no field for the
 checksums of a producer's last five batches.)
 
 An *offset* counts records, and a *position* counts bytes in one segment's file. A `LogPosition` has
-both. Every read and write of a file names its position; no code relies on the current offset that
-the kernel keeps for a descriptor.
+both. Every read and write of a segment's `.log` file and indexes names its position; no code relies
+on the current offset that the kernel keeps for a descriptor.
 
 Layers, each of which imports only layers above it in this list::
 
@@ -64,18 +65,19 @@ Layers, each of which imports only layers above it in this list::
 Ownership: only the broker's loop changes a log. The flusher's threads get descriptors and paths,
 and return results.
 
-Durability: bytes are appended with one `pwritev` for each partition in each turn of the loop, and
-*flushed* (fsync) when a request waits for the flush, or after `flush.messages` or `flush.ms`.
-Before an fsync begins, the broker notes the offset up to which it has written. When the fsync is
-done, all records below this offset are durable. The flush includes every file that was written
-since the last flush. If a file was created or renamed, the flush also includes its directory.
-Consumers get only flushed records, so a crash never removes a record that a consumer got. A failed
-fsync takes the whole log directory offline. After such a failure, the kernel may have dropped the
-unwritten pages, so a second fsync could succeed although the data is not on disk.
+Durability: bytes are normally appended with one `pwritev` for each partition in each turn of the
+loop, and *flushed* (fsync) when a request waits for the flush, or after `flush.messages` or
+`flush.ms`. Before an fsync begins, the broker notes the offset up to which it has written. When the
+fsync is done, all records below this offset are durable. The flush includes every `.log` file that
+was written since the last flush, and the indexes of segments that were closed since then. If a new
+segment was begun, the flush also includes the partition's directory. Consumers get only flushed
+records, so a crash never removes a record that a consumer got. A failed fsync takes the whole log
+directory offline. After such a failure, the kernel may have dropped the unwritten pages, so a
+second fsync could succeed although the data is not on disk.
 
-The broker decides by the time of the append when it rolls (closes) a segment, when a segment
-expires, and when it forgets a producer. The broker does not use the event times of records for
-these decisions, so records with event times of ten years ago count as new when they are appended.
-The append time of a closed segment is the modification time of its file. The time of the first
-append to an active segment is in its `.producers` file.
+The broker measures every age from the time of the append: when it rolls (closes) a segment after
+`segment.ms`, when a segment expires, and when the broker forgets a producer. The broker does not
+use the event times of records for these decisions, so records with event times of ten years ago
+count as new when they are appended. The append time of a closed segment is the modification time of
+its file. The time of the first append to a segment is in its `.producers` file.
 """

@@ -57,8 +57,8 @@ class LogConfig:
 
     @property
     def bounds_timestamps(self) -> bool:
-        """Whether the topic has a limit for how far the event times of records may differ from the
-        broker's clock."""
+        """Whether the broker must compare the event times of records with its clock: the topic has
+        a limit for the difference, and does not use LogAppendTime."""
         return not self.append_time and (
             self.timestamp_before_max_ms != FOREVER_MS or self.timestamp_after_max_ms != FOREVER_MS
         )

@@ -24,7 +24,7 @@ _log = log.get(__name__)
 
 class Cut(NamedTuple):
     """The offsets [first, end) of the segments that were taken out of a log. The range is empty if
-    no segment was taken out."""
+    all these segments were already below the log start offset."""
 
     partition: TopicPartition
     first: int
@@ -71,8 +71,7 @@ def expire(
         try:
             if decision.roll and each.flushed.offset == each.log_end_offset:
                 # The active segment has expired. Now it is only closed, and a new segment begins.
-                # The next search for expired segments takes the closed segment out of the log; by
-                # then, the new segment's entry in the directory is durable.
+                # The next search for expired segments takes the closed segment out of the log.
                 each.roll(now_ms)
             if decision.count:
                 _take_out(each, decision.count, found)

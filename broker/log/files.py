@@ -26,7 +26,7 @@ DEVICE_ERRORS = frozenset(
 
 class StorageFailed(SkidwayError):
     """Raised if the operating system reports an error for an operation on a file. If the operation
-    was an append, the log contains no part of the appended batches."""
+    was the write of appended batches, the log contains no part of them."""
 
     def __init__(self, what: str, path: Path, error: OSError, *, final: bool = False) -> None:
         super().__init__(f"cannot {what} {path}: {error.strerror or error}")
@@ -47,8 +47,8 @@ class StorageFailed(SkidwayError):
 
 
 class DamagedLog(SkidwayError):
-    """Raised if a log contains bytes that the broker cannot have written. The broker must not serve
-    the log's partition."""
+    """Raised if a log contains bytes that the broker cannot have written, or lacks bytes that were
+    on disk. The broker must not serve the log's partition."""
 
     def __init__(self, path: Path, position: int, reason: str) -> None:
         super().__init__(f"{path} is damaged at position {position}: {reason}")

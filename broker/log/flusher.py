@@ -36,8 +36,9 @@ class WorkOutcome:
 
 
 class NothingSynced(OSError):
-    """Raised if a flush fails before its first fsync. The data is still in the page cache, so the
-    flush can be repeated. (After a failed fsync, the kernel may have dropped the data.)"""
+    """Raised if a flush fails before its first fsync of a segment or index. The data is still in
+    the page cache, so the flush can be repeated. (After a failed fsync, the kernel may have dropped
+    the data.)"""
 
 
 class DiskWorker(Protocol):

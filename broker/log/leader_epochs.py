@@ -53,11 +53,12 @@ NOT_KNOWN = EpochEnd(UNDEFINED, UNDEFINED)
 
 
 class LeaderEpochs:
-    """One entry for each leader epoch of a log, in ascending order of epochs and offsets. Only the
-    PartitionLog of this log changes these entries.
+    """One entry for each leader epoch of a log, in ascending order of epochs and offsets. Recovery
+    makes them; after that, only the PartitionLog of this log changes them.
 
     latest: the epoch of the last entry, -1 if there is no entry. changed: whether the entries
-    differ from those in the file `leader-epoch-checkpoint`.
+    differ from those in the file `leader-epoch-checkpoint`, or from those that the running flush
+    writes into it.
     """
 
     __slots__ = ("_entries", "changed", "latest")
@@ -99,8 +100,8 @@ class LeaderEpochs:
 
     def end_of(self, epoch: int, *, current: int, log_end_offset: int) -> EpochEnd:
         """Returns the end of `epoch`. If the log has no record of this epoch, returns the next
-        lower epoch that has records in the log, and the end of that epoch. If `epoch` is higher
-        than every epoch of the log and than `current`, returns NOT_KNOWN.
+        lower epoch that has records in the log, and the end of that epoch. Returns NOT_KNOWN if
+        `epoch` is negative, or higher than every epoch of the log and than `current`.
 
         `current` is the leader's present epoch. If the present epoch has no record yet, it begins
         at the log end.

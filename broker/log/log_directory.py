@@ -31,12 +31,13 @@ _log = log.get(__name__)
 
 @dataclass(slots=True, eq=False)
 class LogDirectory:
-    """One log directory, with the offsets that its two checkpoint files contain: the recovery point
-    and the log start offset of each partition.
+    """One log directory, with the offsets that its two checkpoint files contain or are about to
+    get: the recovery point and the log start offset of each partition.
 
     offline: why the directory is not in use; None while it is in use. full: the operation that
-    failed because the volume had no space, in words for people; None if a later write has
-    succeeded. noted: the partitions for which the checkpoint files on disk may have an entry.
+    failed because the volume had no space, in words for people; None if no operation has failed
+    like this since the last successful write. noted: the partitions for which the checkpoint files
+    on disk may have an entry.
     """
 
     path: Path

@@ -63,7 +63,7 @@ class NewLog:
     config: LogConfig
 
 
-# This class has 35 methods, because one class must know both the logs and their directories: for
+# This class has many methods, because one class must know both the logs and their directories: for
 # example, if a directory fails, the broker must stop all logs in the directory.
 class LogManager:
     """All logs of a broker. Only the loop's thread may use it; `worker` does slow work in the
@@ -128,11 +128,12 @@ class LogManager:
         return self._homes.get(partition)
 
     def discover(self) -> list[tuple[TopicPartition, Found]]:
-        """Returns the partitions that have a directory in a log directory. Also removes those
-        directories of deleted partitions that an interrupted removal has left.
+        """Returns the partitions that have a directory in a log directory. If the file
+        partition.metadata of a partition is damaged, stops this partition instead. Also removes, in
+        the background, the directories of deleted partitions that an interrupted removal has left.
 
-        The result contains a partition twice if its topic was recreated while a log directory was
-        offline.
+        The result may contain a partition twice, if its topic was recreated while a log directory
+        was offline.
         """
         found: list[tuple[TopicPartition, Found]] = []
         for home in self._online():
@@ -305,8 +306,8 @@ class LogManager:
             _log.warning("stray_partition_set_aside", partition=str(partition), path=str(target))
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
-        """Stops a partition, because its log is damaged: from now on the broker does not serve
-        it."""
+        """Stops a partition, for example because its log is damaged: from now on the broker does
+        not serve it."""
         self.logs.pop(partition, None)
         self.stopped = {**self.stopped, partition: reason}
         _log.error("partition_stopped", partition=str(partition), reason=reason)
@@ -361,7 +362,7 @@ class LogManager:
         return None
 
     def highest_producer_id(self) -> int:
-        """Returns the highest producer id in any log; -1 if there is none."""
+        """Returns the highest producer id below GIVEN_ID_END in any log; -1 if there is none."""
         return max((each.producers.highest_id for each in self.logs.values()), default=-1)
 
     def held(self) -> dict[TopicPartition, tuple[str, ...]]:
@@ -390,8 +391,8 @@ class LogManager:
         """Writes both checkpoint files of every directory in the background.
 
         Afterwards, `done` is called on the loop with the directories whose checkpoint files could
-        not be written. In the other directories, the checkpoint files have the offsets that were
-        current at the call, or newer ones.
+        not be written. In all other directories that are in use, the checkpoint files have the
+        offsets that were current at the call, or newer ones.
         """
         self._checkpoints.write(self._contents, done)
 

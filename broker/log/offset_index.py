@@ -4,9 +4,9 @@
 
 The relative offset is the offset of a batch's last record minus the segment's base offset. The
 position is where this batch begins. This is Kafka's convention, which Kafka's tools verify. The
-index has one entry for every `index.interval.bytes` of log. A search for an offset begins at the
-last entry whose offset is not above the wanted offset. The wanted offset is in the batch to which
-this entry points, or a few batches later.
+index has about one entry for every `index.interval.bytes` of log. A search for an offset begins at
+the last entry whose offset is not above the wanted offset. The wanted offset is in the batch to
+which this entry points, or a few batches later.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class OffsetLookup:
         the batch that contains `offset`, and ends at `end` or before it.
 
         The batches together have at most `max_bytes`. But with `at_least_one`, the first batch is
-        included even if it is larger.
+        included even if it is larger. Returns None if there is no such batch.
         """
         segment, position = self._locate(offset)
         try:
@@ -115,7 +115,8 @@ def _whole_batches(
     segment: Segment, position: int, max_bytes: int, *, at_least_one: bool
 ) -> Boundary:
     """Returns a position at which a batch ends, at most `max_bytes` after `position`: the last such
-    position that the index shows. If the index shows none, reads the headers of the batches."""
+    position that the index shows. If the index shows none, reads the headers of the batches. With
+    `at_least_one`, the first batch is included even if it is larger than `max_bytes`."""
     boundary = segment.boundary_before(position + max_bytes)
     if boundary.position > position:
         return boundary

@@ -1,15 +1,16 @@
 """The log of one partition: its segments in order. The log appends batches, reads them, and writes,
 flushes, rolls and removes segments.
 
-The offsets are always in this order, and the code asserts this order at every change::
+The offsets are always in this order::
 
     log start offset <= flushed offset <= written offset <= log end offset
 
-During a turn of the loop, `append` only writes the offset and leader epoch into a batch's header
-and remembers the batch's bytes. At the end of the turn, `write` writes all these batches into the
-active segment with one `pwritev`. If this `pwritev` fails, the log undoes everything that was
-appended since the last write: offsets, index entries and producers. So the offset that `append`
-returns for a batch can still be taken back. It is final only when `write` has written the batch.
+During a turn of the loop, `append` writes the offset and leader epoch into a batch's header and
+remembers the batch's bytes. It writes to files only if it begins a segment. At the end of the turn,
+`write` writes all these batches into the active segment with one `pwritev`. If this `pwritev`
+fails, the log undoes everything that was appended since the last write: offsets, index entries and
+producers. So the offset that `append` returns for a batch can still be taken back. The offset is
+final when it is below `written`.
 
 `begin_flush` returns the files to fsync, and `finish_flush` notes that the fsync is done. Between
 the two calls the loop continues to append. `PartitionLog` starts no thread and uses no connections.
@@ -37,8 +38,8 @@ from skidway.kafka.protocol.pieces import FileSlice
 from skidway.kafka.types import TopicPartition
 
 INDEX_CHECKED_EVERY = 100
-"""After this many index entries, the log compares the sizes of the indexes with their limit again,
-because the limit may have changed.
+"""After at most this many index entries, the log compares the sizes of the indexes with their limit
+again, because the limit may have changed.
 """
 
 
@@ -98,8 +99,8 @@ class PartitionLog:
         self.flushed = end
         self.flush_running = False
         self.closed_at: int | None = None
-        """The log end offset at the last clean stop. None if the last stop was not clean, or if a
-        new segment was begun after that stop.
+        """The log end offset at the last clean stop. None if the last stop was not clean or has not
+        left all its files, or if a new segment was begun after that stop.
         """
         self._pending: list[memoryview] = []
         self._undo: Undo | None = None
@@ -132,7 +133,7 @@ class PartitionLog:
         its bytes, which must stay unchanged until `write`.
 
         Raises SequenceRefused. Raises StorageFailed if the log could not begin a new segment. In
-        this case, later appends in the same turn also raise StorageFailed.
+        this case, later appends in the same turn, and the next `write`, also raise StorageFailed.
         """
         if self._refusal is not None:
             raise self._refusal
@@ -170,7 +171,8 @@ class PartitionLog:
 
     def write(self) -> None:
         """Writes the appended batches into the file. If `write` raises StorageFailed, the log has
-        undone all of these appends.
+        undone the appends whose batches were not written. A batch is written if all its offsets are
+        below `written`.
         """
         refusal, self._refusal = self._refusal, None
         if refusal is not None:
@@ -259,7 +261,8 @@ class PartitionLog:
         return gone
 
     def start_at(self, offset: int) -> None:
-        """Raises the log start offset; retention later deletes the segments below this offset."""
+        """Moves the log start offset up to `offset`; retention later deletes the segments below
+        this offset."""
         assert self.log_start_offset <= offset <= self.flushed.offset
         self.log_start_offset = offset
         self.epochs.cut_front(offset)
@@ -267,7 +270,8 @@ class PartitionLog:
 
     def save_producers(self, offset: int, first_append_ms: int) -> None:
         """Writes the `.producers` file for `offset`: the state of the producers before this offset,
-        and the time at which the record with this offset was appended. Raises OSError.
+        and the time of the first append to a segment: the segment that begins at `offset` or, at a
+        clean stop, the active segment. Raises OSError.
         """
         path = self.directory / names.segment_file(offset, names.PRODUCERS)
         temporary = path.with_name(path.name + ".tmp")
@@ -275,8 +279,8 @@ class PartitionLog:
         temporary.rename(path)
 
     def close_cleanly(self) -> None:
-        """Writes the indexes and the producer state, so that the next start need not read the log.
-        Every record must already be flushed. Raises OSError.
+        """Writes the indexes, the leader epochs and the producer state, so that the next start need
+        not read the log. Every record must already be flushed. Raises OSError.
         """
         assert self.flushed.offset == self.log_end_offset
         if self.closed_at == self.log_end_offset and not self.epochs.changed:

@@ -9,7 +9,8 @@ this::
     unknown producer              any first sequence is accepted, as its state may have expired
     lower epoch                   InvalidProducerEpoch
     higher epoch                  accepted if the batch begins at sequence 0
-    sequences of one of the five  a duplicate if the CRC is the same
+    sequences of one of the five  a duplicate if the CRC is the same, or if the stored CRC is
+                                  unknown (see CRC_UNKNOWN)
     exactly the next sequence     accepted
     anything else                 OutOfOrderSequence: the batch is older than the last five, or
                                   follows a gap
@@ -193,7 +194,7 @@ def _duplicate(header: BatchHeader, known: Producer) -> StoredBatch:
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """What a `.producers` file contains: the state of the producers before an offset, and the time
-    at which the record with that offset was appended.
+    of the first append to a segment (see `PartitionLog.save_producers`).
     """
 
     first_append_ms: int

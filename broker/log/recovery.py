@@ -1,9 +1,9 @@
 """Opens the log of a partition at the start of the broker, after a clean stop or after a crash
 (recovery).
 
-After a clean stop, recovery looks only at the end of the log. Otherwise it reads every batch from
-the recovery point on, checks its CRC, and computes the indexes and the state of producers again.
-Recovery divides invalid bytes into three kinds:
+After a clean stop, recovery looks only at the end of each segment. Otherwise it reads each segment
+that contains the recovery point or later offsets: it checks the CRC of every batch, and computes
+the indexes and the state of producers again. Recovery divides invalid bytes into three kinds:
 
     a torn tail   bytes at or above the recovery point that are no whole batch, if no valid batch
                   follows these bytes. A crash leaves such bytes (a part of the last write, zeros,
@@ -54,8 +54,9 @@ from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
 """If recovery cuts a segment, at most this many segments with records may follow it. Recovery sets
-them aside (renames them to `.cut` files). Between two flushes, the broker writes records into at
-most this many new segments. So if more segments follow, the invalid bytes do not come from a crash.
+them aside (renames them to `.cut` files). Between two flushes, the broker normally writes records
+into at most this many new segments. So if more segments follow, recovery assumes that the invalid
+bytes do not come from a crash.
 """
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)
@@ -190,8 +191,8 @@ def _check_segment(
 
 def _end_by_index(segment: Segment, opening: Opening) -> int | None:
     """Returns the offset after the segment's last record, found with the indexes, without reading
-    all batches. None if an index is wrong or ends too early, so that the indexes must be made
-    again.
+    all batches. None if an index is wrong or ends too early, or if a batch after the last index
+    entry is invalid. In this case the whole segment must be read.
     """
     if not (segment.offset_index.is_whole and segment.time_index.is_whole):
         return None
@@ -229,8 +230,9 @@ def _end_by_index(segment: Segment, opening: Opening) -> int | None:
 def _scan_segment(
     segment: Segment, following: Sequence[Segment], opening: Opening, account: Account
 ) -> int:
-    """Reads every batch and makes the indexes again. Cuts off a torn tail (invalid bytes that a
-    crash left at the end)."""
+    """Reads every batch and makes the indexes again. Cuts off the bytes from the first invalid
+    batch on, if a crash can have left them. Returns the offset after the segment's last record.
+    Raises DamagedLog."""
     _reset_indexes(segment)
     account.indexes_rebuilt += 1
     account.scanned_bytes += segment.size

@@ -3,10 +3,10 @@ carries out what they decide.
 
 Only whole, flushed segments expire, and the oldest expire first. A segment expires by time if its
 last *append* is longer ago than `retention.ms`; event times do not matter. A segment expires by
-size if the newer segments together still have `retention.bytes` or more. A segment whose records
-are all below the log start offset expires in any case. If the active segment has expired, the log
-begins a new segment before it deletes the expired one. The new segment's file is named after the
-log end offset, so this offset is not lost.
+size if the newer segments together still have `retention.bytes` or more. A closed segment whose
+records are all below the log start offset expires in any case. If the active segment has expired,
+the log begins a new segment before it deletes the expired one. The new segment's file is named
+after the log end offset, so this offset is not lost.
 
 The consumer groups in the topic's setting `retention.hold` delay the expiration of segments.
 `held_from` is the lowest offset that one of these groups still needs. A segment with records at

@@ -26,7 +26,8 @@ _log = log.get(__name__)
 
 
 class RetentionClock:
-    """The clock of one broker. The loop reads it whenever it looks for expired data."""
+    """A clock without jumps forward. The logs of a broker have one such clock, and the committed
+    offsets have another. The loop reads a clock whenever it looks for expired data."""
 
     __slots__ = ("_clock", "_known_ms", "_seen_s")
 

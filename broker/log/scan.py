@@ -2,7 +2,8 @@
 
 The file is read in windows: one system call reads one window, which may contain many small batches.
 Of a large batch, only one window is in memory at a time. The length field of a batch may be wrong,
-so before it is used, it is compared with the number of bytes that remain in the file.
+so before a CRC is computed, the length is compared with the number of bytes that remain in the
+file.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Window:
         self._start = 0
 
     def header(self, position: int) -> BatchHeader:
-        """Returns the batch header at a position. Raises InvalidBatch."""
+        """Returns the batch header at a position. Raises InvalidBatch and OSError."""
         at = position - self._start
         if at < 0 or at + HEADER_BYTES > len(self._data):
             self._data = os.pread(self._descriptor, self._bytes, position)
@@ -92,8 +93,9 @@ def headers(
     """Yields the position and header of each batch from `start` to `end`. Raises InvalidBatch for
     the first bad batch. A batch that is cut off at the end of the file is also bad.
 
-    The first batch begins at `first_offset`. Each other batch begins where the batch before it
-    ended, or after a hole that `holes` allows. crc: whether a batch with a wrong CRC is bad.
+    The first batch must begin at `first_offset`, and each other batch where the batch before it
+    ended, or else after a hole that `holes` allows. A leader epoch must not be lower than that of
+    the batch before. crc: whether a batch with a wrong CRC is bad.
     """
     window = Window(descriptor, WINDOW_BYTES if crc else HEADER_WINDOW_BYTES)
     position, expected, epoch = start, first_offset, -1
@@ -128,9 +130,9 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
     """Returns whether the bytes at a position are a batch with the right length and CRC. Other
     fields are not checked.
 
-    Recovery calls this function for a batch that is wrong for another reason, for example its
-    offset. If length and CRC are right, the whole batch was written, so this is no write that a
-    crash interrupted, and recovery treats the batch as damage.
+    Recovery calls this function for each invalid batch. If length and CRC are right, the batch is
+    invalid for another reason, for example its offset. Then the whole batch was written, so this is
+    no write that a crash interrupted, and recovery treats the batch as damage.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:

@@ -2,8 +2,8 @@
 offset.
 
 All offsets in a segment are equal to its base offset or higher, and lower than the base offset of
-the next segment. Only the last segment of a log (the active segment) grows. A read does not return
-bytes, but a range of the file, which the network layer passes to sendfile.
+the next segment. Only the last segment of a log (the active segment) grows. A read of the log does
+not return bytes, but a range of a segment's file, which the network layer passes to sendfile.
 """
 
 from __future__ import annotations
@@ -133,8 +133,9 @@ class Segment:
         return max(-(-left // time_index.ENTRY_BYTES), 0)
 
     def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> bool:
-        """Adds an entry to each index for the batch that begins at `position`, if the batch of the
-        last entry begins more than `interval_bytes` earlier. offset: the batch's base offset.
+        """Adds an index entry for the batch that begins at `position`, if the batch of the last
+        entry begins more than `interval_bytes` earlier. The time index gets the entry only if the
+        largest timestamp has increased since its last entry. offset: the batch's base offset.
         Returns whether the batch got an entry.
         """
         last_offset = offset + header.last_offset_delta
@@ -204,7 +205,7 @@ class Segment:
         """Returns the end of the last batch that ends at most `max_bytes` after `position`.
 
         With `at_least_one`, the first batch is included even if it is larger than `max_bytes`. If
-        no batch is included, the end is the position itself.
+        no batch is included, the end is the position itself. Raises scan.InvalidBatch and OSError.
         """
         window = scan.Window(self.file.descriptor, scan.HEADER_WINDOW_BYTES)
         end, offset = position, self.base_offset

@@ -1,9 +1,10 @@
 """A file of fixed-size entries in ascending order. The newest entries are still in memory.
 
 Both indexes of a segment use a `SparseFile`. Entries can be made again from the log, so they are
-written late, and are synced only when their segment is closed. Recovery checks each file and makes
-it again if necessary. A search for an old entry opens the file, bisects it and closes it. So old
-entries need no memory and no open descriptor.
+written late. The first flush after a segment was closed syncs its entries; a clean stop and
+recovery also sync entries. Recovery checks each file and makes it again if necessary. A search for
+an old entry opens the file, bisects it and closes it. So old entries need no memory and no open
+descriptor.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class SparseFile:
             return False
 
     def append(self, a: int, b: int) -> None:
-        """Adds an entry. The entry must not be lower than the last entry."""
+        """Adds an entry. Both numbers must be higher than those of the last entry."""
         self.tail.append((a, b))
 
     def last(self) -> Entry | None:

@@ -51,7 +51,7 @@ def epochs_of(
     opening: Opening, segments: Sequence[Segment], start: int, end_offset: int, account: Account
 ) -> LeaderEpochs:
     """Returns the leader epochs from the file `leader-epoch-checkpoint` and from the scanned
-    segments. If there is no such file, reads the epochs from the whole log.
+    segments. If the file is missing or damaged, reads the epochs from the whole log.
 
     A flush writes an epoch's entry into the file before the epoch's first record counts as flushed.
     So an epoch that is not in the file has no flushed records, and begins at the recovery point or

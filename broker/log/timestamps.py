@@ -4,12 +4,13 @@ of one batch.
 The records of a log are not sorted by event time. So the result is the record with the lowest
 offset among all records whose event time is the wanted time or later. The search uses indexes and
 batch headers to skip segments and batches whose largest timestamp is earlier. The search
-decompresses only the batch that contains the result. The decompressed records may have at most
-`RECORDS_BYTES_MAX` bytes.
+decompresses only batches that may contain the result, normally one. The decompressed records of a
+batch may have at most `RECORDS_BYTES_MAX` bytes.
 
-In three cases the result is the first offset of the batch that contains the record, and not the
-offset of the record itself: the batch's header contradicts its records, the records cannot be read,
-or the batch has more than `RECORDS_MAX` records.
+In three cases the result is the first offset of the batch that contains the record (or the log
+start offset, if this is higher), and not the offset of the record itself: the batch's header
+contradicts its records, the records cannot be read, or the batch has more than `RECORDS_MAX`
+records.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ NOT_FOUND = TimestampOffset(-1, -1)
 
 
 def at_or_after(log: PartitionLog, timestamp: int, end: LogPosition) -> TimestampOffset:
-    """Returns the first record before `end` whose event time is `timestamp` or later. Raises
-    StorageFailed and DamagedLog.
+    """Returns the first record before `end` whose event time is `timestamp` or later; NOT_FOUND if
+    there is none. Raises StorageFailed and DamagedLog.
     """
     for segment in log.segments:
         if segment.base_offset >= end.offset:

@@ -2,8 +2,9 @@
 
 The rules are Kafka's (LogValidator). A request has one batch per partition. The batch has base
 offset 0, magic 2, a correct CRC, as many records as offsets, and at most `max.message.bytes` bytes.
-It is not a control batch. It uses zstd only if the version of the request supports zstd. The checks
-do not look at the records in the batch.
+It is no control batch, belongs to no transaction, and does not have the timestamp type
+LogAppendTime. It uses zstd only if the version of the request supports zstd. The checks do not look
+at the records in the batch.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class BatchTooLarge(BatchRefused):
 
 
 class BatchInvalid(BatchRefused):
-    """Raised if a batch is complete, but contains something that a producer must not send."""
+    """Raised if the bytes are not exactly one batch, or if the batch contains something that a
+    producer must not send."""
 
 
 class UnsupportedFormat(BatchRefused):
@@ -63,7 +65,7 @@ class ReadOnlyTopic(BatchRefused):
 
 class TimestampRefused(BatchRefused):
     """Raised if the event times of a batch differ from the clock by more than the topic's settings
-    allow."""
+    allow, or if a producer has set the timestamp type LogAppendTime."""
 
 
 def validate(
@@ -88,8 +90,8 @@ def validate(
         sequence,
         count,
     ) = header
-    # This one condition is true if the batch breaks any of the rules, which is rare. `_refusal`
-    # then finds out which rule the batch breaks.
+    # This one condition is true if the batch breaks any of the rules except that for the CRC, which
+    # is rare. `_refusal` then finds out which rule the batch breaks.
     if (
         magic != MAGIC
         or length + LENGTH_END != len(batch)

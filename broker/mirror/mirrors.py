@@ -85,8 +85,8 @@ class Mirrors:
             self._set_timer()
 
     def written(self) -> None:
-        """Called in each turn of the loop, after its writes. Tells every MirrorSource to check
-        which of its appends were written.
+        """Called in each turn of the loop, after its writes. Tells every MirrorSource that has
+        appended batches to check which of them were written.
         """
         for source in self._sources:
             if source.has_appended:

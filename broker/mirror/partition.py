@@ -22,8 +22,8 @@ UNKNOWN: Final = -1
 class MirrorPartition:
     """One mirror partition. Only its MirrorSource uses it.
 
-    `attempt` counts the seeks: how often the offset from which to fetch was set. The answer to a
-    request from before the last seek belongs to another offset, and is ignored. Methods that read
+    `attempt` counts how often the mirror has stopped fetching from an offset, for example to fetch
+    from another one. An answer to a request from an earlier attempt is ignored. Methods that read
     the end of the log raise DamagedLog and StorageFailed.
     """
 

@@ -8,9 +8,9 @@ itself a mirror. If the mirror topic exists, its partitions follow those of the 
 the mirror topic has fewer partitions than the source's topic, the plan adds the missing partitions.
 If the source's topic or cluster was recreated under the same name, it has another id. The records
 of the recreated topic are not mirrored, so that they are not mixed with the old records. If a
-wanted topic is not mirrored, the plan lists the topic with the reason. The plan also lists each
-topic whose configs show that it is no mirror, but which is left out because it has the name of a
-mirror.
+wanted topic is not mirrored although it is no mirror itself, the plan lists the topic with the
+reason. The plan also lists each topic whose configs show that it is no mirror, but which is left
+out because it has the name of a mirror.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class Plan:
     extend, follow: mirror topics, each with the number of partitions of the source's topic.
     describe: topics of the source whose configs must be read to find out whether they are mirrors
     themselves. stopped: by name, the mirror topics that an operator must look at, with reasons.
-    left_out: by name, topics of the source that are not mirrored, with reasons.
+    left_out: by name, topics of the source that are not mirrored, and mirror topics that get no
+    more records, with reasons.
     """
 
     create: list[Creation] = field(default_factory=list)

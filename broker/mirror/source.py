@@ -41,11 +41,11 @@ from skidway.kafka.types import TopicPartition
 _log = log.get(__name__)
 
 
-# This class has 39 methods, because each kind of answer from the source cluster has its own method,
-# and all these methods change the same partitions.
+# This class has many methods, because each kind of answer from the source cluster has its own
+# method, and all these methods change the same partitions.
 class MirrorSource:
-    """One source cluster. Only the loop's thread may use it. Each turn of the loop calls `turn`
-    before its writes, and `written` after its writes.
+    """One source cluster. Only the loop's thread may use it. In each turn of the loop, `turn` is
+    called before the writes if `is_due`, and `written` after the writes if `has_appended`.
     """
 
     def __init__(

@@ -17,8 +17,8 @@ from skidway.broker.mirror.source import MirrorSource
 from skidway.kafka import gaps
 
 REASONS_MAX = 1000
-"""Each list in the status has at most this many entries. The counts in the status include all
-entries.
+"""The lists `stopped`, `waiting`, `left_out` and `gaps` have at most this many entries each. The
+number `stopped_count` includes all entries.
 """
 
 
@@ -29,10 +29,11 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
         stopped: the topics and partitions that wait for an operator, or the whole source if it
             waits for an operator.
         waiting: partitions whose copying waits, each with the reason.
-        left_out: topics that are not mirrored, are no longer mirrored, or could not be created.
+        left_out: topics that are not mirrored, are no longer mirrored, or could not be created,
+            extended or examined.
         unverifiable: partitions whose last batch could not be compared with the source, because
-            this batch was deleted; each with the offset after the batch.
-        gaps: offsets that are missing in the mirror because the source no longer had them.
+            this batch was deleted in the source or here; each with the offset after the batch.
+        gaps: offsets that are missing in the mirror because the source did not have them.
         group: the consumer group in the source whose offsets show how far the mirror has copied.
 
     All offsets are offsets in the source.

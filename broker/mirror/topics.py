@@ -45,9 +45,9 @@ class SourceTopics:
 
     is_reachable: whether the source answered the last request for its topics; None before the first
     request. failure: why the source did not answer. misnamed: if this broker's settings give the
-    source cluster a wrong name, a sentence that says so; otherwise empty. With a wrong name, no
-    partition is followed. not_done: topics that could not be created or examined, each with the
-    reason.
+    source cluster a wrong name, a sentence that says so; otherwise empty. With a wrong name, a
+    round makes no plan, so no further partition is followed. not_done: topics that could not be
+    created or examined, each with the reason.
     """
 
     def __init__(

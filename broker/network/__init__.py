@@ -25,7 +25,8 @@ The kernel puts received bytes into the *arena*: one buffer for all connections,
 the end of each turn. Frames are handled in the arena without a copy. Only bytes that were not
 handled in the turn are copied (`inbound`). At the end of the turn, the batches for a partition are
 written from the arena to its file with one `pwritev`. When batches are sent to consumers, the
-kernel copies them from the page cache with `sendfile`. The broker makes no other copy of records.
+kernel copies them from the page cache with `sendfile`. The broker makes only one other copy of a
+batch: a temporary one, to compute the CRC.
 
 There are limits for the size of a frame (`socket.request.max.bytes`), for the requests of one
 connection that are handled but not answered (`queued.max.requests`), and for answers in memory. If

@@ -1,10 +1,10 @@
 """One client's connection: receives requests, and sends answers in the order of the requests.
 
-Each request that gets an answer has a `Slot` in the queue. Some answers must wait: a fetch waits
-for data, and a produce request with acks=all waits for a flush. While an answer waits, all later
-answers of the connection wait too, because the protocol requires the order of the requests. When
-slots at the front of the queue are filled, their answers can be sent. An answer consists of bytes,
-which sendmsg sends, and of parts of files, which sendfile sends.
+Each request, or run of requests that are answered together, has a `Slot` in the queue. Some answers
+must wait: a fetch waits for data, and a produce request with acks=all waits for a flush. While an
+answer waits, all later answers of the connection wait too, because the protocol requires the order
+of the requests. When slots at the front of the queue are filled, their answers can be sent. An
+answer consists of bytes, which sendmsg sends, and of parts of files, which sendfile sends.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from it. Bytes that sendfile will send from files are not included.
 """
 
 SEND_BYTES_MAX = 16 << 20
-"""The loop sends at most this many bytes to one connection before it serves the other
-connections."""
+"""When the loop has sent more than this many bytes to one connection, it serves the other
+connections before it sends more."""
 
 _JOIN_MAX = 64
 
@@ -140,7 +140,7 @@ class Connection:
 
     def send(self) -> bool:
         """Sends answers. Returns True if everything is sent, and False if the socket is full or if
-        SEND_BYTES_MAX bytes were sent in this turn.
+        this call has sent more than SEND_BYTES_MAX bytes.
 
         Raises OSError if the client has disconnected, and StorageFailed or DamagedLog if a file
         cannot be read.

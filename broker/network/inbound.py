@@ -5,10 +5,11 @@
 `Arena` is the memory into which all connections receive during one turn of the loop. Frames are
 views of the arena and **valid until the turn ends**. When the loop has served a connection in a
 turn, it copies the connection's unhandled bytes out of the arena. If these bytes are the beginning
-of a frame, the next receive copies them back, before the new bytes. In this way one receive yields
-many small frames, even if the received bytes begin within a frame. If the frame is still not whole
-after that receive, it gets memory of its own, into which the rest of the frame is received
-directly. So each byte is copied out of the arena and back into it at most once.
+of a frame, and other frames of the connection were handled in the turn, the next receive copies
+them back, before the new bytes. In this way one receive yields many small frames, even if the
+received bytes begin within a frame. If the frame is still not whole after that receive, it gets
+memory of its own, into which the rest of the frame is received directly. So each byte is copied
+back into the arena at most once.
 
 A frame whose length is negative or above the limit is refused before memory is allocated for it.
 Memory is allocated for the bytes that have arrived, and not for the length that the client has
@@ -24,13 +25,13 @@ from typing import Final
 from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
-"""The loop receives at most this many bytes in one turn. If these bytes consist of the smallest
-possible requests, the loop handles all of them in 30 ms.
+"""The loop receives at most this many bytes into the arena in one turn. If these bytes consist of
+the smallest possible requests, the loop handles all of them in 30 ms.
 """
 RECEIVE_BYTES_MAX: Final = 1 << 18
-"""If no other connection is ready, one receive reads at most this many bytes from a connection. If
-many connections are ready, the loop receives less from each of them, because received bytes wait in
-memory until their connection is served.
+"""If no other connection is ready, one receive into the arena reads at most this many bytes from a
+connection. If many connections are ready, the loop receives less from each of them, because
+received bytes wait in memory until their connection is served.
 """
 RECEIVE_BYTES_MIN: Final = 1 << 15
 LENGTH_BYTES: Final = 4
@@ -107,7 +108,7 @@ class Inbound:
         """Receives bytes with one call of recv. Must be called only when all whole frames from
         earlier receives are handled. Returns how many bytes were received; 0 if the client has
         closed the connection. Uses at most `size` bytes of the arena, the buffer into which all
-        connections receive. Raises OSError.
+        connections receive. Raises FrameTooLarge and OSError.
         """
         self.keep()
         own = self._own

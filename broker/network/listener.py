@@ -11,7 +11,8 @@ from skidway import ports
 
 BACKLOG = 1024
 ACCEPTS_MAX = 64
-"""In one turn, the loop accepts at most this many connections before it does other work."""
+"""In one turn, the loop accepts at most this many connections of a listener before it does other
+work."""
 
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 _PASSING = (

@@ -93,7 +93,7 @@ class Traffic:
         self.closed[reason] = self.closed.get(reason, 0) + 1
 
 
-# This class has 32 methods: a method for each step of a turn, and the methods that other parts of
+# This class has many methods: a method for each step of a turn, and the methods that other parts of
 # the broker call.
 class Loop:
     """The loop runs on one thread. Other threads may call only `post`."""
@@ -230,7 +230,8 @@ class Loop:
         self._end_turn()
 
     def fill(self, connection: Connection, slot: Slot, pieces: Sequence[Piece]) -> None:
-        """Fills the slot of a request with the answer, which is sent at the end of the turn."""
+        """Fills the slot of a request with the answer. The answer is sent in this turn, or as soon
+        as all earlier answers of the connection are known."""
         if connection.fill(slot, pieces) and (connection.has_output or connection.has_more):
             self._to_send[connection] = None
 
@@ -270,7 +271,7 @@ class Loop:
 
     def _serve(self) -> None:
         """Serves the waiting connections, each within its share, until the turn's cost limit is
-        reached.
+        reached or the arena is full.
         """
         shares = self._shares
         shares.begin_turn()

@@ -94,8 +94,8 @@ class HostedPartitions:
         self._touched[replica] = None
 
     def write(self) -> None:
-        """Writes the batches that were appended in this turn. If the write of a log fails, the log
-        undoes these appends.
+        """Writes the batches that were appended in this turn, and begins the flushes that are due.
+        If the write of a log fails, the log undoes the appends that were not written.
         """
         touched, self._touched = self._touched, {}
         for replica in touched:
@@ -131,8 +131,8 @@ class HostedPartitions:
             self._set_timer(replica, since)
 
     def flush_all(self, idle: Callable[[], None]) -> None:
-        """Flushes every log, and calls `idle` when no flush is running any more. A clean stop uses
-        this."""
+        """Flushes every log, and calls `idle` when no log has unflushed records any more. A clean
+        stop uses this."""
         self._idle.append(idle)
         for replica in list(self.replicas.values()):
             if replica.log.unflushed_messages and not replica.log.flush_running:

@@ -10,14 +10,14 @@ The steps of these changes are in an order in which a crash between any two step
              node are removed
     start    the broker completes each deletion that still has its deletion node. It makes a
              directory for each partition that is assigned to it and has no state yet. If a
-             partition *with* state has no directory, data is lost, so the broker stops and reports
-             the partition, and does not begin it again at offset 0
+             partition *with* state has no directory, data is lost. Then the broker does not serve
+             the partition and reports it, instead of beginning it again at offset 0
 
 A topic may be deleted and recreated under the same name while this broker still creates its
-partitions. Therefore, before the broker makes directories or states, it checks that the topic still
-has the same topic id. If this broker began to read a catalog before it deleted a topic, that
-catalog may still contain the deleted topic. In this case `hosting` ignores this topic in the
-catalog.
+partitions. Therefore, before the broker writes states, it checks that the topic still has the same
+topic id. If not, it sets the new directories aside. If this broker began to read a catalog before
+it deleted a topic, that catalog may still contain the deleted topic. In this case `hosting` ignores
+this topic in the catalog.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
         Change(name, ConfigOperation.SET, value)
         for name, value in wanted
         # A client may read all settings of a topic, and send all of them back, including those that
-        # a mirror wrote. If the mirror's settings still have the same values, the request is not
-        # refused.
+        # a mirror wrote and those that are empty because nobody has set them. These settings are
+        # left out if they are unchanged, so that the request is not refused.
         if not _was_shown(kept, name, value)
     ]
     return altered(kept, changes, {})

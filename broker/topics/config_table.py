@@ -1,8 +1,8 @@
 """The settings that a topic can have, by Kafka's names: their types, checks and defaults.
 
-If a topic does not set a value, the value comes from the broker's settings: each topic setting
-lists keys of the broker's settings (`broker_keys`), and the first of these keys that is set gives
-the value. Some settings are stored and shown although the broker does not act on them, because
+A topic setting may list keys of the broker's settings (`broker_keys`). If a topic does not set a
+value, the first of these keys that is set gives the value; a setting without such keys has a fixed
+default. Some settings are stored and shown although the broker does not act on them, because
 clients and tools expect them. A value that would change what is stored (compaction, recompression)
 is refused rather than ignored.
 """

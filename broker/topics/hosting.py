@@ -4,7 +4,7 @@
 new partition, begins to lead the partition, and stops serving partitions that no longer exist. At
 the start, `load` opens the partitions that the log directories contain. If a partition belongs to
 no known topic or is assigned to another broker, its directory is set aside (renamed) and not
-deleted (see `skidway.broker.handover`).
+deleted. But the directory is deleted if the topic is being deleted.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ class Hosting:
 
     def _ours(self, found: Iterable[tuple[TopicPartition, Found]]) -> dict[TopicPartition, Found]:
         """Returns the partitions that belong to this broker. Sets the directories of all other
-        partitions aside. Raises StateRefused if two directories contain the same partition.
+        partitions aside, or deletes them if their topic is being deleted. Raises StateRefused if
+        two directories contain the same partition.
         """
         deleting = self.catalog.deleting
         ours: dict[TopicPartition, Found] = {}
@@ -125,7 +126,8 @@ class Hosting:
         return info is not None and info.replicas[:1] == (self._broker_id,)
 
     def apply(self, catalog: Catalog) -> None:
-        """Adopts a new catalog: hosts new partitions, and drops partitions that no longer exist."""
+        """Adopts a new catalog: hosts new partitions, drops partitions that no longer exist, and
+        gives changed settings to the logs."""
         catalog = _with(self._own, self._without_deleted(catalog))
         self.catalog = catalog
         self._drop_vanished()

@@ -1,4 +1,5 @@
-"""`make deb [VERSION=x]`: builds the agent as a Debian package that needs only Python.
+"""`make deb [VERSION=x]`: builds the agent as a Debian package that contains all its Python
+packages.
 
     /opt/skidway/<version>/          virtual environment, from the wheels of `make wheels`
     /opt/skidway/current/agent       link to the environment

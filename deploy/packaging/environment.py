@@ -21,7 +21,7 @@ def build(wheels: Path, program: str, staging: Path, home: Path) -> None:
     compiles them to byte code.
 
     The environment does not contain paths of the machine that builds it: it uses /usr/bin/pythonX.Y
-    of the host on which it is installed. The environment's only command is `skidway`.
+    of the host on which it is installed. The environment's only commands are `skidway` and Python.
     """
     place = staging / home.relative_to("/")
     _run([sys.executable, "-m", "venv", "--without-pip", str(place)])

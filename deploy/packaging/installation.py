@@ -3,12 +3,12 @@
     python deploy/packaging/installation.py "1 GB on disk" --requirement LOCK PIP-ARGUMENT...
 
 The first argument is the space that the packages take; the summary shows it. The script runs `pip
-install` with all other arguments, and with the Python that runs this script. For each distribution,
-this script prints a line such as " 12 pyspark-4.3.0 (434.1 MB)" in place of pip's lines. pip prints
-nothing while it downloads or builds something large. During this time, this script prints a line
-every SILENCE_S seconds, which says what pip is doing. If pip fails, the script shows pip's last
-lines. This script needs only the standard library and any pip, because nothing else is installed
-yet.
+install` with all other arguments, and with the Python that runs this script. In place of pip's
+lines, this script prints a line such as " 12 pyspark-4.3.0 (434.1 MB)" for each distribution that
+pip downloads or takes from its cache. pip prints nothing while it downloads or builds something
+large. During this time, this script prints a line every SILENCE_S seconds, which says what pip is
+doing. If pip fails, the script shows pip's last lines. This script needs only the standard library
+and any pip, because nothing else is installed yet.
 """
 
 import re
@@ -71,7 +71,8 @@ class Telling:
 
 
 def main(arguments: list[str]) -> int:
-    """Prints a summary, runs pip and prints its progress; returns pip's exit status."""
+    """Prints a summary, runs pip and prints its progress. Returns pip's exit status, or 130 if the
+    user interrupts the script."""
     size, options = arguments[0], arguments[1:]
     begin = time.monotonic()
     _say(f"Installing {_announced(options)} ({size}): once, the next run finds it.")

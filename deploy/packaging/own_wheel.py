@@ -24,7 +24,8 @@ VERSION_LINE = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
 
 
 class PackagingFailed(Exception):
-    """Raised if the build fails. The exception's message is for the person who called make."""
+    """Raised if the build fails, or if the given version is not valid. The exception's message is
+    for the person who called make."""
 
 
 def project() -> dict[str, Any]:
@@ -67,7 +68,7 @@ def pip(*arguments: str) -> None:
 
 def _copy_sources(target: Path) -> None:
     """Copies the sources of the wheel: the files that git tracks, and new files that git does not
-    ignore."""
+    ignore. Without a git repository, copies all files except .pyc files."""
     about = project()
     parts = [
         "pyproject.toml",

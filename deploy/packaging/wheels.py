@@ -30,9 +30,9 @@ MANIFEST = "wheels.json"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Builds the directory of wheels, prints its path and returns 0. If the build fails, prints
-    pip's output and returns 1. Returns 2 if the version for the wheels is not in PEP 440's normal
-    form."""
+    """Builds the directory of wheels, prints its path and returns 0. If the build fails, prints the
+    reason and returns 1. Returns 2 if the version for the wheels is not in PEP 440's normal form.
+    """
     parser = argparse.ArgumentParser(prog="make wheels", description="wheels for offline hosts")
     parser.add_argument("--version", help="instead of pyproject's; the tree is not changed")
     args = parser.parse_args(argv)

@@ -12,9 +12,9 @@ these are in other fields of the manifest:
          "counts": [{"agent", "bucket", "count", "bytes", "checksum", "rejects", "repeats",
                      "previous"}]}]}
 
-`last` is the number of the newest delta of this output. A load that counts nothing adds no delta.
-If runs publish the deltas of a manifest twice, the second messages equal the first messages, so the
-audit's collector counts each delta once.
+`last` is the number of the newest delta of this output. A load that reads no new offsets adds a
+delta only if it changes the number of rejects. If runs publish the deltas of a manifest twice, the
+second messages equal the first messages, so the audit's collector counts each delta once.
 """
 
 from __future__ import annotations

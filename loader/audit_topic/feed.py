@@ -2,13 +2,13 @@
 of files, agents' seals, and the loader's own messages.
 
 The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
-the source clusters. The newest manifest of each loaded topic has a position for each audit topic;
-the next load of the topic needs only later messages. The loader stores the announcements in the
-loaded topic's table `names`, next to the table `marks`. One feed (an object that collects the
-messages) serves all topics of a run, so it begins at the lowest position of all these topics.
-Therefore the feed notes where it read each announcement, and a topic's tables get only the
-announcements after the topic's own position. Otherwise the names of closed files, which the loader
-has already dropped from the tables, would come back.
+the source clusters. The newest manifest of each loaded topic has a position for each partition of
+each audit topic; the next load of the topic needs only later messages. The loader stores the
+announcements in the loaded topic's table `names`, next to the table `marks`. One feed (an object
+that collects the messages) serves all topics of a run, so it begins at the lowest position of all
+these topics. Therefore the feed notes where it read each announcement, and a topic's tables get
+only the announcements after the topic's own position. Otherwise the names of closed files, which
+the loader has already dropped from the tables, would come back.
 
 Some audit messages say which records a counter could not read. The loader does not skip these
 records, because the mirrored topic that it loads may still have them. The loader skips missing

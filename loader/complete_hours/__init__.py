@@ -13,8 +13,8 @@ So these files cannot contradict the rows. A load that adds rows to an hour firs
 `_SUCCESS` after the load. The other loader cannot commit its manifest, because the manifest of the
 load already has the same number.
 
-An hour loses its `_SUCCESS` when a load adds rows to it. It also loses its `_SUCCESS` when the
-collector says that records of the hour are missing somewhere, or were declared lost. If the
-collector doubts the whole topic, for example because a cluster sends no counts, the loader marks no
-hours of the topic, but deletes no `_SUCCESS`.
+An hour loses its `_SUCCESS` when a load adds rows to it, or when a reload changes its rows. It also
+loses its `_SUCCESS` when the collector says that records of the hour are missing somewhere, or were
+declared lost. If the collector doubts the whole topic, for example because a cluster sends no
+counts, the loader marks no hours of the topic, but deletes no `_SUCCESS`.
 """

@@ -11,8 +11,9 @@ from skidway.loader.complete_hours.collector import Answer
 from skidway.loader.state import layout
 
 RECENT_HOURS: Final = 26
-"""An hour without rows also gets the file `_SUCCESS`, if it ended at most this many hours ago. 26
-hours are two hours more than a day, so that a load that runs once a day misses no hour.
+"""A run looks for `_SUCCESS` in each of the newest 26 hours, even in hours without rows. Of older
+hours without rows, it looks only at some (`looked`). 26 hours are two hours more than a day, so
+that a loader that runs once a day misses no hour.
 """
 
 LOOKED_HOURS: Final = 168

@@ -25,7 +25,8 @@ ANSWER_S: Final = 45.0
 """One answer may take at most this many seconds, from the request to the answer's last byte."""
 
 BUDGET_S: Final = 60.0
-"""A run waits at most this many seconds for all answers of the collector together."""
+"""When a run has waited this many seconds for all answers of the collector together, it sends no
+more questions."""
 
 ANSWER_BYTES_MAX: Final = 64 << 20
 HDFS: Final = "hdfs"

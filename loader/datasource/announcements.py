@@ -1,9 +1,9 @@
 """Finds host and path of log files, in the announcements on the audit topic.
 
-Each Python worker reads the audit topic once from its first message on, and later reads only new
-messages. The worker keeps in memory the host and path of every log file whose announcement it has
-read: about 320 MB for a million files. The worker also fetches the audit topic's other messages,
-but does not decode them.
+If a query wants hosts or paths, each Python worker reads the audit topic once from its first
+message on, and later reads only new messages. The worker keeps in memory the host and path of every
+log file whose announcement it has read: about 320 MB for a million files. The worker also fetches
+the audit topic's other messages, but does not decode them.
 
 An agent announces a file before it sends the file's first record. So if a worker reads the audit
 topic after a range was planned, the worker knows the files of all records of the range. But if an

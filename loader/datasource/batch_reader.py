@@ -37,7 +37,8 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Returns the offset ranges of all tasks. Spark calls this method when the first query of a
         DataFrame begins, and keeps the ranges for later queries of the DataFrame. Raises
-        UsageError, DataLost, and the errors of brokers and registry."""
+        UsageError, DataLost, SkidwayError if a topic or its schema does not exist, and the errors
+        of brokers and registry."""
         options = self._options
         with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
             topics = subscription.subscribed(client, options)

@@ -56,7 +56,8 @@ def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: 
     each topic.
 
     If a topic lacks a column, the topic's rows have null in this column. Raises SkidwayError if a
-    column has different types in different topics.
+    column has different types in different topics, or if the names of two columns differ only in
+    case.
     """
     left_out = () if with_places else PLACES
     own = [

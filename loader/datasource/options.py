@@ -1,5 +1,5 @@
-"""Reads and checks the options of a query. If Spark's own Kafka source has the same option, the
-option has the same name and meaning here. docs/spark.md says where the two sources differ.
+"""Reads and checks the options of a query. If Spark's own Kafka source has an option of the same
+name, the option has the same meaning here, except for the differences that docs/spark.md lists.
 
 | option | meaning |
 |---|---|
@@ -62,7 +62,8 @@ the names of options."""
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The checked options of one query. None means that the option is not set.
+    """The checked options of one query. None, an empty text or an empty tuple means that the option
+    is not set.
 
     starting, ending: EARLIEST, LATEST, or positions. since_ms, until_ms: the query returns only
     rows with event times in [since_ms, until_ms).
@@ -115,7 +116,8 @@ class Options:
         )
 
     def check_batch(self) -> None:
-        """Raises UsageError for an option that only a stream may have."""
+        """Raises UsageError if `startingOffsets` is `latest`, because only a stream may begin
+        there."""
         if self.starting == LATEST:
             raise UsageError("option startingOffsets: only a stream can begin at latest")
 

@@ -41,7 +41,7 @@ def read(part: OffsetRange, wanted: pa.Schema, options: Options) -> Iterator[pa.
             made = rows.of(raw)
             if made.num_rows:
                 yield made
-        _is_same_topic(client, part, options)  # fails if the topic was created again
+        _is_same_topic(client, part, options)  # fails or warns if the topic was created again
 
 
 def batches_of(client: Client, part: OffsetRange, *, fails: bool) -> Iterator[memoryview]:

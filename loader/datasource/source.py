@@ -28,9 +28,9 @@ class SkidwaySource(DataSource):
 
     def schema(self) -> StructType:
         """Returns the columns of a query that does not list its columns. Raises SkidwayError if a
-        subscribed topic does not exist, if the pattern matches no topic, or if the columns of the
-        topics contradict each other. If the query has no registry, returns `key`, `value` and the
-        loader's columns, and asks no broker."""
+        subscribed topic does not exist, if the pattern matches no topic, if a topic has no schema
+        that can become columns, or if the columns of the topics contradict each other. If the query
+        has no registry, returns `key`, `value` and the loader's columns, and asks no broker."""
         options = Options.of(self.options)
         schemas = _schemas(options) if options.registry_url else {"any topic": ""}
         found = all_columns(
@@ -39,13 +39,14 @@ class SkidwaySource(DataSource):
         return spark_schema(found)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Returns the reader of one query."""
+        """Returns the reader of one query. Raises UsageError for an invalid option."""
         options = Options.of(self.options)
         options.check_batch()
         return BatchReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Returns the reader of one stream. Raises SkidwayError if this Spark is too old."""
+        """Returns the reader of one stream. Raises SkidwayError if this Spark is too old, and
+        UsageError for an invalid option."""
         try:
             from skidway.loader.datasource.stream_reader import StreamReader
         except ImportError as error:

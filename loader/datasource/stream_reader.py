@@ -53,13 +53,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:
         """Returns the positions at which a new stream begins. Spark may call this method several
         times before it plans the first batch. All calls return the same positions. Raises
-        SkidwayError if a topic does not exist."""
+        SkidwayError if a topic does not exist, and UsageError if `startingOffsets` does not list
+        exactly the topics and their partitions."""
         if self._initial is None:
             self._initial = self._begin()
         return to_json(self._initial)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Returns the limit of one batch, which is the value of the option maxOffsetsPerTrigger."""
+        """Returns the limit of one batch, which is the value of the option maxOffsetsPerTrigger. If
+        the option is not set, a batch has no limit."""
         most = self._options.offsets_per_trigger
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 

@@ -23,8 +23,8 @@ def compared(client: Client, topic: str, bounds: Bounds, planned: Planned) -> Pl
     """Compares the last loaded batch, which lies just below the planned offsets, with the broker's
     batch. If the two batches are the same, returns `planned` unchanged. If they differ, or if the
     broker's batch cannot be read, returns an empty range with the reason. If the batch has expired
-    at the broker, returns `planned` with a note that the batch was not compared
-    (`plan.unverified`)."""
+    at the broker, adds a note that the batch was not compared (`plan.unverified`). If the range is
+    refused, or no batch was loaded yet, compares nothing."""
     below = planned.below
     if planned.refused or below is None:
         return planned

@@ -28,7 +28,8 @@ class Asked:
 
 
 def ask(client: Client, cluster: Cluster, tps: Iterable[TopicPartition]) -> Asked:
-    """Returns the bounds that the partitions have now. Raises Unreachable if no leader answers."""
+    """Returns the bounds that the partitions have now. Raises Unreachable if no leader returns any
+    bounds, and at least one leader does not answer."""
     leaders: dict[object, list[TopicPartition]] = {}
     for tp in tps:
         leaders.setdefault(cluster.leader(tp), []).append(tp)

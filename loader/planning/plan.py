@@ -31,7 +31,8 @@ class Bounds:
 @dataclass(frozen=True, slots=True)
 class Planned:
     """The offsets [first, end) that a load reads from a partition. gap: the missing offsets just
-    before `first` that the load skips, if there are any.
+    before `first` that the load skips, if there are any. (A gap without offsets is a note; see
+    `unverified`.)
 
     position: where the last load ended. below: the last batch that earlier loads read. refused: why
     the load reads nothing of the partition; "" if the load may read it.
@@ -94,9 +95,10 @@ def plan_partition(
     topic: str, bounds: Bounds, previous: PartitionRange | None, gaps: Sequence[Gap]
 ) -> Planned:
     """Returns the range of one partition that the load reads: from the end of the last load to the
-    high watermark. If the log lacks the first of these offsets, and the missing offsets are not
-    listed as a gap, the range is empty and says why. previous: the newest manifest's entry for the
-    partition; None if the manifest has no such entry."""
+    high watermark. The range is empty and says why in two cases: if the log ends before the end of
+    the last load, or if the log lacks the first of these offsets and the missing offsets are not
+    listed as a gap. previous: the newest manifest's entry for the partition; None if the manifest
+    has no such entry."""
     position = previous.end if previous else 0
     below = previous.below if previous else None
     where = f"{topic} partition {bounds.partition}"
@@ -209,7 +211,7 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 def unverified(planned: Planned) -> Planned:
     """Returns `planned` with a note: the last loaded batch could not be compared, because the log
     no longer has it. The note is the `reason` of a `Gap` that begins and ends at the same offset,
-    and so has no offsets.
+    and so has no offsets. If the range is empty or has a gap already, returns `planned` unchanged.
     """
     if planned.gap is not None or planned.first == planned.end:
         return planned

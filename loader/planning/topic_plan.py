@@ -34,7 +34,7 @@ class TopicPlan:
         }
 
     def check(self, bucket_ms: int) -> None:
-        """Raises StateRefused if the output has the rows of another topic. Raises
+        """Raises StateRefused if the output has the rows of another topic or cluster. Raises
         ConfigurationRefused if earlier loads counted the output's rows in buckets (intervals of
         event time) of another size."""
         plan.check_identity(self._newest, self._topic.source)

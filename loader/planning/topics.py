@@ -1,8 +1,8 @@
 """Finds the topics that a configuration lists (with the patterns of audit.counts.topic_patterns),
 and says which of the listed topics do not exist.
 
-The loader never loads Skidway's own topic `_skidway_audit`, with or without the cluster prefix that
-a mirror adds.
+The loader never loads topics whose names begin with `_`, such as Skidway's own topic
+`_skidway_audit`, with or without the cluster prefix that a mirror adds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def check(texts: Iterable[str]) -> None:
-    """Raises ConfigurationRefused if a text is the name of one of Skidway's own topics."""
+    """Raises ConfigurationRefused if a text is neither a name nor a regular expression, or if it is
+    the name of a topic that is never loaded."""
     texts = list(texts)
     topic_patterns.check(texts)
     for text in texts:

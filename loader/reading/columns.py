@@ -1,11 +1,13 @@
 """Defines the columns that the loader adds to the columns of the schema, and the columns of files
 of rejects.
 
-_agent, _file_id, _offset, _length    the record's origin; a record without origin has the values
-                                      that the audit's counts use: agent 0, its partition as the
-                                      file, its offset in the topic, length 0
+_agent, _file_id, _offset, _length    the record's origin; a record without origin, or with an
+                                      impossible origin, has the values that the audit's counts use:
+                                      agent 0, its partition as the file, its offset in the topic,
+                                      length 0
 _host, _file                          host and path of the file `_file_id`, from the announcement of
-                                      the file; null only for records without origin
+                                      the file; in files of rows, null only for records without
+                                      origin; in files of rejects, also if the file is not announced
 _timestamp                            event time, ms, UTC; its hour decides the row's directory
 _partition, _kafka_offset             partition and offset of the record in the topic
 """

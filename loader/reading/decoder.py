@@ -94,7 +94,8 @@ class Decoder:
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """Decodes values. Returns the columns of the decoded values, and why the other values could
-        not be decoded. Raises RegistryUnreachable if the registry does not answer."""
+        not be decoded. Raises RegistryUnreachable if the registry does not answer, and
+        RegistryRefused if its answer does not show whether it has a schema."""
         if len(values) == 0:
             return Decoded([pa.nulls(0, each.type) for each in self.schema], np.zeros(0, np.bool_))
         ids, datums = wire.split(values)
@@ -171,9 +172,9 @@ class Decoder:
 
 
 def check_reader(schema: str, reserved: frozenset[str]) -> pa.Schema:
-    """Returns the columns of a subject's schema. Raises SkidwayError if a column has a name that
-    the loader reserves, or if two fields have the same name. The comparison of names ignores case,
-    because Spark also ignores the case of names."""
+    """Returns the columns of a subject's schema. Raises SkidwayError if the schema cannot become
+    columns, if a column has a name that the loader reserves, or if the names of two fields differ
+    only in case. Case does not count in either check, because Spark ignores the case of names."""
     columns = column_schema(Codec(schema).arrow_schema)
     own = {name.lower() for name in reserved}
     taken = [name for name in columns.names if name.lower() in own]

@@ -9,7 +9,7 @@ schemas/codec/resolution.py). If no writer's field matches a reader's field, the
 default of the reader's field, or null if the field allows null. A value is cast to the reader's
 type if the cast does not change the value. Otherwise the value's row becomes a reject. All rows of
 a writer's schema become rejects in two cases: if the writer lacks a reader's field that has no
-default and does not allow null, or if a type cannot be cast.
+valid default and does not allow null, or if a type cannot be cast.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts alone
 would give wrong values, because they ignore aliases and defaults, and match the members of unions

@@ -45,7 +45,8 @@ class Beginning:
 
 def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
     """Returns where a reload of the records of these files begins to read. Raises ReloadRefused if
-    the manifest that has the first marks of the reload has been deleted."""
+    a checkpoint has replaced the manifest that has the first marks of the reload, or the manifest
+    of a load that wrote one of the files."""
     oldest = yield from chain.oldest_kept(topic)
     found = yield from lineage(topic, files, oldest)
     number, hours = min(found.loads) - 1, {layout.hour_of(path) for path in files}
@@ -60,8 +61,8 @@ def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
 
 def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
     """Raises ReloadRefused if the manifest of the load `before` has been deleted. A reload of these
-    hours begins with the marks of that load; `before` is 0 if the reload begins where the first
-    load began."""
+    hours begins with the marks of that load. `before` is 0 if the reload begins where the first
+    load began; then this function checks the manifest of the first load."""
     oldest = yield from chain.oldest_kept(topic)
     if max(before, 1) < oldest:
         first = min(hours)

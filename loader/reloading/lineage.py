@@ -39,7 +39,8 @@ class Lineage:
 def lineage(topic: str, paths: Iterable[str], oldest: int) -> Steps[Lineage]:
     """Returns the loads that read the records of these files from the log, and the offsets up to
     which these loads read. oldest: the oldest load whose manifest has not been deleted. Raises
-    ReloadRefused if one of the files is from a load whose manifest has been deleted."""
+    ReloadRefused if one of the files is from a load whose manifest has been deleted, or has an
+    unknown name."""
     found, manifests = Lineage(), dict[int, Manifest]()
     left, seen = sorted(paths), set[str]()
     while left:

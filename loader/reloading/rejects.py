@@ -68,7 +68,7 @@ def _key(each: LiveFile) -> tuple[int, str]:
 
 def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey] | None:
     """Returns, for each (agent, bucket), how many rejects one file has. Returns None if the file is
-    gone, or if its number of rows is not the number that was committed."""
+    gone or damaged, or if its number of rows is not the number that was committed."""
     found = Counter[BucketKey]()
     try:
         opened = store.open(file.file.path)

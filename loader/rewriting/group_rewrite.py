@@ -1,8 +1,8 @@
 """Does the work of one task: reads the files of a group, and writes one file in their place.
 
-A file cannot be rewritten if it is gone, if its bytes have changed since its commit, or if its rows
-do not fit the newest schema. Then all files of the group stay as they are, and the result says
-why.
+A file cannot be rewritten if it is gone, if its bytes have changed since its commit, if the
+registry lacks its schema, or if its rows do not fit the newest schema. Then all files of the group
+stay as they are, and the result says why.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from skidway.loader.state.parquet_file import ROW_GROUP_ROWS, new_file
 from skidway.loader.store import Store
 
 BUFFER_BYTES: Final = 64 << 20
-"""A task collects rows up to this size, and then writes them as one row group."""
+"""A task collects rows until they have this size or `ROW_GROUP_ROWS` rows, and then writes them."""
 
 
 class FileRefused(SkidwayError):
@@ -73,7 +73,7 @@ class GroupRewrite:
 
     def run(self) -> Rewritten:
         """Writes the new file into the staging directory, and returns the result. Raises
-        StoreFailed."""
+        StoreFailed and StoreUnreachable."""
         try:
             return self._rewritten()
         except FileRefused as error:
@@ -162,8 +162,8 @@ class GroupRewrite:
 
 @contextmanager
 def _refusing(path: str) -> Iterator[None]:
-    """Raises FileRefused with the path if the code in the `with` block cannot read rows, or if rows
-    do not fit the newest schema."""
+    """Raises FileRefused with the path if the code in the `with` block cannot read or convert rows,
+    or if rows do not fit the newest schema."""
     try:
         yield
     except MemoryError:

@@ -54,7 +54,8 @@ class Rewriter:
         self._old_id = old_id
 
     def rewritten(self, table: pa.Table) -> pa.Table:
-        """Returns the same rows in the columns of the newest schema. Raises RowsRefused."""
+        """Returns the same rows, with the columns of the newest schema, then the carried columns,
+        then the loader's own columns. Raises RowsRefused."""
         columns = self._projected(table)
         kept = [each for each in table.schema if each.name not in self._used | OWN_NAMES]
         carried = [each.with_name(self._carried(each.name)) for each in kept]

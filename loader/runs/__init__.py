@@ -1,5 +1,6 @@
-"""Does one run of `skidway load run`, `load compact` or `load reload`. This code runs in the
-loader's own process, which is Spark's driver if the run needs Spark.
+"""Does one run of `skidway load run`, `load compact` or `load reload`. Also shows loads and runs,
+for the other commands. This code runs in the loader's own process, which is Spark's driver if the
+run needs Spark.
 
     run               loads every chosen topic up to its watermarks at the start of the run
     session           finds topics, the topics that they mirror, and watermarks, before any load

@@ -1,8 +1,7 @@
-"""Makes one attempt to commit the load of a topic that gets the next number. Owns the attempt's
-staging directory.
+"""Makes one attempt at the next load of a topic. Owns the attempt's staging directory.
 
 If another loader commits a load with the same number first, the attempt deletes everything that it
-staged, and the caller begins a new attempt after the other loader's manifest.
+staged. The caller may then begin a new attempt after the other loader's manifest.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Attempt:
         self.load = LoadId(topic, newest.number + 1 if newest else 1, uuid4().hex)
 
     def run(self, work: Callable[[], tuple[M, T]]) -> tuple[M, T]:
-        """Writes into the staging directory that this process uses the directory, and calls `work`,
+        """Makes the staging directory, with a file that identifies this process. Then calls `work`,
         which stages files and returns a manifest and a result. If the manifest is None, deletes the
         staged files; otherwise commits the manifest.
 

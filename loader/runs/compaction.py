@@ -1,8 +1,8 @@
 """Does `load compact`, which puts the small files of each hour together. Needs the output, but no
 broker.
 
-One load compacts up to `max.offsets.per.load` rows. If another loader commits a load meanwhile, the
-compaction discards its attempt, and tries again.
+One load compacts at most `max.offsets.per.load` rows, unless a single group of files has more. If
+another loader commits a load meanwhile, the compaction discards its attempt, and tries again.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class Compaction:
         self._clock, self._hours = clock, hours
 
     def run(self, topic: str, progress: RunProgress) -> Compacted:
-        """Compacts one topic. An error does not end the run, but is added to the topic's result."""
+        """Compacts one topic. An error does not end the run, but is added to the topic's result.
+        Only Interrupted is raised."""
         result, races, tried = Compacted(topic), 0, set[str]()
         try:
             while races < RACES_MAX:

@@ -29,7 +29,8 @@ from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import Manifest
 
 PATIENCE_S: Final = 5.0
-"""A run waits at most this many seconds until the collector has read the output's newest audit
+"""The marking of a topic asks the collector about two lists of hours (`_reopened`, `_answers`). For
+each list, it waits at most this many seconds until the collector has read the output's newest audit
 message."""
 
 PAUSE_S: Final = 0.5
@@ -41,8 +42,8 @@ _log = log.get(__name__)
 class Marked:
     """The result of marking hours. newest: the newest manifest. loads: the loads that were
     committed. marked: the hours that got the file `_SUCCESS`. reopened: the hours that lost their
-    `_SUCCESS`. problems: why files of hours could not be put together, or why the collector did not
-    answer."""
+    `_SUCCESS`. problems: why files of hours could not be put together, why a complete hour got no
+    `_SUCCESS`, or why the collector did not answer."""
 
     newest: Manifest
     loads: list[int] = field(default_factory=list)
@@ -77,10 +78,12 @@ class HourMarking:
         self._now_ms = parts.clock.time_ms()
 
     def run(self) -> Marked:
-        """Asks the collector, and writes `_SUCCESS` for the hours that the collector calls
-        complete, by committing loads. Returns what was done. If the collector stops answering after
-        some questions, uses the earlier answers, and adds the problem to the result. Raises
-        Unreachable if the collector does not answer the first question.
+        """Asks the collector about hours. Then commits loads that write `_SUCCESS` for complete
+        hours, and delete the `_SUCCESS` of hours that have become incomplete. Returns what was
+        done. If another loader commits a load first, marks no further hours. If the collector stops
+        answering after some questions, uses the earlier answers, and adds the problem to the
+        result. Raises Unreachable if the collector does not answer the first question, and
+        SkidwayError if it refuses a question.
         """
         newest = self._done.newest
         week = choice.over(self._now_ms, choice.LOOKED_HOURS)
@@ -118,7 +121,8 @@ class HourMarking:
     def _answers(self, hours: Iterable[str]) -> dict[str, Answer]:
         """Asks the collector about these hours. Returns, for each hour, the answer that takes all
         rows of this output into account. Returns no answers if the collector has not yet read all
-        audit messages of the output."""
+        audit messages of the output. If the collector stops answering, returns the answers up to
+        then."""
         newest, found = self._done.newest, {}
         wanted = delta.last_key(newest)
         until = time.monotonic() + PATIENCE_S

@@ -92,8 +92,8 @@ class ManifestDraft:
         )
 
     def _head(self) -> delta.Head:
-        """Returns the sender of this output's audit deltas (messages with counts), and the number
-        of the last delta."""
+        """Returns the sender of this output's audit deltas (messages with counts), the present
+        time, and the number of the last delta."""
         parts, newest = self._parts, self._newest
         if newest is None:
             parts.read_on()  # `next_epoch` must know all published epochs

@@ -64,7 +64,7 @@ class TopicOutcome:
 
 @dataclass(slots=True)
 class Report:
-    """What a run did. seconds: the time that loading took, not counting the time that Spark took to
+    """What a run did. seconds: the time that the run took, not counting the time that Spark took to
     start."""
 
     outcomes: list[TopicOutcome] = field(default_factory=list)

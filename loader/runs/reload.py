@@ -136,7 +136,8 @@ class Reload:
         self.result = Reloaded(wish.topic)
 
     def run(self) -> Reloaded:
-        """Reloads the hours. An error of the topic is not raised, but is added to the result."""
+        """Reloads the hours. An error of the topic is not raised, but is added to the result. Only
+        Interrupted is raised."""
         try:
             newest = self._begin()
             self._parts.feed.positions.update(newest.audit_positions)
@@ -263,7 +264,7 @@ def reload(
 ) -> Reloaded:
     """Reloads hours of one topic of the output. shown: a function that shows the run's progress;
     None if the progress goes to the log. Raises the errors that stop the whole run, for example if
-    a broker is unreachable or the output is refused."""
+    no broker answers, if the topic does not exist, or if the output is refused."""
     settings = replace(settings, topics=[wish.topic])
     topics.check(settings.topics)
     store = open_store(settings.output)

@@ -2,10 +2,11 @@
 
 The runs share the Spark session, which only large loads need (spark/runner.py). The runs also share
 what earlier runs have read from the audit topics, so each run reads only new audit messages. If a
-run fails, the process logs the error, and begins the next run as scheduled. So the process survives
-a restart of a broker. If Spark dies, the next run that needs Spark starts it again. If no run needs
-Spark for a while, Spark is stopped. After SIGTERM, the process cancels the tasks that run on Spark,
-starts no new tasks, and ends. The process discards the load whose tasks it cancelled.
+run fails, the process logs the error, and begins the next run as scheduled. Only a refused
+configuration ends the process. So the process survives a restart of a broker. If Spark dies, the
+next run that needs Spark starts it again. If no run needs Spark for a while, Spark is stopped.
+After SIGTERM, the process cancels the tasks that run on Spark, starts no new tasks, and ends. The
+process discards the load whose tasks it cancelled.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class ResidentLoader:
                 self._shutdown.wait(max(0.0, left_s))
 
     def health(self) -> Health:
-        """Returns whether the last run ended without an error, and how many runs have ended."""
+        """Returns whether the last run ended without a problem, and how many runs have ended."""
         return Health(not self._problem, {"runs": self._runs, "problem": self._problem or None})
 
     def _one(self, spark: SparkRunner) -> None:

@@ -1,8 +1,8 @@
 """Does `load run`, which loads every chosen topic up to the high watermarks at the start of the
 run.
 
-If one topic cannot be loaded, the other topics are still loaded. The run succeeds only if all
-topics are loaded.
+If one topic cannot be loaded, the other topics are still loaded. The run succeeds only if no topic
+has a problem. Records that wait for an announcement are no problem; a later run loads them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def load(
 ) -> Report:
     """Loads the topics that the settings choose. shown: a function that shows the run's progress;
     None if the progress goes to the log. Raises the errors that stop the whole run, for example if
-    a broker is unreachable or the output is refused."""
+    no broker answers or the output is refused."""
     with SparkRunner(settings, interrupted) as spark:
         return load_on(settings, spark, shown=shown, pause=pause, clock=clock)
 

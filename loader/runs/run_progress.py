@@ -1,6 +1,6 @@
 """Computes figures that say how far a run has come. These figures are for the operator's terminal,
-for the log, and for the run's note (state/run_notes.py), a file in the output that `load status`
-shows.
+for the log, for the metrics, and for the run's note (state/run_notes.py), a file in the output that
+`load status` shows.
 
 Spark reports only how many slices have ended, not which slices. If n slices have ended, the run
 counts the records of the n slices that began first. All slices have the same size
@@ -43,7 +43,8 @@ class Figures:
         count when the slice has ended, even before the load is committed.
     records_total: how many records of the topic were not loaded at the start of the run. This field
         and `records` are None in all steps except `load`.
-    records_per_second, seconds_left: None as long as no rate is known.
+    records_per_second: None in all steps except `load`, and as long as no rate is known.
+    seconds_left: None as long as no rate is known.
     slices: how many of the `slices_total` tasks of this load have ended. In all steps except `load`
         and `reload`, a task rewrites a group of files.
     loads, rows: how many loads and rows of all topics the run has committed so far.
@@ -67,13 +68,13 @@ class Figures:
 
 
 Shown = Callable[[Figures], None]
-"""A function that is called with the figures several times a second, and decides itself when to
-show them."""
+"""A function that is called with the figures whenever tasks report progress (on Spark, several
+times a second), and decides itself when to show them."""
 
 
 class RunProgress:
-    """Computes the figures of one run, passes each change to the function that shows the figures,
-    and keeps the run's note (state/run_notes.py) up to date.
+    """Computes the figures of one run, passes them to the function that shows them, and keeps the
+    run's note (state/run_notes.py) up to date.
     """
 
     def __init__(self, clock: Clock, shown: Shown, note: OwnNote | None = None) -> None:
@@ -95,8 +96,8 @@ class RunProgress:
         ends = list(accumulate(sizes, initial=total - left))
 
         def show(done: int, of: int) -> None:
-            # When some slices run a second time, Spark counts only these slices. All other slices
-            # have ended by then.
+            # When some slices run a second time, `done` and `of` count only these slices. All other
+            # slices have ended by then.
             ended = min(max(len(slices) - of + done, 0), len(slices))
             rate, left_s = self._measure((topic, LOAD), ends[ended], total)
             self._tell(

@@ -4,9 +4,9 @@ in the output (state/run_notes.py), and this module reads the notes.
 A run that is killed cannot write into its note that it has ended. If the note's run is on this
 machine, the kernel reports whether the run's process still runs. If the run is on another machine,
 only the time of the note's last change is known, and the clocks of the two machines may differ. So
-a run on another machine is called "silent", and never "killed". With `look_s`, this module reads
-the notes twice, `look_s` seconds apart. A counter in each note then shows, without any clock,
-whether the run still writes its note.
+a run on another machine is called "running" or "silent", but never "killed". With `look_s`, this
+module reads the notes twice, `look_s` seconds apart. A counter in each note then shows, without any
+clock, whether the run still writes its note.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Makes one attempt at one load of a topic: plans the ranges, runs the slices, joins their results,
 and commits the manifest.
 
-This part of a load runs in Spark's driver. Each load of a topic has a number, and each attempt at a
-load has a `TopicLoad` of its own. If another loader commits the attempt's load number first, the
-attempt is discarded, and the next attempt begins after the other loader's manifest.
+This part of a load runs in the loader's own process, which is Spark's driver if the load needs
+Spark. Each load of a topic has a number, and each attempt at a load has a `TopicLoad` of its own.
+If another loader commits the attempt's load number first, the attempt is discarded, and the next
+attempt begins after the other loader's manifest.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class TopicLoad:
 
     def plan(self) -> list[Planned]:
         """Compares the last loaded batch of each partition with the broker's batch at the same
-        offset. Returns for every partition the range of offsets to load."""
+        offset. Returns for every partition the range of offsets to load. Raises StateRefused and
+        ConfigurationRefused (see `TopicPlan.check`)."""
         self._plan.check(self._parts.settings.bucket_ms)
         topic, client = self._topic, self._parts.client
         found = [(bounds, self._plan.partition(bounds)) for bounds in topic.bounds]

@@ -86,7 +86,8 @@ class TopicReload:
 
     def plan(self) -> tuple[Beginning, list[Planned]]:
         """Returns where reading begins, and the offsets to read. Checks that the broker still has
-        the batches that were loaded. Raises ReloadRefused if records cannot be read again."""
+        the batches that were loaded. Raises ReloadRefused if records cannot be read again, and
+        StateRefused and ConfigurationRefused (see `TopicPlan.check`)."""
         self._plan.check(self._parts.settings.bucket_ms)
         found = operations.run(
             beginnings.beginning(self._topic.name, self._files), self._parts.store
@@ -192,7 +193,7 @@ class TopicReload:
 
     def _change_of_rejects(self, read: Read) -> tuple[Counter[BucketKey], list[str]]:
         """Returns, for each (agent, bucket), by how much this reload changes the number of rejects.
-        If the change is not known, also returns sentences for the operator."""
+        If the change is not known, returns no change, and a sentence for the operator."""
         old = [each for each in self._files.values() if each.file.kind == REJECTS]
         was = contents(each.file for each in old)
         if was == contents(each for each in read.files if each.kind == REJECTS):

@@ -48,7 +48,8 @@ WAITS_MAX: Final = 20
 
 PATIENCE_S: Final = 10.0
 """One wait for missing announcements (`WAITS_MAX`) takes at most this many seconds. If no
-announcement comes, the run leaves the records of the unannounced files to a later run."""
+announcement comes, the run leaves the records of the unannounced files, and all later records of
+their partitions, to a later run."""
 
 _log = log.get(__name__)
 
@@ -63,8 +64,9 @@ class _After(Enum):
 
 
 class TopicRun:
-    """Loads one topic in this run. The object has the state of the topic in the run. Call `begin`,
-    `load` and `mark` in this order, once each.
+    """Loads one topic in this run. The object has the state of the topic in the run. `load run`
+    calls `begin`, `load` and `mark` in this order, once each. `load reload` calls only `publish`,
+    `convert`, `committed` and `forget_conversion`.
     """
 
     def __init__(
@@ -84,7 +86,8 @@ class TopicRun:
         self.outcome = TopicOutcome(topic.name)
 
     def begin(self) -> None:
-        """Moves into place the committed files that earlier loads have not moved yet."""
+        """Moves into place the committed files that earlier loads have not moved yet. Reads the
+        newest manifest."""
         self.newest = operations.run(commit.begin(self._topic.name), self._parts.store)
 
     @property
@@ -97,7 +100,8 @@ class TopicRun:
         return self.newest is not None or any(each.high_watermark for each in self._topic.bounds)
 
     def load(self) -> None:
-        """Loads the topic. If the topic cannot be loaded, raises the error that says why."""
+        """Loads the topic. If the topic cannot be loaded, raises the error that says why. If only
+        some partitions cannot be loaded, adds the reasons to the outcome."""
         self._offsets.tell(self._topic, self.newest)
         for _ in range(WAITS_MAX):
             while (after := self._attempt()) is _After.ON:
@@ -107,7 +111,7 @@ class TopicRun:
 
     def mark(self) -> None:
         """If the settings name a collector, marks complete hours with `_SUCCESS`. Raises
-        Unreachable if the collector does not answer."""
+        Unreachable if the collector does not answer, and SkidwayError if it refuses a question."""
         collector = self._parts.collector
         if self.newest is None or collector is None:
             return
@@ -200,8 +204,9 @@ class TopicRun:
         self._tried.clear()
 
     def committed(self, manifest: Manifest) -> None:
-        """Makes a committed load the newest load of this run, publishes its counts, and replaces
-        old manifests by a checkpoint (a file that lists all files of the output)."""
+        """Makes a committed load the newest load of this run, publishes its counts, and commits its
+        offsets to the consumer group. From time to time, replaces old manifests by a checkpoint (a
+        file that lists all files of the output)."""
         self.newest = manifest
         self._progress.committed(manifest.rows())
         self.publish()

@@ -9,6 +9,7 @@ results of the slices.
     hour_writer    writes rows to Parquet files, one per hour of event time
     join           joins the slices of a partition in offset order, after some slices ran again
 
-The result of a task depends only on what the task receives, so a second attempt gives the same
-result.
+The result of a task depends only on what the task receives, on the log, and on the schemas in the
+registry. So a second attempt gives the same result, unless a missing schema was registered in the
+meantime.
 """

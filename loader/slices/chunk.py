@@ -58,8 +58,9 @@ class OpenChunk:
 
     def add(self, raw: memoryview) -> None:
         """Adds a whole batch. The caller must add batches in offset order, beginning with the batch
-        that has the slice's first offset. Raises CorruptBatch if the batch is damaged. But damage
-        inside the records may be found only when the chunk is closed."""
+        that has the slice's first offset. Raises CorruptBatch if the batch is damaged. Damage
+        inside the records raises no error: it is found when several batches are decoded together,
+        and is then in `damage`."""
         batch = columns.unpack(raw)
         self._waiting.append(batch)
         self._batches += 1

@@ -23,12 +23,12 @@ class Job:
 
     reader: the newest schema of the topic's subject; this schema gives the rows their columns.
     locations: host and path of every file that an agent has announced. unannounced: files whose
-    announcement is still missing after the waiting time. patient: what a task does with a record
-    whose file is not announced yet. If `patient` is true, the task stops before the record;
-    otherwise the record becomes a reject. gaps: for each partition, the missing offsets that an
-    earlier manifest, the mirror or the operator has listed as gaps. hours: the hours (their numbers
-    since 1970) whose records are written and counted; None for all hours. The records of other
-    hours only advance the marks.
+    announcement is still missing after the waiting time; their records become rejects. patient:
+    what a task does with a record of any other file that is not announced yet. If `patient` is
+    true, the task stops before the record; otherwise the record becomes a reject. gaps: for each
+    partition, the missing offsets that an earlier manifest, the mirror or the operator has listed
+    as gaps. hours: the hours (their numbers since 1970) whose records are written and counted; None
+    for all hours. The records of other hours only advance the marks.
     """
 
     topic: str

@@ -4,15 +4,16 @@ writes files, and counts records.
 A task processes one chunk of records after the other, in offset order. For each chunk, it compares
 the origins of the records with the marks, to find the records that were loaded before
 (audit/counts/marks). It looks up host and path, decodes values, writes rows and rejects (records
-that cannot become rows), and counts them. The result depends only on the slice, the marks and the
-locations that the task receives, so a second attempt gives the same result.
+that cannot become rows), and counts them. The result depends only on what the task receives, on the
+log, and on the schemas in the registry. So a second attempt gives the same result, unless a missing
+schema was registered in the meantime.
 
 In three cases, a task stops before the end of its slice. It stops before a record whose file is not
 announced yet. It stops before missing offsets, unless the mirror or the operator has listed them as
-a gap. And it stops before a batch that cannot be read, because the batch is damaged or gone, or
-because the partition's leader does not answer. `Stop` says at which offset the task stopped, and
-why. The load commits the records before this offset; a later load reads the records from this
-offset on.
+a gap. And it stops before a batch that cannot be read, because the batch is damaged or gone,
+because compaction has removed some of its records, or because the partition's leader does not
+answer. `Stop` says at which offset the task stopped, and why. The load commits the records before
+this offset; a later load reads the records from this offset on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Turns an error of Spark or of a task into one sentence. Spark passes on a task's error only as
-part of a longer text. If a task fails in the loader's own process, the resulting error is the same
-as on Spark."""
+part of a longer text. If a task raises a SkidwayError in the loader's own process, the resulting
+error is the same as on Spark."""
 
 from __future__ import annotations
 

@@ -40,8 +40,9 @@ class OwnProcess:
         self._attempt = FIRST_ATTEMPT
 
     def run(self, work: Sequence[task.Work], progress: Progress) -> list[Any]:
-        """Runs the tasks, and returns their results in order. If a task raises an error, raises the
-        same error as on Spark. Raises Interrupted if a signal has asked the run to end."""
+        """Runs the tasks, and returns their results in order. If a task raises a SkidwayError,
+        raises the same error as on Spark. If a task raises another error, raises a SkidwayError
+        that names it. Raises Interrupted if a signal has asked the run to end."""
         results = []
         for done, each in enumerate(work):
             progress(done, len(work))

@@ -18,7 +18,8 @@ without the JVM's optimizing compiler."""
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
     """Returns the properties with which the loader starts Spark: the loader's own defaults, and
-    those of the setting `spark.conf`, which take precedence."""
+    those of the setting `spark.conf`, which take precedence. Writes the settings of Spark's log
+    into a file in `folder`."""
     log4j = folder / "log4j2.properties"
     log4j.write_text(log4j_properties(settings.spark_log_file))
     return {

@@ -1,9 +1,10 @@
 """Runs tasks: one task per slice (an offset range of one partition), or per group of files that are
 rewritten. If the tasks together have few records, they run in this process, otherwise on Spark.
 
-On Spark, tasks are Python functions on Spark's workers (mapInArrow). If a task raises an error,
-Spark reports the error as text. The runner finds the error's message in this text, and raises a
-SkidwayError with this message. If Spark has died, the runner starts Spark again for the next tasks.
+On Spark, tasks are Python functions on Spark's workers (mapInArrow). If a task raises a
+SkidwayError, Spark reports the error as text. The runner finds the error's message in this text,
+and raises a SkidwayError with this message. If Spark has died, the runner starts Spark again for
+the next tasks.
 """
 
 from __future__ import annotations
@@ -66,15 +67,16 @@ class SparkRunner:
         self._stop()
 
     def run(self, job: Job, work: Sequence[Work], progress: Progress) -> list[SliceResult]:
-        """Runs one task per slice. Returns the results in no particular order. If a task raises an
-        error, raises a SkidwayError with the same message."""
+        """Runs one task per slice. Returns the results in no particular order. Raises what
+        `run_work` raises."""
         offsets = sum(piece.end - piece.first for piece, _ in work)
         return self.run_work([partial(run_slice, job, *each) for each in work], progress, offsets)
 
     def run_work(self, work: Sequence[TaskWork], progress: Progress, records: int) -> list[Any]:
         """Runs one task per piece of work. Returns the results in no particular order. If a task
-        raises an error, raises a SkidwayError with the same message. records: how many records all
-        tasks have together."""
+        raises a SkidwayError, raises one with the same message. If a task raises another error, or
+        Spark dies, raises a SkidwayError that says so. Raises Interrupted if a signal has asked the
+        run to end. records: how many records all tasks have together."""
         if not work:
             return []
         if self._interrupted():

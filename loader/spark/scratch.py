@@ -1,4 +1,5 @@
-"""Makes a directory for Spark's temporary files of one run. Its contents are useless after the run.
+"""Makes a directory for the temporary files of one Spark session. Its contents are useless after
+the session.
 
 A run that is killed does not delete its directory. Therefore each new run deletes the directories
 of dead runs when it starts Spark. A directory belongs to a dead run if its lock is free, because

@@ -8,7 +8,7 @@
     folding         writes a checkpoint, and deletes the old manifests that it replaces
     tables          tables in files beside the manifests, for example with marks (how far each
                     file is loaded), announced files and closed files
-    file_check      checks whether a committed file exists
+    file_check      checks whether a committed file has its length and its number of rows
     table_file      writes and reads one file of a table
     closures        decides when the loader may forget a closed log file; no I/O
     bucket_spans    a table with the number of the last audit delta of each bucket, divided by
@@ -24,7 +24,7 @@
     run_notes       notes about the runs that work on the output now
     process         identifies the process of a run, and says whether it still runs
 
-The manifests and the files that they list are the loader's only state. Notes are not part of a
-commit. The notes of `waiting` only decide how long records wait, and the notes of `run_notes` are
-only shown to people.
+The manifests, the checkpoints and the files that they list are the loader's only state. Notes are
+not part of a commit. The notes of `waiting` only decide how long records wait, and the notes of
+`run_notes` are only shown to people.
 """

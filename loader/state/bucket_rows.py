@@ -43,7 +43,8 @@ class Rows:
 
 
 def rows_in(table: pa.Table) -> Rows:
-    """Returns the rows of the table. The table must be sorted by (bucket, agent)."""
+    """Returns the rows of the table, in the order of the table. If the table is not sorted by
+    (bucket, agent), the caller must sort the rows (`ordered`)."""
     return Rows(*(table.column(name).to_numpy() for name in SCHEMA.names))
 
 

@@ -8,7 +8,7 @@ of a load belong to few hours. So the table is divided by time: each file has th
 *span*, which is a range of hours. A load reads only the spans of the buckets that it counts, and
 writes these spans again.
 
-    new hours      get spans of at most FRESH_ROWS rows
+    new hours      get spans of at most FRESH_ROWS rows, or of one hour if it has more rows
     other spans    are joined with neighbours while the joined span has at most SPAN_ROWS rows. But
                    the spans that loads changed last (APART spans) are not joined yet, because loads
                    will soon change them again
@@ -173,8 +173,8 @@ class BucketSpans:
     def _joined(
         self, staging: TableStaging, kept: Sequence[Span], written: Sequence[Span]
     ) -> list[Span]:
-        """Joins neighbouring spans (files, each with a range of hours) that loads no longer change.
-        Returns all spans, joined or not."""
+        """Joins neighbouring spans (files, each with a range of hours) that recent loads have not
+        changed. Returns all spans, joined or not."""
         spans = sorted([*kept, *written], key=lambda span: span.first)
         for run in _runs(spans, {*written}):
             parts = [self._read(span) for span in run]

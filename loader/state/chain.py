@@ -35,22 +35,22 @@ another loader has changed the manifests or checkpoints in the meantime.
 
 
 class Folded(SkidwayError):
-    """Raised if a manifest was deleted before a program could read it, because other loaders had
-    committed many loads in the meantime."""
+    """Raised if a checkpoint has replaced a manifest before a program could read the manifest. This
+    happens if other loaders commit many loads in the meantime."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The manifests that exist have the numbers oldest, oldest + 1 ... newest. newest: 0 if there
-    is no load."""
+    """The valid manifests have the numbers oldest, oldest + 1 ... newest. newest: 0 if there is no
+    load."""
 
     oldest: int
     newest: int
 
 
 def chain(topic: str) -> Steps[Chain]:
-    """Returns which manifests exist. Raises StateRefused if a manifest between the oldest and the
-    newest is missing."""
+    """Returns which manifests are valid. Raises StateRefused if one of them is missing, or if a
+    checkpoint has replaced the oldest manifests and no later manifest exists."""
     before = 0
     for _ in range(LOOKS_MAX):
         numbers = yield from _numbers(topic)
@@ -73,7 +73,8 @@ def chain(topic: str) -> Steps[Chain]:
 
 def newest_manifest(topic: str) -> Steps[Manifest | None]:
     """Returns the newest manifest, or None if the topic has no manifests at all. Raises
-    StateRefused if a manifest between the oldest and the newest is missing."""
+    StateRefused if a manifest between the oldest and the newest is missing, or if the newest is
+    damaged. Raises Folded if other loaders commit too fast."""
     for _ in range(LOOKS_MAX):
         found = yield from chain(topic)
         if not found.newest:
@@ -87,7 +88,8 @@ def newest_manifest(topic: str) -> Steps[Manifest | None]:
 
 def read(topic: str, load: int) -> Steps[Manifest]:
     """Returns the manifest of a load. Raises Folded if a checkpoint has replaced the manifest.
-    Raises StateRefused if the manifest is gone and no checkpoint has replaced it."""
+    Raises StateRefused if the manifest is damaged, or if it is gone and no checkpoint has replaced
+    it."""
     manifest = yield from read_unchecked(topic, load)
     if (yield from oldest_kept(topic)) > load:
         raise Folded(f"load {load} of {topic} was folded into a checkpoint; run the command again")
@@ -112,9 +114,9 @@ def read_all(topic: str, first: int, end: int) -> Steps[list[Manifest]]:
 
 
 def read_unchecked(topic: str, load: int) -> Steps[Manifest | None]:
-    """Returns the manifest with this number, or None if it does not exist. The caller must call
-    `oldest_kept` afterwards. If `oldest_kept` returns a number above `load`, the manifest is not
-    valid."""
+    """Returns the manifest with this number, or None if it does not exist. Raises StateRefused if
+    the manifest is damaged. The caller must call `oldest_kept` afterwards. If `oldest_kept` returns
+    a number above `load`, the manifest is not valid."""
     path = layout.manifest(topic, load)
     data: bytes | None = yield Read(path)
     return None if data is None else Manifest.from_json(data, path)

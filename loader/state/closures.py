@@ -27,9 +27,11 @@ highest offset in the seals of all agents. For a topic of the loader's own clust
 be the high watermark alone. But if a topic is mirrored, its records may arrive later than the
 mirrored seals. In this case the seals have the higher offset.
 
-If a repeat comes after the file was forgotten, the loader loads it: as a reject if the file's name
-is gone, and otherwise as a row. The loader counts the repeat, so the audit finds one record more in
-HDFS than in the other tiers, and the bucket is not complete.
+If a repeat comes after the file was forgotten, the loader does not drop it. If the loader still
+knows the file's name from the audit topic, the repeat becomes a row. Otherwise the loader waits for
+an announcement of the file (`announce.wait.ms`), and then makes the repeat a reject. The loader
+counts the repeat, so the audit finds one record more in HDFS than in the other tiers, and the
+bucket is not complete.
 """
 
 from __future__ import annotations
@@ -133,7 +135,7 @@ class Closures:
     ) -> None:
         """Changes files from the stage CLOSED to the stage SEALED, if a seal of their agent meets
         the conditions in the module's docstring. seals: the newest seal of each agent. fresh: the
-        files about whose closing this run has read."""
+        closed files whose closures earlier loads of the topic had not read."""
         for key, closed in self.files.items():
             heard = seals.get(key[0])
             if closed.stage is not Stage.CLOSED or heard is None:

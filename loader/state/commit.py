@@ -94,8 +94,9 @@ def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
     the files that the new load will replace (`load reload`). It is no error if these files are gone
     or damaged.
 
-    Raises StateRefused in three cases: a manifest is missing in the sequence; all manifests are
-    gone although there are rows; or a committed file is neither at its source nor at its target.
+    Raises StateRefused in three cases: a manifest is missing or damaged; all manifests are gone
+    although there are rows; or a committed file is neither at its source nor at its target, or does
+    not have the committed length.
     """
     left: list[str] = yield Names(layout.stagings(topic))
     newest = yield from chain.newest_manifest(topic)
@@ -140,8 +141,9 @@ def commit(manifest: Manifest) -> Steps[bool]:
     """Commits a load whose files are staged. Returns False if another loader has already committed
     this load number.
 
-    If the length of a staged file is not the length that its task wrote, raises StateRefused, and
-    no staged file becomes visible.
+    Raises StateRefused, and no staged file becomes visible, in two cases: no other loader has
+    committed this load number, but a staged file does not have the length that its task wrote; or
+    the store does not create the manifest.
     """
     wrong = yield from _wrong_length(manifest)
     lost = bool(wrong) and (yield from taken(manifest.topic, manifest.number))

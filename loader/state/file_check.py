@@ -1,4 +1,5 @@
-"""Checks whether a committed file of rows exists, without reading its rows."""
+"""Checks whether a committed file of rows has the committed length and number of rows. Does not
+read the rows."""
 
 from __future__ import annotations
 

@@ -44,8 +44,9 @@ def fold(newest: Manifest, keep: int, every: int | None = None) -> Steps[bool]:
     checkpoint to the next; by default this number depends on `keep`. Returns whether it wrote a
     checkpoint.
 
-    Raises Folded if other loaders have committed so many loads that the manifest of `newest` is
-    gone."""
+    Raises Folded if other loaders have committed so many loads that a checkpoint has replaced the
+    manifest of `newest`. Raises StateRefused if another manifest or a checkpoint that is needed is
+    gone or damaged."""
     topic = newest.topic
     if every is None:
         every = min(CHECKPOINT_EVERY, max(CHECKPOINT_EVERY_LEAST, keep))

@@ -22,8 +22,9 @@ def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[st
     """Returns the files of these kinds, by path, that the output has after the newest manifest's
     load.
 
-    Raises Folded if other loaders have meanwhile committed so many loads that the manifest `newest`
-    is gone. Raises StateRefused if a manifest is missing."""
+    Raises Folded if other loaders have meanwhile committed so many loads that a checkpoint has
+    replaced the manifest `newest`. Raises StateRefused if a manifest is missing or damaged, or if a
+    damaged checkpoint cannot be replaced."""
     for _ in range(LOOKS_MAX):
         try:
             found = yield from _live(newest)

@@ -21,8 +21,9 @@ class LiveFile:
 
 
 def added(manifest: Manifest, file: DataFile) -> LiveFile:
-    """Returns the `LiveFile` of a file that the load of `manifest` adds. Takes the load's number,
-    the schema's id and the size of the buckets from the manifest."""
+    """Returns the `LiveFile` of a file that the load of `manifest` adds. Takes the load's number
+    and the size of the buckets from the manifest. If the file has no `schema_id`, its schema is the
+    schema of the manifest."""
     schema_id = file.schema_id
     if schema_id is None and manifest.schema is not None:
         schema_id = manifest.schema.id

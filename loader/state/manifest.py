@@ -46,20 +46,22 @@
 - `columns` is a file that has the columns of the rows, but no rows. `columns` is null if the output
   already has a file with the same content.
 - `success` lists the files `_SUCCESS` that this load adds to mark hours as complete
-  (loader/complete_hours). `reopened` lists the files `_SUCCESS` that this load deletes although it
-  changes no rows of their hours. If a load changes rows of an hour, it deletes the hour's
-  `_SUCCESS` before it moves the first file, and does not list this `_SUCCESS`. `unmarked` lists the
-  hours that have rows, but no `_SUCCESS`, after this load. `unmarked` lists at most the newest
-  UNMARKED_MAX hours.
-- `side` lists the files of each table after this load, oldest first. The first file is a snapshot
-  of the table, and the others are the changes that later loads made. If several rows have the same
-  key, the last row is valid (loader/state/tables.py). Each file of `buckets` has a span of time
-  (loader/state/bucket_spans.py).
+  (loader/complete_hours). If a load moves files of rows into the directory of an hour, it first
+  deletes the hour's `_SUCCESS`, and need not list it. `reopened` lists other files `_SUCCESS` that
+  this load deletes: those of hours that are no longer complete, and those of hours in which a
+  reload changes rows. `unmarked` lists the hours that have rows, but no `_SUCCESS`, after this
+  load. `unmarked` lists at most the newest UNMARKED_MAX hours.
+- `side` lists the files of each table after this load. Of `marks`, `names` and `closures`, the
+  oldest file comes first. This file is a snapshot of the table, and the others are the changes that
+  later loads made. If several rows have the same key, the last row is valid
+  (loader/state/tables.py). Each file of `buckets` has a span of time, and the earliest span comes
+  first (loader/state/bucket_spans.py).
 - `audit` contains what this load adds to the audit's counts: the deltas of the tier HDFS, with the
-  keys (HDFS, producer, epoch, number). The loader publishes these deltas after the commit. The
-  loader can read the deltas from the manifest and publish them again at any time. The first load of
-  an output chooses an epoch higher than the epoch of every message that was published under its
-  `producer` (loader/audit_topic/feed.py). Later loads use the same epoch.
+  keys (HDFS, producer, epoch, number). The loader publishes these deltas after the commit. A load
+  that counts nothing repeats the field of the previous manifest. The loader can read the deltas
+  from the manifest and publish them again at any time. The first load of an output chooses an epoch
+  higher than the epoch of every message that was published under its `producer`
+  (loader/audit_topic/feed.py). Later loads use the same epoch.
 - `seconds` says how long the load took, without the start of Spark and without the commit.
   `seconds` is null in manifests of early versions.
 
@@ -109,7 +111,8 @@ class DataFile:
 @dataclass(frozen=True, slots=True)
 class Gap:
     """Offsets [first, end) that are missing in the log. reason: the reason that the mirror gave, or
-    a text that says that the operator has accepted the gap.
+    a text that says that the operator has accepted the gap. If `first` and `end` are equal, no
+    offset is missing, and `reason` is a note (`unverified` in loader/planning/plan.py).
     """
 
     first: int

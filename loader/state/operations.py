@@ -71,7 +71,8 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Creates a file if it does not exist. The answer is a `Created`."""
+    """Creates a file if it does not exist. The answer is a `Created`. scratch: a directory for
+    temporary files."""
 
     path: str
     data: bytes

@@ -32,7 +32,7 @@ def write_table(
     store: Store, table: pa.Table, kind: str, path: str, staged: str, compression: str = "zstd"
 ) -> DataFile:
     """Writes and syncs one Parquet file at the path `staged`. The caller moves it to `path` later.
-    Returns the file's entry for the manifest. Raises StoreFailed."""
+    Returns the file's entry for the manifest. Raises StoreFailed and StoreUnreachable."""
     with new_file(store, table.schema, staged, compression) as writer:
         writer.write(table)
         return writer.close(kind, path)
@@ -63,14 +63,15 @@ class ParquetFileWriter:
         self._writer: pq.ParquetWriter | None = None
 
     def write(self, table: pa.Table) -> None:
-        """Appends rows, in row groups of at most `ROW_GROUP_ROWS`. Raises StoreFailed."""
+        """Appends rows, in row groups of at most `ROW_GROUP_ROWS`. Raises StoreFailed and
+        StoreUnreachable."""
         self._open(table).write_table(table, ROW_GROUP_ROWS)
         self._rows += table.num_rows
         self._checksum = checksum.add(self._checksum, _checksum(table))
 
     def close(self, kind: str, path: str) -> DataFile:
         """Ends and syncs the file, which the caller moves to `path` later. Returns the file's entry
-        for the manifest. Raises StoreFailed."""
+        for the manifest. Raises StoreFailed and StoreUnreachable."""
         self._open(self._schema.empty_table()).close()
         self._file.close()
         sink = self._sink
@@ -121,8 +122,8 @@ def _rises(field: pa.Field) -> bool:
 
 def _is_rare(table: pa.Table, field: pa.Field) -> bool:
     """Returns whether more than half of the values in the first SAMPLE_ROWS rows of the column
-    `field` are distinct. Returns False if the column has at most SAMPLE_LEAST rows, and for nested
-    columns."""
+    `field` are distinct. Returns False if the column has at most SAMPLE_LEAST rows, and for columns
+    whose Arrow type is nested or a dictionary."""
     if types.is_nested(field.type) or types.is_dictionary(field.type):
         return False
     sample = table.column(field.name).slice(0, SAMPLE_ROWS)

@@ -41,8 +41,9 @@ from skidway.loader.store import PARTIAL_SUFFIX, Store
 FORMAT: Final = 1
 WRITE_EVERY_S: Final = 10.0
 FORGOTTEN_MS: Final = 600_000
-"""If a run on another host has not written its note (a file) for this many milliseconds, the run
-counts as dead, and any run may delete its note.
+"""If nobody can know here whether a run still works (for example, because it is on another host),
+the run counts as dead when the time in its note differs from the present time by more than this
+many milliseconds. Any run may then delete the note.
 """
 
 _log = log.get(__name__)
@@ -107,7 +108,7 @@ class OwnNote:
 
     def say(self, work: Mapping[str, Any]) -> None:
         """Writes the note. Does nothing if the note was written less than `WRITE_EVERY_S` seconds
-        ago."""
+        ago. The first call also deletes the notes of runs that were killed."""
         now_s = self._clock.monotonic()
         if self._count and now_s < self._next_s:
             return
@@ -139,8 +140,8 @@ def read_notes(store: Store) -> list[RunNote]:
 
 
 def sweep(store: Store, now_ms: int) -> None:
-    """Deletes the notes of runs that were killed, and the notes that these runs had only half
-    written. Raises StoreFailed and StoreUnreachable."""
+    """Deletes the notes of runs that were killed, the notes that these runs had only half written,
+    and notes that cannot be read. Raises StoreFailed and StoreUnreachable."""
     names = store.names(layout.RUNS)
     living = {
         name

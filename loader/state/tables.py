@@ -11,13 +11,14 @@ of event time).
     buckets    agent, bucket -> number of this output's last audit delta that counted the bucket
     forgotten  the hours whose buckets were dropped (`buckets`, `forgotten`: state/bucket_spans.py)
 
-For the first three tables, each load writes its changes as a Parquet file. The load's manifest
-lists this file in the field `side`, after the files of earlier loads. If several rows have the same
-key, the last row is valid. A row says that its key was dropped if it has the end NO_MARK (`marks`),
-the host null (`names`) or the stage GONE (`closures`). When a table has `DELTAS_MAX` files, the
-load instead writes a snapshot, that is, one file with the whole table. The table `fence` has one
-row for each partition. A load that changes this table always writes all its rows. All rows belong
-to one source topic; the manifest has the ids of this topic and of its cluster.
+For the first three tables, each load that changes a table writes its changes as a Parquet file. The
+load's manifest lists this file in the field `side`, after the files of earlier loads. If several
+rows have the same key, the last row is valid. A row says that its key was dropped if it has the end
+NO_MARK (`marks`), the host null (`names`) or the stage GONE (`closures`). When a table has
+`DELTAS_MAX` files, the load instead writes a snapshot, that is, one file with the whole table. The
+table `fence` has one row for each partition. Each load of new records writes the whole table, if it
+has any rows. All rows belong to one source topic; the manifest has the ids of this topic and of its
+cluster.
 
 Loads drop the marks and the name of a log file when the file is closed and none of its records can
 arrive again. So the tables do not grow for ever, and a load after a year reads them as fast as a
@@ -91,8 +92,8 @@ class Changes:
 @dataclass(slots=True)
 class Tables:
     """The contents of the tables of one topic's state. `locations` has the table `names`;
-    `closures` has the tables `closures` and `fence`. Only the loader's driver changes this object,
-    between loads.
+    `closures` has the tables `closures` and `fence`. Only the loader's own process changes this
+    object, and only while no tasks run.
     """
 
     marks: dict[int, dict[FileKey, int]] = field(default_factory=dict)
@@ -118,8 +119,8 @@ class Tables:
 
 
 def read_tables(store: Store, manifest: Manifest | None) -> Tables:
-    """Reads the tables as they were after the manifest's load. Raises StateRefused if one of the
-    tables' files is gone or damaged."""
+    """Reads the tables as they were after the manifest's load. Without a manifest, returns empty
+    tables. Raises StateRefused if one of the tables' files is gone or damaged."""
     tables = Tables()
     if manifest is None:
         return tables

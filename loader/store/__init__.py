@@ -38,7 +38,8 @@ class StoreWriter(Protocol):
         """Appends all of `data`, and returns its number of bytes."""
 
     def close(self) -> None:
-        """Makes all bytes of the file durable, and closes the file. Raises StoreFailed."""
+        """Makes all bytes of the file durable, and closes the file. Raises StoreFailed and
+        StoreUnreachable."""
 
     def abandon(self) -> None:
         """Closes the file after a failure. Does not make the file's bytes durable."""
@@ -73,8 +74,8 @@ class Store(Output, Protocol):
         """Removes a file or a whole directory. A missing path is no error."""
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Makes the names of the files in these directories durable. Does nothing if the store's
-        `rename` already does this."""
+        """Makes the names of the files in these directories durable. Does nothing in a store in
+        which names are always durable."""
 
 
 def open_store(url: str) -> Store:

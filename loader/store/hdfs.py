@@ -2,8 +2,9 @@
 same name, only one succeeds.
 
 The writer makes files durable by hsync before it closes them (hdfs_writer.py). If the NameNode does
-not answer a request, the requested change may or may not have happened (`OutcomeUnclear`). The code
-that reads files is in audit.output.hdfs.
+not answer a request, the requested change may or may not have happened. `create_if_absent` then
+raises OutcomeUnclear; the other methods raise StoreUnreachable. The code that reads files is in
+audit.output.hdfs.
 """
 
 from __future__ import annotations

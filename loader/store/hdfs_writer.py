@@ -29,8 +29,8 @@ many small calls, one for each Parquet page."""
 
 BEGINNINGS_MAX: Final = 60
 BEGINNING_S: Final = 120.0
-"""If writing fails, a writer begins the file again. It gives up after this many seconds, or after
-`BEGINNINGS_MAX` attempts."""
+"""If writing fails, a writer begins the file again. It gives up after this many seconds, after
+`BEGINNINGS_MAX` attempts, or if the NameNode does not create the file again."""
 
 SYNC_S: Final = 3.0
 """For a file that is still whole in memory: the writer waits at most this many seconds for an

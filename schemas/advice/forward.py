@@ -48,8 +48,8 @@ def narrow(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edi
 
 
 def drop_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """Proposes edits for an enum with symbols that the old schema does not know. The edits leave
-    these symbols out; their sentences say how to add the symbols in later versions."""
+    """Proposes an edit for an enum with symbols that the old schema does not know. The edit leaves
+    these symbols out; its sentence says how to add the symbols in later versions."""
     there = Draft(old).type_at(fault.reader_place)
 
     def drop(draft: Draft) -> None:

@@ -25,7 +25,8 @@ def branches(avro: AvroType) -> tuple[AvroType, ...]:
 
 def union(types: Sequence[AvroType]) -> Union:
     """Returns a union of the types. If one of the types is a union, the result has its branches. If
-    two types have the same name, the result has only the first of them."""
+    two types have the same name, or are of the same type without a name (such as int), the result
+    has only the first of them."""
     named: dict[str, AvroType] = {}
     for each in (branch for avro in types for branch in branches(avro)):
         named.setdefault(each.name if isinstance(each, Named) else each.kind, each)
@@ -34,7 +35,8 @@ def union(types: Sequence[AvroType]) -> Union:
 
 def zeros(avro: AvroType) -> Iterator[Any]:
     """Yields values that can be the default of a field with this type, such as 0, an empty text or
-    the first symbol of an enum. Yields nothing for a record."""
+    the first symbol of an enum. Yields nothing for a record, or for a fixed of more than
+    `FIXED_ZERO_MAX` bytes."""
     if isinstance(avro, Union):
         for branch in avro.branches:
             yield from zeros(branch)

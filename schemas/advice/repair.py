@@ -79,8 +79,9 @@ class _Search:
         return None
 
     def _edited(self, text: str, edit: Edit) -> str | None:
-        """Returns the text of the schema `text` after an edit. Returns None if the new text is no
-        valid schema, if it was tried before, or if `TRIES_MAX` edits were tried already."""
+        """Returns the text of the schema `text` after an edit. Returns None if the edit cannot be
+        made, if the new text is no valid schema or was tried before, or if `TRIES_MAX` edits were
+        tried already."""
         if self._tries == TRIES_MAX:
             return None
         self._tries += 1

@@ -41,8 +41,8 @@ _FLOAT_MAX: Final = (2 - 2**-23) * 2.0**127
 
 def default_fault(avro: AvroType, value: Any) -> str | None:
     """Returns why the JSON `value` is no valid default of the type `avro`. Returns None if it is a
-    valid default. It is enough if the default of a union fits one
-    of its branches."""
+    valid default. It is enough if the default of a union fits one of its branches. Raises
+    `SchemaInvalid` if the check needs more than `STEPS_MAX` steps."""
     return DefaultCheck().of(avro, value)
 
 

@@ -22,7 +22,8 @@ SHOWN_MAX: Final = 60
 
 
 class SchemaInvalid(SkidwayError):
-    """Raised if a text is no Avro schema. The error message names the path of the mistake, such as
+    """Raised if a text is no Avro schema, or if a schema is too large or nested too deeply. If the
+    mistake is at one place in the schema, the error message names its path, such as
     `/fields/2/type`."""
 
 

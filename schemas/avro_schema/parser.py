@@ -52,9 +52,9 @@ def parse(
     `SchemaInvalid`.
 
     `known` maps full names to the types of the schemas that the text references (see
-    `named_types`). The text may use these types, but must not declare them again. `check_defaults`
-    is false only for schemas that a registry already has. Such a schema may have an invalid
-    default, and must stay readable.
+    `named_types`). The text may use these types, but must not declare them again. With
+    `check_defaults=False`, defaults are not checked. Callers use this for schemas that a registry
+    may already have, because such a schema must stay readable even if it has an invalid default.
     """
     try:
         return _Parser(known or {}, check_defaults=check_defaults).type_of(_read(text), "", None, 0)

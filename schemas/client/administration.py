@@ -11,7 +11,7 @@ from skidway.schemas.client.transport import LEVEL_UNSET, MODE_UNSET, RegistryRe
 
 PAGE_SCHEMAS: Final = 200
 """The client requests the list of all versions in pages of at most this many versions. So an answer
-has at most `ANSWER_BYTES_MAX` bytes, even if the schemas are large."""
+has at most `ANSWER_BYTES_MAX` bytes if the schemas have at most 80 kB on average."""
 LOOKS_MAX: Final = 5
 """The client tries at most this many times to list all versions. An attempt fails if a version is
 deleted meanwhile."""
@@ -20,12 +20,14 @@ deleted meanwhile."""
 class RegistryAdministration(RegistryClient):
     """Extends `RegistryClient` by the requests that change a registry, or copy a whole registry.
 
-    No answer is cached. If the subject is None, a method reads or changes the global setting, which
-    applies to all subjects without a setting of their own.
+    The answers to these requests are not cached. If the subject is None, a method reads or changes
+    the global setting, which applies to all subjects without a setting of their own.
     """
 
     def all_versions(self, *, latest_only: bool = False, deleted: bool = False) -> list[Registered]:
-        """Returns every version of every subject. Requests the versions page by page.
+        """Returns every version of every subject, or with `latest_only`, only the newest version of
+        each subject. With `deleted`, also returns soft-deleted versions. Requests the versions page
+        by page.
 
         Raises `RegistryRefused` if versions were deleted during each of `LOOKS_MAX` listings.
         """
@@ -123,13 +125,14 @@ class RegistryAdministration(RegistryClient):
         return None if found is None else str(found["mode"])
 
     def set_mode(self, subject: str | None, mode: str, *, force: bool = False) -> None:
-        """Sets the mode of the subject. With `force`, sets the mode IMPORT even if there are
-        schemas already."""
+        """Sets the mode of the subject. With `force`, sets the mode IMPORT or FORWARD even if there
+        are schemas already."""
         target = f"/mode{_of(subject)}{'?force=true' if force else ''}"
         self._requests.json("PUT", target, dict, {"mode": mode})
 
     def reset_mode(self, subject: str | None) -> None:
-        """Removes the subject's mode, so that the global mode applies."""
+        """Removes the subject's mode, so that the global mode applies. If the subject is None,
+        removes the global mode, so that READWRITE applies."""
         self._requests.json("DELETE", f"/mode{_of(subject)}", dict)
 
     def _unless(self, code: int, target: str) -> dict[str, Any] | None:

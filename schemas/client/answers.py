@@ -96,12 +96,12 @@ def references_of(answer: Any) -> tuple[Reference, ...]:
 
 def type_of(answer: Any) -> str:
     """Returns the schema's type in the registry's JSON document of a version, or AVRO if the
-    document has no type. Raises the same errors as `registered`."""
+    document has no type. Raises AttributeError if the document is no JSON object."""
     return str(answer.get("schemaType") or AVRO)
 
 
 def compatibility(answer: Any) -> Compatibility:
-    """Returns the verdict in the registry's answer to a compatibility check. Raises the same errors
-    as `registered`."""
+    """Returns the verdict in the registry's answer to a compatibility check. Raises AttributeError,
+    KeyError or TypeError if the answer does not have the form of a verdict."""
     messages = [str(each) for each in answer.get("messages") or ()]
     return Compatibility(bool(answer["is_compatible"]), messages)

@@ -41,9 +41,10 @@ Value = TypeVar("Value")
 
 class RegistryClient:
     """Sends requests to one registry. `urls`: one URL, or several separated by commas. Raises
-    `ConfigurationRefused` for bad URLs.
+    `ConfigurationRefused` for bad URLs or bad credentials.
 
-    Every method raises `RegistryUnreachable` or `RegistryRefused` if its request fails.
+    Every method raises `RegistryUnreachable` or `RegistryRefused` if its request fails, and
+    `ConfigurationRefused` if the files for TLS cannot be used.
     """
 
     def __init__(
@@ -75,7 +76,8 @@ class RegistryClient:
         """Returns the schema with this id, as a JSON text that itself declares every type that it
         uses.
 
-        Raises `SchemaInvalid` if the schema, or a schema that it references, is no Avro schema.
+        Raises `SchemaInvalid` if the schema's type is not AVRO. Only a schema with references is
+        parsed; if it or a schema that it references cannot be parsed, also raises `SchemaInvalid`.
         """
         return self._once(("schema", schema_id), lambda: self._schema(schema_id))
 
@@ -124,7 +126,7 @@ class RegistryClient:
         subject. With `version=None`, the registry compares the schema with the latest version or
         with all versions, as the subject's compatibility level demands.
 
-        A subject without schemas accepts any schema.
+        A subject without schemas accepts any schema, unless `version` is a number.
         """
         which = "" if version is None else f"/{version}"
         target = f"/compatibility{versions_of(subject)}{which}?verbose=true"

@@ -11,7 +11,8 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.client.answers import Reference, Registered
 
 KEPT_MAX: Final = 1000
-"""A resolver caches at most this many referenced versions."""
+"""A resolver caches at most this many referenced versions. If the cache is full, the resolver
+empties it."""
 CHAIN_MAX: Final = 100
 """A chain of references (a schema references a second one, which references a third one, and so on)
 may have at most this many schemas. Chains in real registries are shorter."""
@@ -26,8 +27,8 @@ class Versions(Protocol):
 
 
 class Resolver:
-    """Resolves references. Requests each referenced version once, and caches it. Several threads
-    may use one resolver.
+    """Resolves references. Requests a referenced version only if it is not in the cache. Several
+    threads may use one resolver.
 
     Raises the client's errors, and `SchemaInvalid`.
     """

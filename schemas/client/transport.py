@@ -34,11 +34,13 @@ Value = TypeVar("Value")
 
 
 class RegistryUnreachable(Unreachable):
-    """Raised if no URL of the registry has answered in time."""
+    """Raised if each URL of the registry gave no answer in time, or an answer with a status in
+    `RETRIABLE`."""
 
 
 class RegistryRefused(SkidwayError):
-    """Raised if the registry refused a request. The error message is the registry's own sentence.
+    """Raised if the registry refused a request, or gave an answer that is not that of a schema
+    registry. If the registry explains its refusal, the error message contains this explanation.
     `error_code` is the registry's error code, or 0 if its answer has no error code."""
 
     def __init__(self, status: int, error_code: int, message: str) -> None:
@@ -67,7 +69,8 @@ class HttpTransport:
     """Sends requests over HTTP. Keeps a connection to each registry open. `send` sends a request
     only once. If the request fails, `Requests` calls `send` again.
 
-    Raises `ConfigurationRefused` if the files for TLS cannot be used.
+    Raises `ConfigurationRefused` if `user_info` is not `user:password`. If the files for TLS cannot
+    be used, `send` raises it.
     """
 
     def __init__(

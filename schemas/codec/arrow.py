@@ -29,9 +29,10 @@ that Avro does not know, or that does not fit its base type, as the specificatio
 A type that contains itself would need an infinite number of columns. A field *leads back* if its
 type contains the record that has the field (`skidway.schemas.avro_schema.recursion`). A field that
 leads back becomes a column, or a nested field, of strings. `as_record` removes the circles; the
-other functions of the codec expect types without circles. The codec refuses two kinds of schemas
-(`SchemaUnsupported`): a record without fields, and a schema in which a small datum could become a
-large text. The error message names the field.
+other functions of the codec expect types without circles. The codec refuses (`SchemaUnsupported`) a
+schema that is a record without fields, has more than `COLUMNS_MAX` columns, or nests records more
+than `NESTING_MAX` levels deep, and a schema in which a small datum could become a large text. The
+error message names the record or the field.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ from skidway.schemas.avro_schema import (
 from skidway.schemas.bounds import text_fault
 
 COLUMNS_MAX: Final = 10_000
-"""A record and the records inside it may have at most this many fields together. Without this
-limit, a short schema could have very many columns, because it can refer to the same record many
-times by name."""
+"""A schema may have at most this many columns. Nested fields, items of arrays, values of maps and
+branches of unions count as columns, too. Without this limit, a short schema could have very many
+columns, because it can refer to the same record many times by name."""
 FIXED_BYTES_MAX: Final = 64
 """An Avro `fixed` of at most this many bytes gets a column of fixed size. (A SHA-512 hash has this
 size.) In such a column, even a null takes the bytes of a whole value. Without this limit, a null
@@ -76,7 +77,7 @@ DECIMAL256_DIGITS: Final = 76
 
 class SchemaUnsupported(SkidwayError):
     """Raised for a valid Avro schema that cannot become columns. The message contains the name of
-    the field that is the reason."""
+    the record or field that is the reason."""
 
 
 _PRIMITIVES: Final[dict[str, pa.DataType]] = {
@@ -149,7 +150,7 @@ def is_nullable(avro: AvroType) -> bool:
 def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
     """Returns the type without its null branch, and whether the type allows null. Returns a
     `Recursive` (a type that contains itself), or a union with several branches besides null,
-    unchanged."""
+    unchanged. Returns the type null, and False, for a union that has no other branch."""
     if not isinstance(avro, Union):
         return avro, is_nullable(avro)
     members = branches_of(avro)

@@ -109,7 +109,8 @@ class Codec:
         return default_column(self._record.fields[at], self.arrow_schema.field(at), count)
 
     def encode(self, batch: pa.RecordBatch) -> pa.BinaryArray:
-        """Returns one datum per row. Raises `EncodeRefused` if a row does not fit the schema."""
+        """Returns one datum per row. Raises `EncodeRefused` if a row does not fit the schema, and
+        the errors of `encode_rows_checked`."""
         datums, refused = self.encode_rows_checked(batch)
         if refused:
             raise EncodeRefused(refused)
@@ -120,8 +121,9 @@ class Codec:
         place of its datum.
 
         If a column is missing, encodes the default of its field. Raises `ColumnsRefused` if columns
-        and fields do not match, or if the batch is larger than `BATCH_BYTES_MAX`. Raises
-        `SchemaUnsupported` if the schema contains itself (`check_encodes`).
+        and fields do not match, or if the batch or its datums are too large (`BATCH_BYTES_MAX`,
+        `DATUM_BYTES_MAX`). Raises `SchemaUnsupported` if the schema contains itself
+        (`check_encodes`).
         """
         columns, rows, refused = self._checked(batch)
         datums = self._datums(columns, rows)
@@ -132,10 +134,11 @@ class Codec:
         return spread(datums, fit), refused
 
     def encode_pieces_checked(self, batch: pa.RecordBatch) -> tuple[list[pa.BinaryArray], Refused]:
-        """Returns columns of bytes, and (index, reason) for each refused row. For each row that is
-        not refused, the row's bytes in all columns, joined, are the row's datum. If the schema has
-        only a text field, there is one column with the lengths and one with the texts. So a caller
-        that puts more bytes around each datum copies the text only once.
+        """Returns columns of bytes, and (index, reason) for each refused row. The columns have one
+        row for each row that is not refused. This row's bytes in all columns, joined, are the
+        datum. If the schema has only a text field, there is one column with the lengths and one
+        with the texts. So a caller that puts more bytes around each datum copies the text only
+        once.
 
         Fills missing columns and raises errors like `encode_rows_checked`.
         """

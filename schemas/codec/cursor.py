@@ -6,10 +6,10 @@
 A cursor has one position per datum. If a datum is bad, or has to be decoded alone, the cursor marks
 the datum as bad. The position that was in this datum moves to the sink, the zero bytes after the
 data. At the sink, every number reads as zero and every text as empty. So the cursor can continue
-with the other datums, and a length in a bad datum never causes an allocation. Only `length` and
-`finish` compare a position with the end of its datum. Between two of these calls, the position of a
-bad datum may move a few bytes into the following datum. This does no harm, because the next
-`length` or `finish` marks the datum as bad.
+with the other datums, and a length in a bad datum never causes an allocation. Of a cursor's
+methods, only `length` and `finish` compare a position with the end of its datum. Between two of
+these calls, the position of a bad datum may move a few bytes into the following datum. This does no
+harm, because the next `length` or `finish` marks the datum as bad.
 """
 
 from __future__ import annotations

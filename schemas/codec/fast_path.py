@@ -6,8 +6,8 @@ Columns of some other types are first turned into columns of these types; this d
 bytes of the datums. Int, date, times and timestamps become longs. Bytes become strings whose
 content is not checked. An enum becomes the number of its symbol. A record inside a record is
 replaced by the fields of the inner record. The slow path, `skidway.schemas.codec.writing`, encodes
-all other records (with arrays, maps, fixed, nullable records, null). It also encodes a batch for
-which the fast path raises `NotProven`.
+all other records (for example, with arrays, maps, fixed, decimals, nullable records or null). It
+also encodes a batch for which the fast path raises `NotProven`.
 
 pyruhvro is not used for decoding (`skidway.schemas.codec.reading`).
 """
@@ -38,8 +38,8 @@ _PHYSICAL: Final = {
 
 
 class NotProven(Exception):
-    """Raised if the slow path has to encode the input: the fast path is not installed, or has
-    failed, or Skidway's tests do not prove that it is correct for this input."""
+    """Raised if the slow path has to encode the input: pyruhvro is not installed, has failed, or
+    has returned another number of datums than there are rows."""
 
 
 @dataclass(frozen=True, slots=True)

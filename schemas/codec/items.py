@@ -5,8 +5,9 @@ An item begins where the item before it ends. The last byte of a varint has its 
 So if the items are varints, one pass over the whole chunk finds where all of them end. If the items
 have a fixed size, their positions are computed. Items of other types are skipped in rounds: the
 first items of all rows together, then the second items, and so on. Blocks of items are skipped in
-rounds, too. A round saves time only if many rows have an item or block in this round. When fewer
-than `ROWS_MIN` rows have items or blocks left, these rows are decoded one datum at a time.
+rounds, too. A round saves time only if many rows have an item or block in this round. So the first
+items and the first blocks of all rows are read together. If fewer than `ROWS_MIN` rows have further
+items or blocks, these rows are decoded one datum at a time.
 
 This module does not trust the count of items in a datum. The rest of the datum must have enough
 bytes for the shortest form of all these items, and the items must not take more memory than

@@ -281,8 +281,9 @@ def _enum(reader: Enum) -> Convert:
 
 
 def _leaf(writer: AvroType, reader: AvroType, path: str) -> Convert:
-    """Returns the conversion between two primitive or fixed types. For each value, the conversion
-    makes a column with one row, and converts this column by the rules for columns."""
+    """Returns the conversion between two primitive or fixed types. If both have the same Arrow
+    type, the conversion changes nothing. Otherwise it makes a column with one row for each value,
+    and converts this column by the rules for columns."""
     step = leaf(writer, reader, path)
     if arrow_type(writer) == arrow_type(reader):
         return lambda value: value

@@ -91,8 +91,8 @@ class JsonText:
         return written(_changed(self._avro, tagged, _to_json))
 
     def of_default(self, value: Any) -> str | None:
-        """Returns the text of a field's default, which is a JSON value in the schema. Raises
-        ValueError if the default is invalid."""
+        """Returns the text of a field's default, which is a JSON value in the schema. If the
+        default is invalid, raises one of `DEFAULT_FAULTS` (in the module `rows`)."""
         return self.of(_tagged(self._avro, value))
 
     def datum(self, text: str | None) -> bytes:

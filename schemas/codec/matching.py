@@ -11,7 +11,7 @@ from skidway.schemas.codec.promotion import NotPromotable, Step, promotion
 
 class Unresolvable(SkidwayError):
     """Raised if the reader's schema cannot read any datum of the writer's schema. The message names
-    the field."""
+    the field or the type."""
 
 
 def leaf(writer: AvroType, reader: AvroType, path: str) -> Step:

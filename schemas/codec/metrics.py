@@ -1,4 +1,5 @@
-"""Counts which path each codec uses to encode, and how many datums each path processed.
+"""Counts which path each codec uses to encode, how many datums each path processed, and how many
+rows and datums were refused.
 
 Paths: `pyruhvro` encodes flat records; `columns` encodes and decodes any schema that has columns,
 with numpy and Arrow; `fastavro` decodes single datums that `columns` leaves to it.

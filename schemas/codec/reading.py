@@ -1,11 +1,10 @@
 """Decodes all datums of a chunk at once into columns: numpy computes on positions, and no record
-becomes a Python object.
+becomes a Python object (except values whose type contains itself, `text_columns`).
 
 The schema is compiled into readers once. A reader moves a cursor over the values of one type and
-returns the column of that type. If rows have different branches of a union, or if an array is empty
-in only some rows, the rows of each case are read separately, and the results are merged. For arrays
-and maps, this module first finds where the items begin (`skidway.schemas.codec.items`), then reads
-the items like rows.
+returns the column of that type. If rows have different branches of a union, the rows of each branch
+are read separately, and the results are merged. For arrays and maps, this module first finds where
+the items begin (`skidway.schemas.codec.items`), then reads the items like rows.
 
 A row is marked as bad if its bytes are not a valid datum. A row is also marked as bad if it has a
 rare form that this module leaves to `rows`: many more items or blocks than most rows, or decimals

@@ -161,9 +161,9 @@ def _default_member(union: Union, value: Any) -> Any:
 
 def _weights(record: Record) -> dict[int, int]:
     """Returns, for each type of items, the number of bytes that one item takes in columns. The key
-    of a type is its Python `id`. The result is empty if no type can take more bytes than
-    `CLAIM_MAX` allows. For items that take no bytes in a datum, the number is 0, because
-    `EMPTY_ITEMS_MAX` limits them."""
+    of a type is its Python `id`. The result is empty if the items of every type take bytes in a
+    datum, and can take no more bytes in columns than `CLAIM_MAX` allows. For items that take no
+    bytes in a datum, the number is 0, because `EMPTY_ITEMS_MAX` limits them."""
     every = {
         id(each): (column_bytes(arrow_type(each)), least_bytes(each)) for each in item_types(record)
     }

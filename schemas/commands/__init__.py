@@ -2,7 +2,7 @@
 
 Reading order:
 
-- `connection`: the options and settings that all verbs have
+- `connection`: the options and settings that all verbs except infer have
 - `arguments`: the arguments that several verbs share
 - `browse`: the verbs list, versions and get
 - `evolve`: the verbs register and check

@@ -69,7 +69,7 @@ def _files(path: Path) -> list[Path]:
 def checked_text(file: str, *, has_references: bool = False) -> str:
     """Returns the text of a schema's file after a check that needs no registry. If the schema has
     references, only checks that the text is JSON. Raises `SchemaInvalid` with the file's name in
-    the message."""
+    the message, and the errors of `schema_text`."""
     text = schema_text(file)
     try:
         if has_references:

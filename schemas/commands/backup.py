@@ -1,5 +1,5 @@
-"""`skidway schemas dump|restore`: writes the contents of a registry to a file, or restores a
-registry from such a file."""
+"""`skidway schemas dump|restore`: writes the contents of a registry to a file or a topic, or
+restores a registry from such a file or topic."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def connect(args: argparse.Namespace) -> RegistryAdministration:
     """Returns a client of the registry. The registry's URL comes from the option --registry if it
     is given, and otherwise from the file that the option --config names. If neither option is
     given, the URL comes from the first of these sources that has one: the environment, the profile,
-    the configuration file in /etc.
+    the configuration file in /etc. If none of them has one, the URL is the default of the setting.
 
     If --config is not given, and the environment or the profile has a registry's URL, the
     credentials come from the environment and the profile. Otherwise, the credentials come from the

@@ -158,8 +158,9 @@ def _schemas(args: argparse.Namespace) -> list[Asked]:
 
 
 def _check_known(client: RegistryAdministration, subject: str) -> None:
-    """Raises an error if the subject is unknown to the registry. For such a subject, the registry
-    would say that every schema is compatible, so a check would succeed for a mistyped subject.
+    """Raises `SkidwayError` if the subject is unknown to the registry. For such a subject, the
+    registry would say that every schema is compatible, so a check would succeed for a mistyped
+    subject.
     """
     try:
         client.versions(subject)

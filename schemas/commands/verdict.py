@@ -74,8 +74,9 @@ def _advice(
     version: Version,
 ) -> Advice | None:
     """Returns Skidway's own advice on a schema that the registry calls incompatible. Returns None
-    if Skidway's parser refuses the schema or an earlier version. Also returns None if Skidway's own
-    check calls the schema compatible, because then the registry has a rule that Skidway lacks."""
+    if Skidway's parser refuses the schema or an earlier version, or if Skidway does not know the
+    registry's level. Also returns None if Skidway's own check calls the schema compatible, because
+    then the registry has a rule that Skidway lacks."""
     resolver = Resolver(client)
     level = client.level(subject) or client.level(None) or {}
     try:

@@ -4,7 +4,9 @@ The reading order is: `asking` (finds the registry's address and credentials), `
 Avro values by their schema ids), `consume`, `rejected_lines` (reads rejected lines),
 `rejected_examples` (shows one rejected line as a short text), `rejected`.
 
-The commands decode a value that begins with a schema id, and print any other value unchanged. If a
-value with a schema id cannot be decoded, the commands print it unchanged, and a sentence on
-standard error says why. Agents, mirror and loader do not use this package.
+`skidway consume` decodes a value that begins with a schema id, and prints any other value
+unchanged. If a value with a schema id cannot be decoded, the command prints it unchanged, and a
+sentence on standard error says why. `skidway rejected` decodes rejected lines, and only counts the
+records that it cannot decode. `skidway agent replay`, the collector and some commands of `skidway
+audit` use modules of this package, too.
 """

@@ -1,5 +1,5 @@
 """Chooses the registry that a command asks for schemas. Its URL comes from --registry, the
-environment or the profile."""
+environment or the profile, or is the default URL."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def registry(args: argparse.Namespace) -> tuple[RegistryClient, bool]:
 
 
 def security_of(known: Profile) -> Security:
-    """Returns the profile's credentials for the registry."""
+    """Returns the profile's credentials and certificate files for the registry."""
     return Security(
         known.schema_registry_user_info,
         known.schema_registry_ca,

@@ -126,8 +126,8 @@ def _export(args: argparse.Namespace) -> int:
 @contextmanager
 def _new_file(name: str) -> Iterator[TextIO]:
     """Creates a file and opens it for writing; the name `-` means standard output. If the file
-    already exists, raises SkidwayError, because the file may contain lines that a person has
-    repaired.
+    cannot be written, raises SkidwayError. This includes a file that already exists, because it may
+    contain lines that a person has repaired.
     """
     if name == "-":
         yield sys.stdout
@@ -145,7 +145,8 @@ def _ranges(
     client: Client, partitions: list[TopicPartition], since: int | None, most: int
 ) -> dict[TopicPartition, tuple[int, int]]:
     """Returns, for each partition, the range of offsets of the last `most` records. If `since` (a
-    time in ms) is given, the range leaves out records that are older than `since`."""
+    time in ms) is given, the range begins at the first record that is not older than `since`, or
+    later."""
     first = offsets_at(client, partitions, EARLIEST if since is None else since)
     end = offsets_at(client, partitions, LATEST)
     return {tp: (max(first[tp], end[tp] - most), end[tp]) for tp in partitions}

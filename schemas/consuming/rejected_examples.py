@@ -63,7 +63,8 @@ def rejected_example(
 ) -> RejectedExample | None:
     """Returns one of the rejected lines that `wanted` selects: the first line for which `is_meant`
     returns true, or, if there is none, the first line. Returns None if `wanted` selects no line.
-    Raises Unreachable, KafkaError, UsageError."""
+    Searches at most `RECORDS_MAX` records of each partition. Raises Unreachable, KafkaError,
+    UsageError."""
     other: RejectedExample | None = None
     for found in RejectedLines(client, topic).found(wanted, RECORDS_MAX):
         made = _example(found)

@@ -73,8 +73,9 @@ class FoundLine(NamedTuple):
 
 
 class RejectedLines:
-    """Reads rejected lines. repeats: how many records `read` left out because an earlier record had
-    the same line. unread: how many records this version of the program cannot read.
+    """Reads rejected lines. repeats: how many records `found` and `read` left out because an
+    earlier record had the same line. unread: how many records this version of the program cannot
+    read.
     """
 
     def __init__(self, client: Client, topic: str) -> None:
@@ -83,13 +84,13 @@ class RejectedLines:
         self.repeats = self.unread = 0
 
     def read(self, wanted: Wanted) -> Iterator[dict[str, Any]]:
-        """Yields each wanted line once. Raises Unreachable, UsageError."""
+        """Yields each wanted line once. Raises Unreachable, KafkaError, UsageError."""
         for found in self.found(wanted):
             yield found.document
 
     def found(self, wanted: Wanted, most: int | None = None) -> Iterator[FoundLine]:
         """Yields each wanted line once, with the partition and offset of its record. most: how many
-        records of each partition are read at most. Raises Unreachable, UsageError."""
+        records of each partition are read at most. Raises Unreachable, KafkaError, UsageError."""
         topic = topic_of_rejects(self._client, self._name)
         partitions = [TopicPartition(self._name, each.index) for each in topic.partitions]
         begin = EARLIEST if wanted.since is None else wanted.since

@@ -50,9 +50,9 @@ class Value:
 
 
 class Values:
-    """Decodes values with the schemas of a registry. Values that cannot be decoded must be printed
-    unchanged. For each reason why values cannot be decoded, this object calls `note` once, with the
-    reason.
+    """Decodes values with the schemas of a registry. Values that cannot be decoded stay unchanged.
+    For each reason why values cannot be decoded (except `CODECS_MAX`), this object calls `note`
+    once, with the reason.
 
     is_named: whether the registry's URL is set. If it is not set, and the registry at the default
     URL is unreachable, values stay unchanged, and no error is raised.

@@ -1,5 +1,5 @@
-"""Writes the contents of a registry to a file, and restores a registry from such a file. The file
-has the record format of Confluent's `_schemas` topic.
+"""Writes the contents of a registry to a file or a topic, and restores a registry from such a file
+or topic. Both have the record format of Confluent's `_schemas` topic.
 
 Each line of the file is one record, `{"key": {...}, "value": {...}}`. The package can also read the
 records from the output of kafka-console-consumer for a `_schemas` topic (key, tab, value), or from

@@ -30,7 +30,7 @@ Tell = Callable[[int, int], None]
 
 def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
     """Returns everything that the registry lists. Calls `tell` each time that it has read the level
-    and the mode of a subject. Raises the client's errors.
+    and the mode of a subject, or the global ones. Raises the client's errors.
 
     The first request lists all versions, also deleted ones; the second lists only live versions. If
     a version is added or deleted between the two requests, the second answer counts. The result
@@ -56,7 +56,8 @@ def carry_out(
     client: RegistryAdministration, planned: Steps, there: Contents, tell: Tell | None = None
 ) -> None:
     """Carries out the steps of a restore. Sets the mode IMPORT, imports and deletes versions, and
-    then sets the previous modes again, even after an error.
+    then sets the previous modes again, even after an error. At last sets the compatibility levels
+    and modes of the dump.
 
     While the mode is IMPORT, the registry assigns no ids itself, so no other schema gets an id of
     the dump.

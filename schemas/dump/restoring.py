@@ -30,9 +30,9 @@ LEVEL: Final = "compatibilityLevel"
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of a restore. The order of the fields is the order of the steps. `reserve` is an id
-    that one step uses up: after this step, the registry never assigns this id or a lower id to a
-    new schema."""
+    """The steps of a restore: first `imports`, then `deletions`, `reserve`, `levels` and `modes`.
+    `reserve` is an id that one step uses up: after this step, the registry never assigns this id or
+    a lower id to a new schema."""
 
     imports: tuple[StoredVersion, ...] = ()
     deletions: tuple[StoredVersion, ...] = ()
@@ -48,8 +48,9 @@ class Steps:
 
 def steps(wanted: Contents, there: Contents, *, with_modes: bool = True) -> Steps:
     """Returns the steps from `there` (the contents of the registry) to `wanted` (the contents of
-    the dump). If an id or a version has different schemas in the two, raises `DumpRefused`. The
-    error's message says how many such conflicts there are."""
+    the dump). Raises `DumpRefused` for three kinds of conflicts: an id or a version has different
+    schemas in the two, the dump has two schemas with one id, or neither of the two has a referenced
+    version. The error's message names some of these conflicts and says how many there are."""
     found = list(_conflicts(wanted, there))
     if found:
         named = "; ".join(found[:NAMED_MAX])

@@ -19,7 +19,7 @@ TOPIC: Final = "_schemas"
 
 def read_topic(client: Client, topic: str = TOPIC) -> Iterator[Record]:
     """Yields every record that the topic has when this function starts to read. Raises
-    `DumpRefused`, `Unreachable`."""
+    `DumpRefused`, `Unreachable`, `KafkaError`."""
     tp = _only_partition(client, topic)
     first = client.list_offsets({tp: EARLIEST})[tp].offset
     end = client.list_offsets({tp: LATEST})[tp].offset

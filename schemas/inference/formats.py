@@ -56,8 +56,8 @@ class LineReader(Protocol):
 
 
 def detect(sample: Sequence[str]) -> Format:
-    """Returns the format that most of the sample's lines have. For JSON and logfmt, half of the
-    lines are enough. Raises `FormatUnknown`.
+    """Returns the first of the formats JSON, logfmt and CSV that enough of the sample's lines have.
+    For JSON and logfmt, half of the lines are enough. Raises `FormatUnknown`.
 
     Prose with commas looks like CSV. So the format is CSV only if the first line has column names
     and at least 70 % of the lines fit.

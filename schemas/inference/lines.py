@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 LINE_BYTES_MAX: Final = 1 << 20
-"""A line may have at most this many bytes, as with the agent's default setting. A longer line
-counts as a line that does not fit the log's format."""
+"""A line may have at most this many bytes, without its line end. A longer line counts as a line
+that does not fit the log's format."""
 
 
 def read_lines(file: BinaryIO) -> Iterator[bytes]:

@@ -13,8 +13,8 @@ RESERVED: Final = frozenset(
     }
 )  # fmt: skip
 """The names of the columns that Skidway adds to loaded rows and to the results of queries. No field
-of a record may have such a name, whether in upper or in lower case. The loader refuses a topic
-whose schema has such a field."""
+of a record may have such a name, whether in upper or in lower case. Queries refuse a topic whose
+schema has such a field, and so does the loader, except for `_topic` and `_headers`."""
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 

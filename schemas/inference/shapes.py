@@ -40,8 +40,8 @@ class Budget:
 
     left: int = SHAPES_MAX
     refused: int = 0
-    """How many values got no shape of their own, because the limit of shapes was already
-    reached."""
+    """How many values got no shape, because the limit of shapes was already reached, or because
+    their name is too long or cannot be encoded."""
 
     def take(self) -> bool:
         """Takes one shape from the budget. Returns False if the budget has no shape left."""

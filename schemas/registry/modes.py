@@ -22,7 +22,7 @@ class Mode(Enum):
 
     @property
     def is_read_only(self) -> bool:
-        """Returns whether the registry refuses all changes."""
+        """Returns whether the registry refuses all changes except changes of modes."""
         return self in (Mode.READONLY, Mode.READONLY_OVERRIDE)
 
     @property

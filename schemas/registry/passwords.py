@@ -8,9 +8,10 @@ A user with several lines has several valid passwords. To change a password, add
 password, tell the clients, and then remove the old line.
 
 Salt and hash are base64 without padding, as in the PHC string format. A check takes about 30 ms and
-16 MB, so an attacker can guess only few passwords per second. After a check that a password passes,
-the registry remembers the password as a keyed digest (not as text), so only a client's first
-request needs the slow check.
+16 MB, so an attacker can guess only some dozens of passwords per second. After a check that a
+password passes, the registry remembers the password as a keyed digest (not as text), so only a
+client's first request needs the slow check. When the file changes, the registry forgets all
+remembered passwords.
 """
 
 from __future__ import annotations
@@ -125,8 +126,8 @@ class Users:
 
     def check(self, name: str, password: str) -> bool:
         """Returns whether the password belongs to the user. This method is slow. A check takes as
-        long for an unknown user as for a known user, so that its duration does not reveal which
-        users exist."""
+        long for an unknown user as for a known user with one password, so that its duration does
+        not reveal which users exist."""
         with self._lock:
             hashes = self._hashes
         good = any(each.fits(password) for each in hashes.get(name, ()))

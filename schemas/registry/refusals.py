@@ -157,7 +157,8 @@ def not_permitted(what: str) -> Refusal:
 
 
 def reference_exists(subject: str, version: int) -> Refusal:
-    """Returns the refusal of a request to delete a version that another schema references."""
+    """Returns the refusal of a request to delete or replace a version that another schema
+    references."""
     return Refusal(
         422,
         42206,
@@ -233,6 +234,7 @@ def body_too_slow(limit_s: float) -> Refusal:
 
 
 def store_away(why: str) -> Refusal:
-    """Returns the refusal of a request that needs ZooKeeper while ZooKeeper is unreachable. The
-    registry still answers reads, and the client may try its request again later."""
+    """Returns the refusal of a request that needs the registry's log, if ZooKeeper is unreachable
+    or slow, or if the log is invalid. The registry still answers reads, and the client may try its
+    request again later."""
     return Refusal(503, 503, f"The registry's store does not answer, try again later: {why}")

@@ -2,9 +2,11 @@
 
 uvicorn itself waits without a time limit for the head of a request, and for a client that does not
 read its answer. When uvicorn refuses a request, its answer is plain text. In this server, the head
-of a request must arrive within `HEAD_WITHIN_S`, and a client must read a part of its answer at
-least once every `HEAD_WITHIN_S` seconds. There are at most `CONNECTIONS_MAX` connections; further
-connections are closed at once. Every refusal is JSON, like other errors of the registry.
+of a request must arrive within a time limit (`HEAD_WITHIN_S`). If a client has not read its whole
+answer `KEEP_ALIVE_S` + `HEAD_WITHIN_S` seconds after the answer was made, it must from then on read
+a part of it every `HEAD_WITHIN_S` seconds. There are at most `CONNECTIONS_MAX` connections with
+http and as many with https; further connections are closed at once. Every refusal is JSON, like
+other errors of the registry.
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ class Version:
 @dataclass(slots=True)
 class Subject:
     """The versions of a subject in ascending order. `highest` is the highest number that a version
-    of the subject ever had. Permanently deleted versions count, too."""
+    of the subject ever had. Permanently deleted versions count, too, as long as the subject has
+    another version."""
 
     versions: dict[int, Version] = field(default_factory=dict)
     highest: int = 0
@@ -86,7 +87,8 @@ class RegistryState:
 
     def apply(self, change: Change) -> None:
         """Applies the next entry of the registry's log. Raises `StateRefused` for an entry that
-        cannot follow the earlier entries."""
+        cannot follow the earlier entries, or KeyError if the entry deletes or references what does
+        not exist."""
         if isinstance(change, VersionRegistered):
             self._register(change)
         elif isinstance(change, VersionsDeleted):

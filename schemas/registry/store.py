@@ -138,7 +138,7 @@ class Store:
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
         """Calls `question` with the state in memory, and returns its result. If `question` raises
-        NotFound, reads newer entries of the log and calls `question` once more.
+        NotFound, reads newer entries of the log and, if there are any, calls `question` once more.
 
         A moment ago, another registry process may have written what the client asks for. So while
         ZooKeeper is unreachable, this registry cannot know that something does not exist, and

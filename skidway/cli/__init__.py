@@ -10,7 +10,7 @@ variables: `skidway.java` (for example SKIDWAY_JAVA and JAVA_HOME), `skidway.sys
 
 Reading order: `commands` (dispatch, exit status) and `profile` (the addresses of the user's
 cluster) come first. Then come `options`, `moments`, `plan` and `output`, which several nouns use.
-One module for each noun follows.
+One module follows for each noun that belongs to no other package.
 """
 
 from __future__ import annotations

@@ -59,9 +59,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the command's own exit status: 0, 1, 2, 3, 65 or 78. Returns 70
-    after a bug in Skidway, 130 after Ctrl-C, and 141 if the program that reads the output has
-    ended."""
+    """Runs one command. Returns the command's own exit status: 0, 1, 2, 3, 65 or 78 (`skidway demo`
+    has others, too). Returns 70 after a bug in Skidway, 130 after Ctrl-C, and 141 if the program
+    that reads the output has ended."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_closed_outputs()
     try:

@@ -1,5 +1,5 @@
 """Parses the times and durations that people write in options. A duration is a whole number with
-the unit s, m, h or d, for example 30s or 2h. A time is a date with a time of day
+the unit s, m, h or d, for example 30s or 2h. A time is a date, usually with a time of day
 (2026-01-31T10:00:00Z), or a duration: 24h means the time 24 hours ago."""
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) ->
 
 
 def render_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
-    """Returns the rows as the text of a table, with a line of column names. The last column is not
-    padded."""
+    """Returns the rows as the text of a table, with a line of column names. No line ends with
+    spaces."""
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]
     heads = [column.upper().replace("_", " ") for column in columns]
     widths = [max(len(head), *(len(line[i]) for line in cells), 0) for i, head in enumerate(heads)]

@@ -18,7 +18,8 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
 
 def agreed(args: argparse.Namespace, rows: Sequence[Row], columns: Sequence[str]) -> bool:
     """Prints the plan (`rows`), and returns whether the command is to carry it out. Asks the user,
-    unless --yes or --dry-run gives the answer. With --json, prints the plan to standard error.
+    unless the plan is empty, or --yes or --dry-run gives the answer. With --json, prints the plan
+    to standard error.
 
     Raises `UsageError` if the user must be asked but standard input is no terminal.
     """

@@ -165,8 +165,8 @@ class Sender:
         self._hear(self._producer.poll(0))
 
     def finish(self) -> None:
-        """Waits until every line is acknowledged or refused. Raises Unreachable if no
-        answer comes for `timeout_s` seconds."""
+        """Waits until every line is acknowledged or refused. Raises Unreachable if no answer comes
+        for `timeout_s` seconds."""
         while self._producer.pending_count:
             self._hear(self._producer.poll(LOOK_EVERY_MS))
 

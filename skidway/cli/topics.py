@@ -84,8 +84,9 @@ def _register_alter(alter: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    """Returns the number of partitions or replicas that `text` gives. The protocol sends this
-    number as a signed 32-bit integer; -1 means the broker's default."""
+    """Returns the number of partitions or replicas that `text` gives. -1 means the broker's
+    default. Refuses numbers that do not fit a signed 32-bit integer, as the protocol sends a number
+    of partitions."""
     count = int(text)
     if not -1 <= count < 1 << 31:
         raise argparse.ArgumentTypeError(f"{text} is no count")
@@ -262,7 +263,7 @@ def connect(args: argparse.Namespace) -> Client:
 
 def existing(client: Client, names: list[str]) -> list[TopicMetadata]:
     """Returns the topics with these names. Raises KafkaError for the first topic that does not
-    exist."""
+    exist or has another error."""
     topics = client.metadata(names).topics
     for name in names:
         topic = topics.get(name)
@@ -277,7 +278,7 @@ def existing(client: Client, names: list[str]) -> list[TopicMetadata]:
 
 def _sizes(client: Client) -> dict[tuple[int, TopicPartition], tuple[int, str]] | None:
     """Returns, for each pair (broker id, partition), the partition's size in bytes and its log
-    directory. Returns None if a broker does not answer."""
+    directory. Returns None if a broker does not answer, or cannot describe its log directories."""
     found = {}
     for broker in client.metadata(()).brokers.values():
         try:

@@ -48,7 +48,8 @@ Three rules keep a partition from having two readers:
 Delivery is at least once. A record counts as done when the application asks for the next record.
 Only the offsets of done records are committed. If the application is killed, some records are
 delivered again: the record on which it was working, and the done records whose offsets were not
-committed yet. If a member releases a partition and another claims it, no record is delivered twice.
+committed yet. With auto commit, if a member releases a partition and another claims it, no record
+is delivered twice.
 
 A stream does all its work on the thread that iterates it. So a partition changes its owner only
 between two records: an application that works on one record for an hour keeps its partitions for

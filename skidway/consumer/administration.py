@@ -23,8 +23,8 @@ exist, members that start during the reset cannot claim the partitions."""
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """A group. `members` is the number of members that are active now. `topics` are the topics to
-    which the group subscribes, or which it has read.
+    """A group. `members` is the number of members that are active now. `topics` are the topics that
+    `Groups.topics` returns.
 
     The consumers that are registered in ZooKeeper are members, and so are the members that joined
     the group through Kafka's group protocol.
@@ -69,7 +69,8 @@ class Change:
 
 
 class Groups:
-    """The groups of a cluster. All methods raise Unreachable when ZooKeeper does not answer."""
+    """The groups of a cluster. A method raises Unreachable if it needs an answer from ZooKeeper or
+    from a broker, and gets none."""
 
     def __init__(self, coordinator: Coordinator, client: Client) -> None:
         self._coordinator = coordinator
@@ -95,8 +96,8 @@ class Groups:
         return self._coordinator.children(group_nodes.ids_path(group))
 
     def topics(self, group: str) -> Sequence[str]:
-        """Returns the topics to which a group subscribes, or for which it has offsets or owner
-        nodes."""
+        """Returns the topics to which members that are registered in ZooKeeper subscribe, or for
+        which the group has offsets or owner nodes."""
         topics = set(self._coordinator.children(group_nodes.offsets_path(group)))
         topics.update(self._coordinator.children(group_nodes.owners_path(group)))
         for member in self.members(group):
@@ -127,7 +128,8 @@ class Groups:
         self, group: str, offsets: Mapping[TopicPartition, int], *, dry_run: bool = False
     ) -> Sequence[Change]:
         """Sets the group's committed offsets to `offsets`, and returns the changes. With `dry_run`,
-        only returns the changes. If members are active, raises SkidwayError and changes nothing.
+        only returns the changes. If a member is active or owns one of the partitions, raises
+        SkidwayError and changes no offset.
 
         During the reset, this method owns the owner nodes of the partitions. So no member can begin
         to read at the old offsets.
@@ -171,8 +173,8 @@ class Groups:
     def at_offset(
         self, group: str, topics: Sequence[str], offset: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """Returns a dict that maps each of the partitions to `offset`. Raises UsageError if that
-        offset lies outside the log of a partition."""
+        """Returns a dict that maps each of the partitions to `offset`. Raises UsageError if a topic
+        or partition does not exist, or if that offset lies outside the log of a partition."""
         tps = self._partitions(group, topics, partitions)
         bounds = self._bounds(sorted({tp.topic for tp in tps}))
         for tp in tps:
@@ -186,7 +188,8 @@ class Groups:
     ) -> list[TopicPartition]:
         """Returns partitions of the given topics, or of all topics of the group if `topics` is
         empty. `partitions` has the numbers of the wanted partitions; if it is empty, all are
-        wanted."""
+        wanted. Raises UsageError if a given topic does not exist or no partition is left, and
+        SkidwayError if `topics` is empty and there is no such group."""
         if not topics:
             self._require(group)
         names = list(topics) or list(self.topics(group))

@@ -34,13 +34,14 @@ class Consumer:
                 ...
 
     Members of one group share the partitions of the topics; each group gets every record. If the
-    `with` block ends without an exception, the last record counts as done. After an exception, the
-    last record does not count as done. The settings in `ConsumerSettings` are keyword arguments.
-    For several threads, see `create_message_streams`.
+    consumer has one stream, and the `with` block ends without an exception, the last record counts
+    as done. Otherwise the last record does not count as done. The settings in `ConsumerSettings`
+    are keyword arguments. For several threads, see `create_message_streams`.
 
-    Raises UsageError for invalid settings, and Unreachable if brokers or ZooKeeper do not answer at
-    the start. If brokers or ZooKeeper stop answering later, the consumer waits until they answer
-    again.
+    Raises UsageError for invalid settings, ConfigurationRefused for an invalid address of
+    ZooKeeper, and Unreachable if ZooKeeper, or a broker that is asked for its address, does not
+    answer at the start. If brokers or ZooKeeper stop answering later, the consumer waits until they
+    answer again.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ a short time (with jitter) before it reads who is registered. A further change r
 but the reader waits at most `LOOK_LATEST_S` seconds after the first change. Members write nothing
 to reach agreement. If the old reader still owns a partition, only the reader that gets the
 partition next watches the owner node, and claims the partition when this node is gone. A step
-without an answer is repeated, each time after a longer wait.
+without an answer is repeated, after waits that grow to about 1 s.
 """
 
 from __future__ import annotations
@@ -166,8 +166,8 @@ class Membership:
         self._again_at.pop(tp, None)
 
     def unanswered(self, step: Step, now: float) -> None:
-        """Notes that ZooKeeper gave no answer to a step, or an unclear answer. The step is repeated
-        after a wait.
+        """Notes that a step failed: ZooKeeper or the brokers gave no answer, or a broker answered
+        with an error. The step is repeated after a wait.
 
         It is unknown whether the step has happened. Repeating the step does no harm, because a step
         that is done twice has the same result as a step that is done once.

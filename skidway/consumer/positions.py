@@ -26,7 +26,9 @@ def beginning(
     """Returns the offset at which the reader begins, and the committed offset (None if there is
     none).
 
-    Raises NoOffset if `reset` is "none" and no offset is committed. Raises KafkaError if a broker
+    If no offset is committed, and the partition was added after the group first read the topic, the
+    reader begins at the log start, whatever `reset` is. Raises NoOffset if no offset is committed,
+    the partition is not new in this sense, and `reset` is "none". Raises KafkaError if a broker
     answers with an error. Raises Unreachable if no broker answers, or if ZooKeeper does not answer.
     """
     committed = registry.offset(tp)

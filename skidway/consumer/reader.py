@@ -1,7 +1,7 @@
 """One reader of a group: fetches the partitions that it owns, and hands their batches out.
 
-All work is done on the thread that calls `holds` and `take`, during these calls. A reader hands out
-records of a partition only while it can prove that it owns the partition (`holds`).
+All work is done on the thread that calls the reader's methods, during these calls. A reader hands
+out records of a partition only while it can prove that it owns the partition (`holds`).
 """
 
 from __future__ import annotations
@@ -97,9 +97,10 @@ class StreamReader:
 
     def take(self, timeout_s: float) -> tuple[Reading, memoryview] | None:
         """Returns the next batch of a partition that this reader owns. Waits at most `timeout_s`
-        for a batch, and then returns None.
+        for a batch. Returns None if no batch has come by then, or after `interrupt`.
 
-        Raises errors that stop a partition for good: NoOffset, CorruptBatch, KafkaError.
+        Raises NoOffset, CorruptBatch or KafkaError if a partition cannot be read any further, and
+        GroupCoordinated if stock Kafka clients are members of the group.
         """
         until = self.clock.monotonic() + timeout_s
         last_look = False
@@ -132,7 +133,7 @@ class StreamReader:
 
     def commit(self) -> None:
         """Commits the offsets of finished records. Raises Unreachable if ZooKeeper does not answer,
-        and Fenced if the registration is gone.
+        and Fenced if the registration or a partition's owner node is gone.
         """
         self._share.commit()
 

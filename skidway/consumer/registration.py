@@ -154,8 +154,10 @@ class Registration:
 
     def ensure(self) -> Guard | None:
         """Returns the `Guard` with which the consumer's streams make transactions under its
-        registration. If the consumer is not registered, registers it first. Returns None while
-        ZooKeeper does not answer.
+        registration. If the consumer is not registered, registers it first. Returns None if the
+        consumer cannot be registered yet: ZooKeeper is not connected, a new session has to begin
+        first, or the registration is closed. Raises Unreachable if ZooKeeper does not answer, and
+        GroupCoordinated if stock Kafka clients are members of the group.
         """
         guard = self.guard
         if guard is not None or not self.is_connected:

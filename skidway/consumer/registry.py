@@ -1,8 +1,10 @@
-"""A group's nodes in ZooKeeper. Every write is a transaction that also writes the registration.
+"""A group's nodes in ZooKeeper. Every claim, commit or release is a transaction that also writes
+the registration.
 
 The methods only carry out requests; other modules decide what to do. If ZooKeeper did not answer, a
-method may be called again. All methods raise Unreachable when ZooKeeper does not answer, and
-`Fenced` when the member's registration is gone.
+method may be called again. A method that asks ZooKeeper raises Unreachable if ZooKeeper does not
+answer. `claim`, `disclaim`, `release` and `commit` raise `Fenced` if the member's registration is
+gone.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ _ATTEMPTS_MAX = 4
 
 
 class Fenced(SkidwayError):
-    """Raised by a write if this member's registration is gone. The write did not happen, and other
-    members may own this member's partitions.
+    """This member's registration is gone, or the owner node of a partition whose offset it commits.
+    The write did not happen, and other members may own this member's partitions.
     """
 
 
@@ -177,8 +179,8 @@ class GroupRegistry:
         self._write(guard, offsets, [_Write(path, lambda do: do.delete(path))], ("release", tp))
 
     def commit(self, guard: Guard, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commits offsets of owned partitions. Raises Fenced if this member does not own every one
-        of these partitions."""
+        """Commits offsets of owned partitions, at most `WRITTEN_AT_ONCE` in one transaction. Raises
+        Fenced if the owner node of one of these partitions is gone."""
         tps = list(offsets)
         for start in range(0, len(tps), WRITTEN_AT_ONCE):
             part = {tp: offsets[tp] for tp in tps[start : start + WRITTEN_AT_ONCE]}

@@ -2,9 +2,9 @@
 commits.
 
 `membership` decides the next step. This module carries out each step on the thread that calls
-`turn`. The module `reader` fetches records and hands them out. A release or a seek ends a
-partition's `Reading` (`is_live` is then False); after that, `reader` must hand out no more records
-of this `Reading`.
+`turn`. The module `reader` fetches records and hands them out. A release, a seek, or the loss of
+the registration ends a partition's `Reading` (`is_live` is then False); after that, `reader` must
+hand out no more records of this `Reading`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Share:
 
     def commit(self) -> None:
         """Commits the offsets of finished records. Raises Unreachable if ZooKeeper does not answer,
-        and Fenced if the registration is gone.
+        and Fenced if the registration or a partition's owner node is gone.
         """
         due = [each for each in self.readings.values() if each.is_live and each.is_dirty]
         if due:
@@ -152,10 +152,9 @@ class Share:
             self._membership.vacated(tp, now)
 
     def _take_part(self, now: float) -> bool:
-        """Registers this reader if it is not registered. Returns whether the reader is registered;
-        while ZooKeeper does not answer, returns False. If the lease is over (see
-        `Registration.until`), first waits until ZooKeeper says whether the registration still
-        exists.
+        """Registers the consumer if it is not registered. Returns whether it is registered, and
+        False while ZooKeeper is not connected. If the lease is over (see `Registration.until`),
+        first waits until ZooKeeper says whether the registration still exists.
         """
         registration = self._registration
         if not registration.is_connected:

@@ -57,7 +57,8 @@ class Stream:
         """Returns the next record. The iteration ends after consumer_timeout_ms without a record,
         and after `close`.
 
-        Raises NoOffset, CorruptBatch or KafkaError for a partition that cannot be read any further.
+        Raises NoOffset, CorruptBatch or KafkaError for a partition that cannot be read any further,
+        and GroupCoordinated if stock Kafka clients are members of the group.
         """
         self._finish()
         while (record := self._next_row()) is None:
@@ -66,8 +67,8 @@ class Stream:
         return record
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields whole record batches as Arrow columns: topic, partition, offset, timestamp, key,
-        value.
+        """Yields the records of one record batch after another, without those that the application
+        already has, as Arrow columns: topic, partition, offset, timestamp, key, value.
 
         The records of a batch count as finished when the next batch is requested.
         """
@@ -84,7 +85,7 @@ class Stream:
                 yield table
 
     def poll(self, timeout_ms: int = 0, *, max_records: int = 500) -> list[Record]:
-        """Returns at most `max_records` records of one partition, or an empty list if no record
+        """Returns at most `max_records` records of one record batch, or an empty list if no record
         came in time."""
         self._finish()
         found: list[Record] = []
@@ -136,7 +137,8 @@ class Stream:
     def seek(self, tp: TopicPartition, offset: int) -> None:
         """Continues to read a partition at the given offset, which may be before or after the
         present position. If the application commits before it gets the next record, the commit
-        stores the given offset. Raises NotOwned if this stream does not read the partition now."""
+        stores the given offset. Raises NotOwned if this stream does not read the partition now, and
+        UsageError for a negative offset."""
         if offset < 0:
             raise UsageError("an offset is 0 or more")
         with self._lock:

@@ -19,7 +19,7 @@ The demo starts the programs as an operator would, each with a configuration fil
 the demo imports only the modules that find, recognize and decompress log files. At one moment, the
 cut-off, the demo writes down the path, the identity and the size of every tailed file. All programs
 continue to run. The verdict covers the bytes of each file up to that size, and the audit's time
-buckets that end soon after the cut-off: these buckets contain the records of all these bytes. Later
-lines belong to later buckets. A second run in the same folder continues where the first run
+buckets up to a moment soon after the cut-off: these buckets contain the records of all these bytes.
+Later lines belong to later buckets. A second run in the same folder continues where the first run
 stopped.
 """

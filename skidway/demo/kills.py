@@ -1,8 +1,9 @@
 """Makes a sentence for each kill -9: what the program was doing, and what was lost.
 
 This module does no I/O. `Kill.lost` says how much was lost in the kill, and is 0 if nothing was
-lost. The unit of `Kill.lost` is bytes for the agent, acknowledged records for the broker, skipped
-records for the counter, and skipped or repeated offsets for the loader.
+lost. `Kill.lost` counts bytes for the agent; acknowledged records that the log lacks, and bytes
+that the agent lost, for the broker; skipped records, and 1 for a new epoch, for the counter; and
+skipped or repeated offsets for the loader.
 """
 
 from __future__ import annotations

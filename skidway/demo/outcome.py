@@ -210,8 +210,9 @@ class DemoOutcome:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the counts of all tiers and of the recount are the same, the agent has recorded
-        the fate of every byte, every line is a row, and nothing was lost because of a kill.
+        """Whether all judged buckets are complete or accepted, the recount agrees, every byte up to
+        the cut-off was acknowledged, rejected or filtered, every line of the writer is a row, and
+        nothing was lost because of a kill.
         """
         return (
             self.counts_balance

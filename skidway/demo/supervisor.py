@@ -115,8 +115,8 @@ class Supervisor:
         obstacle: Callable[[], str] = str,
     ) -> None:
         """Calls `ready` again and again until it returns True. Raises ProgramFailed if that takes
-        longer than `within_s`, or if a program ends meanwhile. The error's text includes the words
-        that `obstacle` returns at that time."""
+        longer than `within_s`, or if a program ends meanwhile, and Stopped after a signal. After
+        the time limit, the error's text includes the words that `obstacle` returns."""
         deadline = time.monotonic() + within_s
         while not ready():
             self.check()

@@ -97,6 +97,7 @@ def table(filled: list[Filled], away: Mapping[str, str]) -> list[str]:
 
 
 def line(filled: list[Filled]) -> str:
-    """Returns the content of `table` in one line, for output to a file."""
+    """Returns the number of lines in each tier, and the writer's rate, as one line, for output to a
+    file."""
     counts = ", ".join(f"{each.tier} {each.lines:,}" for each in filled)
     return f"{counts}; {filled[0].bytes_per_s / MB:.1f} MB/s"

@@ -1,11 +1,10 @@
 """The default demo: a million lines move while agent, broker, counter and loader are killed.
 
-The writer writes all the time. When the first records arrive, a load begins. While Spark is
-starting, the demo kills the agent, the broker and the counter one after the other, each while it is
-processing data. The loader is killed while its load runs on Spark. A killed program is started
-again at once. The demo counts a kill as over when the interrupted work is done: the agent's
-checkpoint has passed the interrupted bytes, the counter has counted the records, or the next load
-has ended.
+The writer writes all the time. When the first records arrive, a load begins. Meanwhile the demo
+kills the agent, the broker and the counter one after the other, each while it is processing data.
+It kills the loader as soon as Spark runs the tasks of the load. A killed program is started again
+at once. The demo counts a kill as over when the interrupted work is done: the agent's checkpoint
+has passed the interrupted bytes, the counter has counted the records, or the next load has ended.
 """
 
 from __future__ import annotations

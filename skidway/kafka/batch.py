@@ -139,7 +139,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record; -1 without a producer id. It may be less than
+        """Sequence of the last record; -1 if the batch has no sequence. It may be less than
         `base_sequence`, because sequences wrap to 0 after 2^31 - 1.
         """
         if self.base_sequence == NO_SEQUENCE:
@@ -172,8 +172,7 @@ def headers(view: Readable) -> Iterator[tuple[int, BatchHeader]]:
     """Yields position and header of every whole batch. A partial last batch is left out, because a
     response to Fetch may end in the middle of a batch.
 
-    Raises CorruptBatch when the header of a whole batch is damaged. The CRC is not checked; see
-    `check`.
+    Raises CorruptBatch at a damaged header. The CRC is not checked; see `check`.
     """
     at, end = 0, len(view)
     while end - at >= HEADER_BYTES:
@@ -185,8 +184,8 @@ def headers(view: Readable) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def check(view: Readable, at: int, header: BatchHeader) -> None:
-    """Raises CorruptBatch if the batch at a position is not whole, has an impossible count, or has
-    a wrong CRC.
+    """Raises CorruptBatch if the batch at a position is not whole, has an impossible count or last
+    offset delta, or has a wrong CRC.
 
     A batch may have fewer records than last offset delta + 1, because of compaction. This function
     allows such a batch. From a producer, a broker accepts only batches with count ==

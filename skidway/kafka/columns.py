@@ -106,7 +106,8 @@ def encode(
     null, too. Encoding the same rows again produces the same bytes.
 
     If the codec does not make the records smaller, they stay uncompressed. Raises ValueError if
-    there are no rows, if the columns have different lengths, or if the batch has 2 GiB or more.
+    there are no rows, if the columns have different lengths, if an origin does not fit its fields,
+    or if the batch could have 2 GiB or more.
     """
     count = len(values)
     check_columns(values, timestamps, origins, keys)

@@ -6,7 +6,8 @@
     zstd     Zstandard frames; needs Produce version 7 and Fetch version 10
 
 Decompression is bounded: it never writes more than `limit_bytes`, whatever sizes the input claims.
-Its memory does not grow with a claimed size. Damaged input raises `CorruptBatch`.
+Memory is allocated for a claimed size only if this size is at most 64 times the size of the input.
+Damaged input raises `CorruptBatch`.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
 
 
 def _zstd_content_size(data: Readable) -> int | None:
-    """Returns the content size in the first frame's header, or None if the header states no size
-    (RFC 8878, section 3.1.1.1)."""
+    """Returns the content size in the first frame's header (RFC 8878, section 3.1.1.1), or None if
+    the header states no size or the data is too short to be sure."""
     if len(data) < 18 or bytes(data[:4]) != _ZSTD_MAGIC:
         return None
     descriptor = data[4]
@@ -127,9 +128,9 @@ def _zstd_content_size(data: Readable) -> int | None:
 
 
 def _decompress_small(data: Readable, limit_bytes: int, scratch: bytearray | None) -> bytes | None:
-    """Decompresses lz4 frames into `scratch`. Returns None if the frames are damaged or do not fit
-    into `scratch`; then the caller calls `_decompress_reserved`, which finds out which of the two
-    is true.
+    """Decompresses lz4 frames into `scratch`. Returns None if there is no `scratch` of at most
+    `limit_bytes`, or if the frames are damaged or do not fit into it; then the caller calls
+    `_decompress_reserved`.
     """
     if scratch is None or len(scratch) > limit_bytes:
         return None

@@ -4,11 +4,13 @@ Names and numbers come from Kafka's protocol guide ("Error Codes"). Numbers neve
 that is not in `ErrorCode` is read as UNKNOWN_SERVER_ERROR; the exception's text has the code's
 number.
 
-The exceptions form two families:
+There are three kinds of exceptions:
 
-* ``KafkaError``: the peer answered with an error code.
+* ``KafkaError``: the peer answered with an error code, or this side uses Kafka's code for an error
+  that it has found itself (for example, ``UnsupportedVersion``).
 * ``ProtocolError``: the peer's bytes do not follow the protocol. Later bytes cannot be understood
   either, so the connection is closed.
+* ``BrokerUnreachable``: no broker answered in time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Types that every Kafka module uses."""
+"""The name of a partition, which many modules use."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Gathers messages into batches. A batch is ready to be sent when it is full, when `linger.ms` has
-passed, or while a flush is running.
+passed, or while a flush is running or a `send` waits for room in the buffer.
 
 This module does no I/O, reads no clock, and has no lock. The producer's lock protects the objects
 of this module.
@@ -26,8 +26,8 @@ the parameter `room`. Then it adds the size of one message after the other.
 
 
 class Messages(NamedTuple):
-    """Messages to send. Either every message has a key, or no message has a key. All have the same
-    timestamp (ms)."""
+    """Messages to send. `keys` is None if no message has a key; otherwise it has an entry for each
+    message, which may be None. All messages have the same timestamp (ms)."""
 
     keys: Sequence[bytes | None] | None
     values: Sequence[bytes | None]
@@ -168,8 +168,9 @@ class Accumulator:
         self._open[tp].extend(messages, start, end, size_bytes, sending)
 
     def take(self, now: float, *, everything: bool = False) -> Iterator[PendingBatch]:
-        """Yields the batches that are ready, oldest first; so the batches of one partition come in
-        order. With `everything`, all batches are ready."""
+        """Yields the batches that are ready: first the full batches, then the open ones, each
+        oldest first; so the batches of one partition come in order. With `everything`, all batches
+        are ready."""
         while self._full:
             yield self._full.popleft()
         for tp, batch in list(self._open.items()):

@@ -60,7 +60,9 @@ class Buffer:
         single: bool,
     ) -> Future[Any]:
         """Adds the messages to batches. If the buffer has no room for the next message, waits for
-        room. Raises BufferFull if there is still no room after `max.block.ms`.
+        room. Raises BufferFull if there is still no room after `max.block.ms`, and SkidwayError if
+        the buffer accepts no more messages. After BufferFull, the messages that are already in
+        batches are still sent.
         """
         sizes, count = messages.sizes(), len(messages.values)
         with self._changed:
@@ -87,8 +89,9 @@ class Buffer:
             return sending.future
 
     def flush(self, timeout_s: float) -> tuple[bool, int]:
-        """Waits at most `timeout_s` until all earlier sends are done. Returns whether these sends
-        are done, and how many sends of the producer are not done."""
+        """Waits at most `timeout_s` until all earlier sends are done, or the buffer accepts no more
+        messages. Returns whether one of the two happened in time, and how many sends of the
+        producer are not done."""
         with self._changed:
             last = next(reversed(self._sendings), -1)
             self._flushing += 1

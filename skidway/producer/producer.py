@@ -29,8 +29,8 @@ class Producer:
         with Producer("broker:9092") as producer:
             where = producer.send("clicks", b"a message", key=b"user-7").result()
 
-    At the end of the `with` block the producer waits until every message is delivered. The settings
-    in `ProducerSettings` are keyword arguments.
+    At the end of the `with` block the producer waits until every message is delivered or refused,
+    but at most `delivery_timeout_ms`. The settings in `ProducerSettings` are keyword arguments.
     """
 
     def __init__(
@@ -101,9 +101,12 @@ class Producer:
         all messages, or a list with one key for each message. `timestamp_ms` is by default the
         present time.
 
-        Waits at most `max_block_ms`. Then raises BufferFull if the buffer is still full, KafkaError
-        if the topic or partition still does not exist, or Unreachable if no broker has answered.
-        Raises UsageError for a message that is not bytes.
+        Waits at most about `max_block_ms` for what the brokers know of the topic, and then at most
+        `max_block_ms` each time the buffer is full. After such a wait, raises KafkaError if the
+        topic still does not exist, Unreachable if no broker has answered, or BufferFull if the
+        buffer is still full. Raises UsageError for an invalid argument, such as a message that is
+        not bytes or a partition that the topic does not have, and SkidwayError if the producer has
+        ended.
         """
         self._buffer.require_open()
         single = messages is None or isinstance(messages, bytes | bytearray | memoryview)
@@ -121,7 +124,7 @@ class Producer:
         the send was delivered or refused.
 
         Raises Unreachable if the wait takes longer than `timeout_ms` (default:
-        delivery_timeout_ms).
+        delivery_timeout_ms), and SkidwayError if the producer has ended with undelivered messages.
         """
         timeout_ms = self._settings.delivery_timeout_ms if timeout_ms is None else timeout_ms
         done, left = self._buffer.flush(timeout_ms / 1000)

@@ -63,8 +63,8 @@ class Outgoing:
         return self._producer.troubles
 
     def turn(self, timeout_s: float, wake: int) -> None:
-        """Sends the ready batches. Then handles the results (of these and of earlier batches) that
-        arrive within `timeout_s`."""
+        """Sends the ready batches. Then waits at most `timeout_s` for a result of these or of
+        earlier batches, and handles the results that have come."""
         for batch in self._batches.ready():
             self._send(batch)
         for delivery in self._producer.poll(math.ceil(max(timeout_s, 0.0) * 1000), wake):
@@ -114,8 +114,8 @@ class Sender:
         self._thread.start()
 
     def wake(self) -> None:
-        """Wakes the thread, because a batch is ready. Any thread may call this method, even after
-        `stop`."""
+        """Wakes the thread, so that it looks for ready batches. Any thread may call this method,
+        even after `stop`."""
         with self._wake_lock:
             if self._wake >= 0:
                 os.eventfd_write(self._wake, 1)

@@ -13,8 +13,8 @@ and its help text.
 Settings come from three sources: the defaults of the class, one YAML file, and `--set KEY=VALUE`.
 Later sources override earlier ones. Keys may be flat or nested at any depth. For example,
 `log.dirs: x` means the same as `log: {dirs: x}`. Any mistake raises ConfigurationRefused with one
-sentence that names file, line and key; for an unknown key the sentence also names the most similar
-known key. This package reads no environment variable.
+sentence that names file, line and key, as far as the mistake has them; for an unknown key the
+sentence also names the most similar known key. This package reads no environment variable.
 
 The YAML is read as a tree of scalars with their line numbers, not as Python objects. The type of
 the setting decides what a scalar means, so a cluster called `no` or a password `0123` stays as it
@@ -79,9 +79,10 @@ def peek(
     program: str | None = None,
     directory: Path = DEFAULT_DIRECTORY,
 ) -> str | None:
-    """Reads the value of one key as text, even if `load` refuses other keys. Returns None if the
-    key is missing, or if the file cannot be read. A program whose configuration is refused uses
-    this function to find out where to report the refusal.
+    """Reads the value of one key as text, even if `load` refuses other keys. Returns None if
+    neither the file nor an override gives one value for the key, for example because the file
+    cannot be read. A program whose configuration is refused uses this function to find out where to
+    report the refusal.
     """
     found = None
     path = path_of(config, program, directory)

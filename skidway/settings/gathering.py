@@ -17,7 +17,7 @@ dict[str, str]."""
 
 def gather(cls: type[Any], section: Section, path: str = "") -> Tree:
     """Returns the values in a section of the file, by the keys of the settings class `cls`. Raises
-    ConfigurationRefused for unknown keys.
+    ConfigurationRefused for unknown keys, and for keys that are given twice.
 
     `path` is the key of the section in the whole file (for example "sources[0]."), for the error
     message.

@@ -1,4 +1,5 @@
-"""Writes the tables of settings in docs/agent.md from the settings classes of the agent.
+"""Writes the tables of formats and settings in docs/agent.md from the agent's formats and its
+settings classes.
 
 python -m support.agent_page            writes the tables
 python -m support.agent_page --check    exits with 1 if they are not up to date
@@ -23,8 +24,8 @@ _TOPIC = re.compile(r"<topic>[.\w]*\w")
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the tables of settings into docs/agent.md. With --check, writes nothing, and returns 1
-    if the tables on the page are out of date."""
+    """Writes the tables of formats and settings into docs/agent.md. With --check, writes nothing,
+    and returns 1 if the tables on the page are out of date."""
     parser = argparse.ArgumentParser(prog="python -m support.agent_page", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; 1 if it would")
     args = parser.parse_args(arguments)
@@ -37,8 +38,8 @@ def main(arguments: list[str]) -> int:
 
 
 def updated(page: str) -> str:
-    """Returns the text of `page` with new tables. Raises ValueError if the page lacks the two lines
-    that enclose one of the tables."""
+    """Returns the text of `page` with new tables. Raises ValueError if the page lacks one of the
+    two lines that enclose each table."""
     rows = documented(AgentSettings)
     of_source = [each for each in rows if each.key.startswith(SOURCE)]
     others = [each for each in rows if not each.key.startswith(SOURCE)]

@@ -1,6 +1,6 @@
 """Random schedules, which are runs of the real agent with random events. A model is a test that
-runs many schedules and computes the correct result of each. All models of the agent use this module
-to make the events, and to remember what happened to every line.
+runs many schedules and computes the correct result of each. Most models of the agent use this
+module to make the events, and to remember what happened to every line.
 
 Each model decides which lines are written, how often each event happens, and what it checks. Every
 line consists of cells: a cell is a text of six characters that occurs nowhere else. A schedule

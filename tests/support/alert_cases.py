@@ -322,8 +322,8 @@ def alerts(part: str) -> dict[str, dict[str, Any]]:
 
 
 def names_in(expression: str) -> set[str]:
-    """The names of the metrics in a PromQL expression. Ignores PromQL's keywords and texts in
-    quotes.
+    """The names of Skidway's metrics in a PromQL expression, and `up` and `ALERTS` if it contains
+    them. Ignores texts in quotes.
     """
     bare = re.sub(r"\"[^\"]*\"|'[^']*'", "", expression)
     return set(re.findall(r"\bskidway[\w:]+|\bup\b|\bALERTS\b", bare))

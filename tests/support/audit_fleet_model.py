@@ -140,8 +140,9 @@ class AuditFleet:
         self._seal(self.random.choice(self._running()))
 
     def _everybody(self) -> None:
-        """Lets every sender send deltas (messages with counts) that count the sender's pending
-        records. Then every agent sends a seal, which says that all lines so far are counted.
+        """Lets every running agent and every counter send a delta (a message with counts) that
+        counts its pending records. Then every running agent sends a seal, which says that all lines
+        so far are counted.
         """
         for teller in [*self._running(), *self.counters]:
             self._delta(teller)

@@ -114,7 +114,8 @@ def odd_leaves(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
 
 
 def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
-    """Returns a strategy for unions of a type from `inner` and null, in both orders."""
+    """Returns a strategy for unions of a type from `inner` and null, in both orders. A type that is
+    a union or null itself stays unchanged."""
 
     def made(typed: Typed, null_first: bool) -> Typed:
         if isinstance(typed[0], list) or typed[0] == "null":
@@ -128,8 +129,9 @@ def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
 def union_of(types: list[Typed], null_at: int | None) -> Typed:
     """Returns a union of several types. In Arrow its values are structs with one field for each
     member. Avro forbids several types of the same kind or name in a union, so this function uses
-    only the first type of each kind and name. `null_at` is the index of null in the union, or None
-    if the union has no null."""
+    only the first type of each kind and name. It adds long and int if they are missing, so that the
+    union always has several types. `null_at` is the index of null in the union, or None if the
+    union has no null."""
     kinds: dict[str, Typed] = {}
     for avro, values in types:
         kind = avro if isinstance(avro, str) else avro.get("name", avro["type"])

@@ -137,7 +137,8 @@ def made(random: Random) -> Any:
 
 
 def changed(schema: Any, random: Random, most: int = 2) -> Any:
-    """Returns a valid schema that differs from the given schema by one or a few changes."""
+    """Returns a valid schema that differs from the given schema by at most `most` changes. Returns
+    the given schema if no attempt at a change gave another valid schema."""
     found = schema
     for _ in range(random.randint(1, most)):
         for _ in range(20):

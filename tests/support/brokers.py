@@ -16,8 +16,8 @@ from support.zookeeper import ZooKeeper
 
 
 class SkidwayBroker:
-    """One broker with its own folder. `settings` contains the settings that differ from the tests'
-    default settings."""
+    """One broker with its own folder. The keyword arguments are further settings of the broker,
+    with `_` for each `.` of their names."""
 
     def __init__(self, folder: Path, zookeeper: str, **settings: object) -> None:
         self.port, self.metrics_port = free_port(), free_port()
@@ -56,7 +56,7 @@ class SkidwayBroker:
             return dict(json.load(error))
 
     def metric(self, name: str) -> float:
-        """Returns the value of a metric, or 0 if the metric does not exist."""
+        """Returns the value of the first series that begins with `name`, or 0 if there is none."""
         url = f"http://127.0.0.1:{self.metrics_port}/metrics"
         with urllib.request.urlopen(url, timeout=60) as answer:
             for line in answer.read().decode().splitlines():

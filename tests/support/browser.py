@@ -108,7 +108,8 @@ class Browser:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Starts a browser, and yields its window. Raises PeerMissing if Chromium is not installed."""
+    """Starts a browser, and yields its window. If Chromium is missing and the tests run as root,
+    installs it with apt-get. Raises SkidwayError if it is still missing."""
     driver = provide("chromedriver", PACKAGES, WHY)
     port = free_port()
     program = subprocess.Popen(

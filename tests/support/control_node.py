@@ -124,7 +124,8 @@ class ControlNode:
         return Played(returncode, program.output(), time.monotonic() - started)
 
     def succeed(self, playbook: str, *arguments: str) -> Played:
-        """Runs a playbook. If the playbook fails, raises AssertionError with the failed tasks."""
+        """Runs a playbook. If the playbook fails, raises AssertionError with the end of its
+        output."""
         played = self.play(playbook, *arguments)
         assert played.returncode == 0, f"{playbook}: {played.output[-6000:]}"
         return played

@@ -1,12 +1,13 @@
 """The root file system of the test hosts. It is a minimal Debian 12, which debootstrap makes once
 in .cache/peers.
 
-`python -m support.debian` makes the root file system if it is missing. `make test-deploy` runs this
-program before the tests. The tests' fixtures do not make the root file system; they raise
-PeerMissing if it is missing. The program needs debootstrap, systemd-nspawn and the ssh client. If
-it runs as root, it installs these three with apt-get. Otherwise it prints a sentence that asks the
-user to install them. The packages of the root file system come from the mirror that the machine's
-own apt uses for this Debian release, or else from debootstrap's default mirror.
+`python -m support.debian` makes the root file system if it is missing or was made by another
+version of this module. `make test-deploy` runs this program before the tests. The tests' fixtures
+do not make the root file system; they raise PeerMissing if it is missing. The program needs
+debootstrap, systemd-nspawn, iproute2 and the ssh client. If it runs as root, it installs them with
+apt-get. Otherwise it prints a sentence that asks the user to install them. The packages of the root
+file system come from the mirror that the machine's own apt uses for this Debian release, or else
+from debootstrap's default mirror.
 
 The root file system contains what a server has before Skidway is installed, that is, systemd, sshd,
 Python, rsyslog, nginx, logrotate, and an account `admin` that may use sudo. Prometheus is installed
@@ -42,8 +43,8 @@ TRIES = 2
 
 
 def root() -> Path:
-    """Returns the folder with the root file system. If the folder is missing, raises PeerMissing
-    with a message that says how to make it.
+    """Returns the folder with the root file system. If the root file system is missing or out of
+    date, raises PeerMissing with a message that says how to make it.
     """
     if not _complete():
         raise PeerMissing("the root of the test hosts is not there: run `make test-deploy`")
@@ -82,7 +83,7 @@ def make() -> None:
 
 
 def main() -> int:
-    """Makes the root file system if it is missing."""
+    """Makes the root file system if it is missing or out of date. Returns the exit status."""
     try:
         if not _complete():
             make()
@@ -160,8 +161,8 @@ def _marker() -> Path:
 
 
 def _recipe() -> str:
-    """Returns the text of this module. It is stored beside the root file system. If the module's
-    text differs from the stored text, the root file system is built again.
+    """Returns a digest of this module's text. The digest is stored beside the root file system. If
+    the digest differs from the stored digest, the root file system is built again.
     """
     return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 

@@ -6,8 +6,8 @@ files of FOLDER under MOUNT.
 While the file `CONTROL/fault` exists, some operations fail with EIO. The file contains three words.
 The first word is the kind of operation that fails. The operation fails only for files whose names
 end in the second word. The third word is the position beyond which a read or a write fails. For
-each operation, the program appends a line to `CONTROL/operations`, with the operation's kind, its
-file, and whether it failed.
+each read, write and fsync, the program appends a line to `CONTROL/operations`, with the operation's
+kind, its file, and whether it failed.
 """
 
 from __future__ import annotations

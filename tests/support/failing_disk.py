@@ -4,8 +4,9 @@ operations fail with EIO.
 A test mounts the file system and puts a broker's log directory on it. To mount it, the test needs
 root and /dev/fuse. The tested program gets errors in the same way as from a faulty device: its
 operations go through the page cache, and the kernel decides which system call returns the error.
-The file system records every operation that reaches it, so that a test can see which operations the
-program has tried again. The process that serves the file system is support.failing_device.
+The file system records every read, write and fsync that reaches it, so that a test can see which
+operations the program has tried again. The process that serves the file system is
+support.failing_device.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class FailingDisk:
         (self._control / "fault").unlink()
 
     def operations(self) -> list[Operation]:
-        """Returns all operations that have reached the file system, in their order."""
+        """Returns all reads, writes and fsyncs that have reached the file system, in their
+        order."""
         lines = (self._control / "operations").read_text().splitlines()
         return [
             Operation(what, file, failed == "1") for what, file, failed in map(str.split, lines)

@@ -3,9 +3,9 @@ announcement is a message in which an agent tells the audit which path a file id
 
 A file id may be announced several times, and the announcements may come in any order. For each file
 id, this module makes one `FileNote`. It has the path and the time of the file id's earliest
-announcement. The file's creation time comes from any announcement that contains it, because agents
-of older versions do not send the creation time. The audit's ledger keeps the same facts in its
-tables; tests compare the ledger with this module. This module does no input or output.
+announcement. Its creation time is the earliest one in any of the announcements, because agents of
+older versions do not send the creation time. The audit's ledger keeps the same facts in its tables;
+tests compare the ledger with this module. This module does no input or output.
 """
 
 from __future__ import annotations

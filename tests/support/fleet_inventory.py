@@ -4,7 +4,7 @@ host on which all Skidway servers run.
 The intervals are short, so that the audit's verdict takes seconds and not minutes. Buckets last 5
 s, and each agent sends a seal every second. The lateness is the time after a bucket's end for which
 the audit waits for late lines. Here the lateness is a little longer than the time that a line needs
-to become a row on one machine. The defaults are buckets of 60 s, seals every 10 s and a lateness of
+to become a row on one machine. The defaults are buckets of 60 s, seals every 15 s and a lateness of
 120 s. With these defaults, every wait for a verdict would take about four minutes.
 """
 

@@ -13,8 +13,8 @@ LOGS = {"auth": "/var/log/auth.log", "journal": "/var/log/syslog"}
 
 
 def loaded_to_the_end(fleet: Fleet) -> None:
-    """Loads all lines into HDFS rows. Asserts that the rows of the topics `auth` and `journal` are
-    the lines of the log files, and that the audit calls the buckets of all topics complete.
+    """Runs a load. Asserts that the rows of the topics `auth` and `journal` are the lines of the
+    log files, and that the audit calls the buckets of all topics complete.
     """
     written = {
         (topic, host.name): int(host.read(f"wc -l <{path}"))

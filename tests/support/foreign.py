@@ -1,14 +1,13 @@
 """Installs what tests need from outside Python: stock Kafka clients for Node and Go, tools from
 Debian, and an older Spark.
 
-The clients are made once, in .cache/peers. `python tests/support/foreign.py` makes the clients and
-tools that are missing. `make foreign` runs this program before the tests. The tests' fixtures
-install nothing;
-they raise PeerMissing if a client or a tool is missing. If the program runs as root, it installs
-npm, Go, kcat, libfuse, strace, rsyslog, Prometheus and Chromium with apt-get. Otherwise it prints a
-sentence that asks the user to install these packages. The clients run on a Node that npm installs,
-so they work even if the machine's own Node is too old. If the machine's Go is too old, the program
-makes Go fetch the toolchain that go.mod requires. This toolchain comes as a Go module.
+The clients are made once, in .cache/peers. `python -m support.foreign` makes the clients and tools
+that are missing. `make foreign` runs this program before the tests. The tests' fixtures make no
+client; they raise PeerMissing if a client is missing. If the program runs as root, it installs npm,
+Go, kcat, libfuse, strace, rsyslog, systemd, Prometheus and Chromium with apt-get. Otherwise it
+prints a sentence that asks the user to install these packages. The clients run on a Node that npm
+installs, so they work even if the machine's own Node is too old. If the machine's Go is too old,
+the program makes Go fetch the toolchain that go.mod requires. This toolchain comes as a Go module.
 """
 
 from __future__ import annotations
@@ -129,8 +128,8 @@ def _version(go: str) -> tuple[int, int]:
 
 
 def _toolchain(go: str, folder: Path) -> Path:
-    """Returns the root folder of the Go version that go.mod requires. If the installed Go is older,
-    downloads this version as a module. A newer Go would do so by itself."""
+    """Downloads the Go version that go.mod requires, as a module, and returns its root folder. From
+    version 1.21 on, Go does so by itself (`FETCHES_TOOLCHAINS`)."""
     named = re.search(r"^go (\S+)$", (folder / "go.mod").read_text(), re.MULTILINE)
     assert named is not None
     module = f"golang.org/toolchain@v0.0.1-go{named[1]}.linux-{_architecture()[1]}"

@@ -1,4 +1,5 @@
-"""A real HDFS for tests, with a NameNode and one or more DataNodes on the loopback interface."""
+"""A real HDFS for tests, with a NameNode and one or more DataNodes. By default, they listen on the
+loopback interface."""
 
 from __future__ import annotations
 
@@ -104,7 +105,7 @@ class Hdfs:
                 node.kill()
 
     def await_data_nodes(self) -> None:
-        """Waits until files can be written and the NameNode knows every running DataNode."""
+        """Waits until files can be written and the NameNode knows every DataNode."""
         for node in self.data_nodes:
             node.wait_until(self.ready)
 

@@ -50,9 +50,9 @@ class Hearings:
         self.sealed: dict[tuple[int, int], int] = {}
 
     def take(self, sender: SenderName, time_ms: int, where: Heard | None) -> None:
-        """Notes a message that proves that its sender is alive. time_ms: the time by the sender's
-        clock at which it made the message. where: None if it is not known where and when the
-        message was read."""
+        """Notes a message that proves that its sender is alive. time_ms: the time that the sender's
+        clock showed when the sender made the message. where: None if it is not known where and when
+        the message was read."""
         at_ms = time_ms if where is None else min(time_ms, where.taken_ms)
         self.heard[sender] = max(self.heard.get(sender, at_ms), at_ms)
 

@@ -85,8 +85,8 @@ class Host:
         self._machine.start()
 
     def wait(self, within_s: float = 60.0) -> None:
-        """Waits until systemd on the host has started all units. Raises AssertionError if a unit
-        has failed."""
+        """Waits until systemd on the host has started all units. Raises NotReady if this does not
+        happen within `within_s` seconds, for example because a unit has failed."""
         said = ""
 
         def is_up() -> bool:
@@ -267,7 +267,8 @@ class Run:
 
 @contextlib.contextmanager
 def running(names: Sequence[str]) -> Iterator[Run]:
-    """Boots hosts, and always shuts them down after the `with` block."""
+    """Boots hosts, and kills them at the end of the `with` block. If SKIDWAY_HOSTS is set, uses the
+    hosts that it names instead, and does not end them."""
     if kept := os.environ.get("SKIDWAY_HOSTS"):
         yield attach(Path(kept))
         return

@@ -1,9 +1,9 @@
 """Runs a `skidway` command that is killed just before its n-th operation on the files of a folder.
 
 The operations are opening a file for writing, renaming, removing, truncating, setting times, and
-making a directory. Before each operation, Python calls an audit hook (PEP 578) in the command's own
-process. Before the n-th operation the hook kills the process with SIGKILL, so no exit handler runs
-and no files are cleaned up.
+making a directory. Operations on lock files (`*.lock`) do not count. Before each operation, Python
+calls an audit hook (PEP 578) in the command's own process. Before the n-th operation the hook kills
+the process with SIGKILL, so no exit handler runs and no files are cleaned up.
 """
 
 from __future__ import annotations

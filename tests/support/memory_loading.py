@@ -151,7 +151,8 @@ class MemoryLoading:
     def run_beside(
         self, other: Callable[[], object], *, until: int | None = None, **settings: Any
     ) -> TopicOutcome:
-        """Makes one run of the loader, and calls `other` just before the first task of this run."""
+        """Makes one run of the loader, and calls `other` just before the first task of each load of
+        this run."""
         spark = _Spark(self, other)
         parts = self._parts(spark, settings)
         topics = [self._topic(until), *self.beside]

@@ -2,9 +2,9 @@
 connection or its session.
 
 This ZooKeeper does what a real ZooKeeper promises. Transactions are atomic, and ephemeral nodes
-disappear with their session. A session ends if its client sends no request for the session timeout.
-Watches fire once. Each request of a client calls the client's `hook`, a function of the test. What
-the hook does happens while the client waits for the answer.
+disappear with their session. `expire` ends the sessions whose clients have sent no request for
+longer than the session timeout. Watches fire once. Each request of a client calls the client's
+`hook`, a function of the test. What the hook does happens while the client waits for the answer.
 """
 
 from __future__ import annotations

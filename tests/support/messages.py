@@ -1,5 +1,5 @@
-"""Makes Hypothesis strategies for all messages of Kafka's protocol, and parses bytes from
-hexadecimal text."""
+"""Makes Hypothesis strategies for all messages of Kafka's protocol that Skidway knows, and parses
+bytes from hexadecimal text."""
 
 from __future__ import annotations
 

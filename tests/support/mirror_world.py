@@ -145,8 +145,8 @@ class SourceLog:
         self.end = min(self.end, last)
 
     def read(self, offset: int, max_bytes: int) -> bytes | None:
-        """Returns the batch that contains the offset and the batches after it, or None if the
-        offset is out of range."""
+        """Returns the batch that contains the offset, and as many batches after it as fit into
+        `max_bytes`. Returns None if the offset is out of range."""
         if not self.start <= offset <= self.end:
             return None
         found = b""

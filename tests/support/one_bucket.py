@@ -105,9 +105,9 @@ def verdict_of(source: Source, messages: list[Message], policy: Policy = POLICY)
 
 
 def made_again(*more: Message) -> list[Message]:
-    """Returns messages about a topic that was deleted and created again. Two hosts have sent
-    messages about the old topic, and only the first host has sent messages about the new topic. The
-    new topic has five records, which all tiers have counted."""
+    """Returns messages about a topic that was deleted and created again. Apart from `more`, the
+    second host has sent messages only about the old topic, and the first host only about the new
+    topic. The new topic has five records, which all tiers have counted."""
     ranges = (Range(AGAIN, 0, 0, 10),)
     return [
         seal(SECOND, 1, END - 1, 0),

@@ -22,8 +22,8 @@ VERSION = "9.8.7"
 
 @cache
 def wheels_of(version: str) -> Path:
-    """Runs `make wheels VERSION=...` for the current source tree. Returns the directory with the
-    wheels."""
+    """Makes the wheels of the current source tree, as `make wheels VERSION=...` does. Returns the
+    directory with the wheels."""
     return wheels.collect(version)
 
 
@@ -69,7 +69,7 @@ def copy_installed(requirement: str, into: Path, without: Collection[str] = ()) 
 
 def required_by(wanted: Requirement) -> Iterator[metadata.Distribution]:
     """Yields the installed distributions that a requirement needs, directly or through other
-    distributions, each of them once."""
+    distributions. Yields a distribution once for each different requirement that names it."""
     pending, seen = [wanted], set[str]()
     while pending:
         each = pending.pop()

@@ -139,8 +139,8 @@ def provide(command: str, packages: Sequence[str], why: str) -> str:
 
 
 def is_complete(peer: str) -> bool:
-    """Returns whether the peer was fetched completely, and the pom.xml that pins its versions has
-    not changed since."""
+    """Returns whether the peer was fetched completely, and the file that pins its versions has not
+    changed since."""
     marker = CACHE / peer / ".complete"
     return marker.exists() and marker.read_text() == _digest(peer)
 

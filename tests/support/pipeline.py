@@ -81,8 +81,8 @@ class Pipeline:
     """All programs of a site, by name, with methods for tests.
 
     `settings` contains, by program, the settings that differ from those of the demo site.
-    `elsewhere` contains the names of programs that this pipeline does not start, because the test
-    runs something else in their place.
+    `elsewhere` names the programs that this pipeline does not start, because the test runs
+    something else in their place, and maps each name to the port of this replacement.
     """
 
     def __init__(
@@ -133,8 +133,8 @@ class Pipeline:
         self.programs[name].wait_until(lambda: answers(self.site.health(name)))
 
     def revive(self) -> None:
-        """Starts each program that is not running, and makes the proxy forward all traffic
-        again."""
+        """Starts each program that is not running, and ends all faults that were injected into the
+        proxy."""
         self.proxy.clear()
         if down := [name for name in self.programs if not self.is_up(name)]:
             self.start(*down)

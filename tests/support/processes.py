@@ -123,8 +123,8 @@ class Program:
     def wait_until(
         self, ready: Callable[[], object], within_s: float = WITHIN_S, every_s: float = 0.05
     ) -> Program:
-        """Waits until `ready` returns a true value. If the program ends first, raises NotReady with
-        the end of the program's output."""
+        """Waits until `ready` returns a true value. If the program ends first, or this takes longer
+        than `within_s`, raises NotReady with the end of the program's output."""
         deadline = time.monotonic() + within_s
         while not ready():
             if not self.running or time.monotonic() > deadline:
@@ -143,7 +143,8 @@ class Program:
         return self._process.poll() if self._process else None
 
     def wait(self, within_s: float = WITHIN_S) -> int:
-        """Waits until the program ends by itself, and returns its exit status."""
+        """Waits until the program ends by itself, and returns its exit status. Raises NotReady if
+        the program still runs after `within_s`."""
         assert self._process is not None
         try:
             return self._process.wait(within_s)
@@ -188,7 +189,7 @@ class Program:
 def running(
     program: Program, ready: Callable[[], object], within_s: float = WITHIN_S
 ) -> Iterator[Program]:
-    """Runs the program during the `with` block, and stops it at the end, even after an error."""
+    """Runs the program during the `with` block, and kills it at the end, even after an error."""
     program.start()
     try:
         yield program.wait_until(ready, within_s)

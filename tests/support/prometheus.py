@@ -93,7 +93,7 @@ class Prometheus:
 
 @contextmanager
 def textfiles(folder: Path) -> Iterator[str]:
-    """Serves the metrics in the files of a folder, as node_exporter's textfile collector does.
+    """Serves the files of a folder over HTTP, in place of node_exporter's textfile collector.
     Yields the address to scrape."""
 
     class Handler(SimpleHTTPRequestHandler):

@@ -226,7 +226,8 @@ order of the sections."""
 
 
 def promise(*names: str) -> pytest.MarkDecorator:
-    """Marks a test that checks these promises. Raises LookupError if a name is not in PROMISES."""
+    """Marks a test that checks these promises. Raises LookupError if a name is not in PROMISES, or
+    if no name is given."""
     unknown = [name for name in names if name not in PROMISES]
     if unknown or not names:
         raise LookupError(f"no such promise in support/promises.py: {unknown}")

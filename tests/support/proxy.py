@@ -55,8 +55,8 @@ class _Lost(Exception):
 
 @dataclass(eq=False)
 class Intervention:
-    """An active fault. It counts the frames that the fault has hit (held back or lost) so far. Its
-    methods end the fault."""
+    """An active fault. It counts the frames that the fault has hit (held back or lost) so far. The
+    methods `release` and `drop` end the fault."""
 
     fault: Fault
     matches: Matches

@@ -2,8 +2,9 @@
 of a host.
 
 Tests run the text of the guide itself. If a command of the guide changes, the test runs the changed
-command. If a command is removed from the guide, this module raises KeyError. The only difference
-from the guide is that the test's host names replace the guide's host names.
+command. If a heading, all commands below it, or a name that the test replaces is removed from the
+guide, this module raises KeyError. The only difference from the guide is that the test's host names
+replace the guide's host names.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def recipe(heading: str, block: int = 0, names: Mapping[str, str] | None = None)
     """Returns one block of commands below a heading, with some names replaced.
 
     `names` maps each name in the guide to the name that replaces it. Raises KeyError if one of the
-    guide's names is not in the block.
+    guide's names is not in the block, and IndexError if there is no such block.
     """
     text = blocks(heading)[block]
     for name, ours in (names or {}).items():

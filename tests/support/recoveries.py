@@ -130,7 +130,7 @@ class Recoveries:
         assert status == 0, said
 
     def log(self, host: Host, program: str) -> str:
-        """Returns the log lines that a program has written since its host was booted."""
+        """Returns all log lines of a program in the journal of its host."""
         unit = f"skidway-{program}"
         return host.read(f"journalctl --namespace=skidway --no-pager -o cat -u {unit}")
 

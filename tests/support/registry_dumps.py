@@ -16,7 +16,7 @@ MODES = ("READONLY", "READWRITE", "IMPORT")
 
 
 def stored(subject: str, version: int, schema_id: int, **more: Any) -> StoredVersion:
-    """Returns a version of a subject. The version's schema is a record whose name contains
+    """Returns a version of a subject. The version's schema is a fixed whose name contains
     `schema_id`, so that versions with different ids have different schemas."""
     schema = f'{{"type":"fixed","name":"F{schema_id}","size":1}}'
     return StoredVersion(subject, version, schema_id, schema, **more)

@@ -1,7 +1,7 @@
-"""Draws fifty sentences from the code and the documents for a reader to judge. The commit's hash
-decides which sentences are drawn.
+"""Draws sentences (by default fifty) from the code and the documents for a reader to judge. A text,
+by default the commit's hash, decides which sentences are drawn.
 
-    python -m support.sentences [--count 50] [--drawn-by TEXT] [FOLDER...]
+    python -m support.sentences [--count 50] [--drawn-by TEXT] [--passages] [FOLDER...]
 
 If a reader has to read a sentence twice, that sentence and the rest of its file are rewritten.
 """
@@ -29,8 +29,8 @@ _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"])|\n\s*\n|\n\s*[-*|] ")
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """One sentence, and the passage (docstring, comment or paragraph) that contains it. `where` is
-    the name of the class or function to which the passage belongs, and `line` is the number of the
-    passage's first line."""
+    the line of code to which the passage belongs, for example the first line of a function, and
+    `line` is the number of the passage's first line."""
 
     file: str
     line: int
@@ -57,8 +57,8 @@ def main(arguments: list[str]) -> int:
 
 
 def sentences(file: Path) -> Iterator[Sentence]:
-    """Yields the sentences of a Python file's docstrings and comments. If the file is a document,
-    yields its sentences outside tables and code."""
+    """Yields the sentences of at least WORDS_LEAST words in a Python file's docstrings and
+    comments. If the file is a document, yields its sentences outside tables and code."""
     name, text = str(file.relative_to(ROOT)), file.read_text()
     is_document = file.suffix == ".md"
     for line, where, passage in _of_document(text) if is_document else _of_code(text):

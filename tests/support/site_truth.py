@@ -65,7 +65,7 @@ class Wrong(AssertionError):
 
 def judged(world: World, collector: Collector) -> list[BucketVerdict]:
     """Returns the verdicts that a collector gives now. Raises Wrong if the truth contradicts one of
-    these verdicts."""
+    these verdicts, or if a bucket is not complete and its verdict has no reason."""
     evidence = collector.fold.evidence()
     if world.faults.blind is not None:
         world.faults.blind(evidence)

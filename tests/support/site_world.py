@@ -64,7 +64,7 @@ class Faults:
     - lags: if `foreign` is set, counters may commit and send heartbeats before they have counted
       all records of the logs.
     - rules: rules of the agents leave out some lines.
-    - collectors: the number of collectors.
+    - collectors: the number of collectors; steps: the number of random steps.
     - blind: a function that changes the evidence in such a way that one rule of the judgement has
       no effect.
     - unsummed: the recount compares no checksums, only numbers of records and bytes.

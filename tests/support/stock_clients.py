@@ -35,15 +35,15 @@ class StockClient:
     """The command of the client's driver, without the broker's address. Raises PeerMissing if the
     driver is missing."""
     foreign: bool = False
-    """Whether the client's driver needs a language runtime other than Python and Java (Node,
-    Go)."""
+    """Whether the client needs more than Python and Java: Node, Go or the program kcat."""
     codecs: tuple[str, ...] = CODECS
     lacks: Mapping[str, str] = field(default_factory=dict)
     """The commands and features that the client does not have, each with the reason."""
 
 
 class ClientFailed(AssertionError):
-    """Raised if a client could not do a step. The error's message is the client's own message."""
+    """Raised if a client could not do a step, or if its driver has ended. The error's message
+    contains the client's own message."""
 
 
 def _python(module: str) -> Callable[[], list[str]]:
@@ -132,7 +132,8 @@ class Driver:
 
     def finish(self, do: str = "") -> dict[str, Any]:
         """Waits for the end of the step that `begin` has begun, and returns the client's answer. If
-        the client reports an error, raises ClientFailed, whose message contains the word `do`."""
+        the client reports an error, raises ClientFailed, whose message contains the word `do`. If
+        the driver ends, raises ClientFailed, too; if no answer comes in time, raises NotReady."""
         answer = json.loads(self._line())
         if "error" in answer:
             raise ClientFailed(f"{self.client.name} {do}: {answer['error']}\n{self.complaints()}")

@@ -1,5 +1,5 @@
 """Makes the pytest parameters that run a test for each stock client, and the records that the
-clients send. All tests of stock clients use this module."""
+clients send. Many tests of stock clients use this module."""
 
 from __future__ import annotations
 

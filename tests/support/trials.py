@@ -182,8 +182,8 @@ class Trial:
         self._stage.configure()
 
     def loader(self, *options: str) -> Program:
-        """Waits until the mirror has all records of this story's topics. Returns a loader for only
-        these topics. The loader is not started yet."""
+        """Waits until the mirror has all records of this story's topics and of the audit topic.
+        Returns a loader for only these topics. The loader is not started yet."""
         self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
         return self.pipeline.loader(self.topics, *self._stage.load_options, *options)
 

@@ -49,8 +49,8 @@ class Step:
 class BucketPage:
     """One bucket. acceptance: the command that accepts the bucket; None if the bucket cannot be
     accepted yet. alike: how many of the next buckets have the same causes as this bucket; the
-    command accepts them, too. latency: in words, how long after its end the bucket was first
-    complete. changes: the lines of the history, the oldest first.
+    command accepts them, too. latency: a sentence that says how long after its end the bucket was
+    first complete, or that it is not complete. changes: the lines of the history, the oldest first.
     """
 
     name: str
@@ -162,7 +162,7 @@ def agents_table(verdict: BucketVerdict, explained: int | None = None) -> Table:
 def buckets_table(
     found: Sequence[BucketVerdict], names: Mapping[Source, str], tiers: Sequence[Tier]
 ) -> Table:
-    """Returns a table with a row for each bucket, the newest first."""
+    """Returns a table with a row for each bucket, in the opposite order of `found`."""
     return Table(
         "buckets",
         "Buckets, the newest first",

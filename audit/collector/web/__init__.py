@@ -10,8 +10,8 @@
     /history.json     the history of verdicts, see `history_answers`
     /complete.json, /hours.json    for programs that wait for whole hours, see `hours`
 
-The address of a page determines what the page shows, so people can share addresses. Times in
-addresses are ms since 1970.
+The address of a page determines what the page shows, so people can share addresses. Times in the
+addresses of pages are ms since 1970.
 
     query        reads the parameters of an address
     rendering    the templates, the style sheet and the script

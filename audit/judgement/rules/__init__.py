@@ -1,7 +1,8 @@
 """The rules of a bucket's verdict, one module for each rule. The rules do no I/O.
 
-Each rule yields findings on one agent's part of a bucket (a minute of event time). A finding is a
-reason why the bucket is not complete. All rules take their facts from topic_facts:
+Most rules yield findings on one agent's part of a bucket. A finding is a reason why the bucket is
+not complete. The rule `rejects` yields warnings about a whole bucket. Most rules take their facts
+from topic_facts:
 
     topic_facts     the evidence of one topic, and what the audit expects of it
     sender_numbers  missing messages: holes in the message numbers of a sender, or in the deltas of

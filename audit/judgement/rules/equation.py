@@ -31,8 +31,9 @@ def sums_of(facts: TopicFacts, tallies: Tallies) -> dict[Place, Sums | None]:
 
 
 def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> Iterator[Finding]:
-    """Yields findings on one agent: for places whose sums differ from the first place's sums, and
-    for tiers that never reported the topic.
+    """Yields findings on one agent: for places whose sums differ from the first place's sums (and
+    for the gaps that may explain this), for tiers that never reported the topic, and for counts
+    that no place confirms because of retired places.
     """
     if not facts.needed and _are_equal(sums):
         return

@@ -43,8 +43,8 @@ class Losses:
         for lost in self.of_agent(agent):
             begin, end = lost.begin, lost.end
             inside = (begin is None or start + size > begin) and start <= end
-            # if the agent counted lines of the bucket since `prior`, lost lines may belong to the
-            # bucket too
+            # if the agent counted lines of the bucket between `prior` and the declaration of the
+            # loss, lost lines may belong to the bucket too
             if not inside and tallies:
                 inside = _touched_between(tallies, agent, lost.note, lost.prior)
             if inside:

@@ -64,9 +64,10 @@ def _is_last_word(facts: TopicFacts, agent: int, newest: SealNote) -> bool:
 def _waiting(
     facts: TopicFacts, agent: int, bucket: BucketId, reason: str, since_ms: int
 ) -> Finding:
-    """Returns the finding that the agent has not sealed the bucket yet. While the agent is alive,
-    the finding has the status OPEN and the given reason. Once the agent is silent and the bucket is
-    due, the status is UNKNOWN, and the reason says that the agent is silent or behind.
+    """Returns the finding that the agent has not sealed the bucket yet. The finding has the status
+    OPEN and the given reason until two things are true: the agent is silent, and the bucket has
+    been due for silence_ms. From then on, the status is UNKNOWN, and the reason says that the agent
+    is silent or behind.
     """
     seen = facts.evidence.heard_ms((Tier.AGENT, str(agent)))
     deadline = max(facts.due(bucket), seen) + facts.policy.silence_ms

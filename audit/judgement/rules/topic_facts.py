@@ -25,8 +25,8 @@ class CommonFacts:
     """The facts that are the same for all topics.
 
     now_ms: the present time (see clocks.present_ms).
-    ahead_ms: how far event times can be ahead of the audit's clock: the largest of the agents'
-        bounds and the policy's bound.
+    ahead_ms: how far an event time can be ahead of the time at which the line was read: the largest
+        of the agents' bounds and the policy's bound.
     retired: the retired places.
     epochs: the epochs of each agent, oldest first.
     """

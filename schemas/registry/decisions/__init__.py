@@ -7,7 +7,7 @@ the function raises a `Refusal`. If another registry process writes the next log
 store calls the function again with the newer state. The rules are those of Confluent's
 `KafkaSchemaRegistry` (register, deleteSchemaVersion, deleteSubject, setMode).
 
-- `decision`: the result of all decisions, and the checks of a subject's name and mode that all
+- `decision`: the result of all decisions, and the checks of a subject's name and mode that several
   decisions share
 - `submission`: the schema that a client sent, with the schemas that it references
 - `comparison`: whether a schema is compatible with the subject's earlier schemas

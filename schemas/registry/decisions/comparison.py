@@ -26,7 +26,8 @@ class Comparison:
 
     def messages(self, schema: Submitted) -> list[str]:
         """Returns the reasons why the schema is incompatible, as messages in Confluent's form. The
-        list is empty if the schema is compatible."""
+        list is empty if the schema is compatible. Raises a refusal if the schemas are too large to
+        be compared."""
         for version, kept in self.earlier:
             found = self._found(version, kept, schema)
             if isinstance(found, Refusal):

@@ -91,9 +91,10 @@ def set_mode(
 ) -> Decision:
     """Returns the decision to set a mode. The answer for the client contains this mode.
 
-    Without `force`, the modes IMPORT and FORWARD are allowed only if every version of the subject
-    is deleted (if `subject` is None, every version of every subject). The reason is that imported
-    schemas keep their ids, and the schema of a live version could already have one of these ids.
+    Without `force`, the modes IMPORT and FORWARD are allowed only in two cases. Either one of these
+    two modes applies already, or every version of the subject is deleted (if `subject` is None,
+    every version of every subject). The reason is that imported schemas keep their ids, and the
+    schema of a live version could already have one of these ids.
     """
     asked = body.get("mode")
     try:

@@ -1,4 +1,4 @@
-"""Defines the class of all decisions, and the checks of a subject that all decisions share."""
+"""Defines the class of all decisions, and the checks of a subject that several decisions share."""
 
 from __future__ import annotations
 

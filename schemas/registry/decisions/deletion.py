@@ -18,8 +18,9 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 
 def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> Decision:
-    """Returns the decision to delete every version of the subject. The answer for the client is the
-    list of the versions' numbers."""
+    """Returns the decision to soft-delete every live version of the subject, or, with `permanent`,
+    to delete every version permanently. The answer for the client is the list of the versions'
+    numbers."""
     check_writable(state, subject)
     every = state.versions(subject, deleted=True)
     live = [each for each in every if not each.deleted]

@@ -71,8 +71,8 @@ class Submitted:
 
 def asked(body: Mapping[str, Any], *, normalize: bool = False) -> Asked:
     """Returns the schema in a request body, with the references, the id and the version number that
-    the body gives for it. Raises a refusal if the body contains something that this registry does
-    not store, for example metadata."""
+    the body gives for it. Raises a refusal if the body has no schema, or contains something that
+    this registry does not store, for example metadata."""
     kind = body.get("schemaType") or "AVRO"
     if kind != "AVRO":
         raise invalid_schema(f"schema type {kind} is not supported; this registry takes AVRO")
@@ -165,8 +165,8 @@ def _is_writable(text: str) -> bool:
 
 
 def _number(body: Mapping[str, Any], key: str, limit: int) -> int | None:
-    """Returns the number under `key` in a request body. Returns None for null, -1 or 0, which
-    clients send if they have no number."""
+    """Returns the number under `key` in a request body. Returns None for null and for numbers below
+    1, because clients send null, 0 or -1 if they have no number."""
     value = body.get(key)
     if value is None:
         return None

@@ -9,9 +9,9 @@ which are easily forgotten:
   these two keys
 - subjects in paths are percent-encoded and may contain `/`. So routes match the path as the client
   sent it, before it is decoded
-- booleans in queries are `true`, `True` or `1`. The registry ignores unknown query parameters. A
-  parameter `limit` below 1 means no limit. The version `-1` means the latest version, as does
-  `latest`
+- a boolean in a query is true if it is `true` (in upper or lower case) or `1`. The registry ignores
+  unknown query parameters. A parameter `limit` below 1 means no limit. The version `-1` means the
+  latest version, as does `latest`
 - answers have only the documented keys, because strict clients fail on other keys. A client that
   sends `Confluent-Accept-Unknown-Properties: true` gets guids as well
 - the answer to GET of a level has the key `compatibilityLevel`; the answer to PUT has the key

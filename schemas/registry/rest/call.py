@@ -38,7 +38,8 @@ ACCEPTS_UNKNOWN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. The names in its path are decoded. `body` is {} if the request has no body.
+    """One request. The names in its path are decoded. `body` is {} for all methods except POST and
+    PUT.
 
     `accepts_unknown` says whether the client accepts answers with keys on which older clients would
     fail.
@@ -106,7 +107,7 @@ class Call:
 
 async def read_call(request: Request) -> Call:
     """Reads a request with its body. Raises a refusal if the request is malformed, too large or too
-    slow."""
+    slow, or if its headers are not allowed."""
     check_headers(request.method, request.headers)
     try:
         names = {key: unquote(value, errors="strict") for key, value in request.path_params.items()}

@@ -33,8 +33,9 @@ The producer in this package sends finished batches, for Skidway's own programs.
 
 There are upper limits for the bytes that a producer buffers, the open requests to a leader, the
 bytes of a response, the open calls on a connection, the known topics, and the wait between two
-attempts. Retriable errors are retried, after waits of 50 ms to 1 s. A producer retries a batch
-without limit. Every other call gives up after the request timeout.
+attempts. Producers and fetchers retry without limit after an error that may go away, with waits of
+about 50 ms to 1 s. A method of `Client` gives up if a request has no answer within the request
+timeout.
 """
 
 from skidway.kafka.client.client import Client

@@ -42,8 +42,8 @@ class Client:
     at a time may use a client.
 
     A request that no broker answers within the request timeout raises `BrokerUnreachable`. If the
-    answer is an error, most methods raise `KafkaError`. Methods for several topics return an error
-    or None for each topic instead. Producers and fetchers that are made with a client use the
+    answer is an error, most methods raise `KafkaError`. The methods that create, delete or alter
+    topics return the errors instead. Producers and fetchers that are made with a client use the
     client's connections. While one of them waits, bytes are sent and received for all of them.
     """
 
@@ -58,9 +58,9 @@ class Client:
     ) -> None:
         """`bootstrap` is host:port[,host:port...]. Raises UsageError for a malformed text.
 
-        While connections are refused and no broker has ever answered this client, a request gives
-        up after `refused_timeout_ms`. A command sets a short time if a person waits for the
-        command. If `refused_timeout_ms` is None, each request gives up after the request timeout.
+        Until a broker has answered this client, a request gives up after `refused_timeout_ms` if a
+        connection has failed. A command sets a short time if a person waits for the command. If
+        `refused_timeout_ms` is None, each request gives up after the request timeout.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms
@@ -89,7 +89,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes every connection. Open requests get no answer."""
+        """Closes every connection. Open calls get the error `Disconnected`."""
         if not self._closed:
             self._closed = True
             self._network.close()
@@ -109,8 +109,8 @@ class Client:
         LATEST means the high watermark, and EARLIEST means the log start.
 
         Asks for leaders and offsets again until every partition has an offset. Raises KafkaError in
-        three cases: a partition does not exist, a partition still has no offset after the request
-        timeout, or a leader answers with an error that does not go away with time.
+        two cases: a partition still has no offset after the request timeout (for example, because
+        it does not exist), or a leader answers with an error that does not go away with time.
         """
         found: dict[TopicPartition, ListedOffset] = {}
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
@@ -137,7 +137,7 @@ class Client:
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Commits offsets of a group without members. Raises KafkaError if a broker answers with an
-        error that does not go away within the request timeout."""
+        error that is not retriable, or that does not go away within the request timeout."""
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
         backoff = Backoff(self.random)
         while True:
@@ -261,8 +261,8 @@ class Client:
         return self.picture.next_address(self.session, Channel.CONTROL, now)
 
     def _ask(self, call: Call, choose: Callable[[float], Address | None]) -> Any:
-        """Asks brokers one after the other, and returns the response of the first broker that
-        answers."""
+        """Asks the broker that `choose` returns. If the connection ends, chooses and asks again.
+        Returns the first response."""
         begin = self.clock.monotonic()
         deadline = begin + self.request_timeout_ms / 1000
         inbox: Inbox = deque()
@@ -301,7 +301,8 @@ class Client:
         self, call: Call, results: Callable[[Any], requests.Results]
     ) -> requests.Results:
         """Sends a request to the controller, and returns its answer. If the controller has changed
-        meanwhile, asks the new controller."""
+        meanwhile, asks the new controller. Raises KafkaError if the cluster still has no controller
+        after the request timeout."""
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
         backoff = Backoff(self.random)
         while True:

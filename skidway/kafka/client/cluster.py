@@ -197,10 +197,10 @@ def code_of(number: int) -> ErrorCode:
 
 
 def parse_bootstrap(servers: str) -> tuple[Address, ...]:
-    """Returns the addresses in a list like `host:port,host:port`. The port may be left out; IPv6
+    """Returns the addresses in a list like `host:port,host:port`. The default port is 9092; IPv6
     addresses need brackets.
 
-    Raises UsageError, which quotes the part that is not an address.
+    Raises UsageError if the list is empty, or a part of it is not an address.
     """
     addresses = tuple(_address(part.strip()) for part in servers.split(",") if part.strip())
     if not addresses:

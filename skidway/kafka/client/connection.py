@@ -4,10 +4,10 @@
     version that client and broker have in common
 
 Responses come in the order of the requests. If a response does not belong to the oldest open
-request, the connection ends. Every request has a deadline. If a deadline passes, the connection
-also ends, because the broker answers no later request before the overdue one. The session ends a
-connection by dropping this object with all its contents, so a caller never gets an answer from an
-old connection.
+request, the connection ends. Every request to which the broker responds has a deadline. If a
+deadline passes, the connection also ends, because the broker answers no later request before the
+overdue one. The session ends a connection by dropping this object with all its contents, so a
+caller never gets an answer from an old connection.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _SEND_PIECES_MAX = 64
 
 
 class Answer(NamedTuple):
-    """The outcome of a call: a response or an error. A call to which the broker sends no response
-    (acks 0) has neither. `ticket` is the number that identifies the call.
+    """The outcome of a call: a response or an error. When a request without a response (acks 0) was
+    sent, its outcome has neither. `ticket` is the number that identifies the call.
     """
 
     ticket: int
@@ -101,12 +101,14 @@ class Connection:
 
     @property
     def in_flight_count(self) -> int:
-        """The number of calls that are neither answered nor failed."""
+        """The number of calls that are neither answered nor failed, including the ApiVersions
+        request of this connection."""
         return len(self._sent) + len(self._waiting) + len(self._silent)
 
     @property
     def next_deadline(self) -> float | None:
-        """The earliest deadline of an open call (monotonic seconds); None without open calls."""
+        """The earliest deadline of a call that waits for a response (monotonic seconds), or
+        None."""
         deadlines = [each.deadline for each in self._sent]
         deadlines += [each.deadline for each in self._waiting]
         return min(deadlines, default=None)
@@ -126,7 +128,7 @@ class Connection:
         return bool(self._out)
 
     def outgoing(self) -> list[memoryview]:
-        """Returns the next buffers to send, at most as many as one call of sendmsg accepts."""
+        """Returns the next buffers to send: at most 64, for one call of sendmsg."""
         if len(self._out) <= _SEND_PIECES_MAX:
             return list(self._out)
         return [self._out[i] for i in range(_SEND_PIECES_MAX)]
@@ -151,8 +153,8 @@ class Connection:
         return self._reader.space()
 
     def received(self, count: int) -> None:
-        """Processes the `count` bytes that were received into `space`. After a ProtocolError the
-        caller must end the connection."""
+        """Processes the `count` bytes that were received into `space`. Raises ProtocolError or
+        KafkaError if the connection cannot be used any further; the caller must then end it."""
         for frame in self._reader.received(count):
             self._take(frame)
 

@@ -140,7 +140,7 @@ class Dispatch:
             self._answer(tp, entry, result, now, wall_ms)
 
     def lost(self, request_id: int) -> None:
-        """Notes that a request's connection ended without a response."""
+        """Notes that a request will get no response, usually because its connection ended."""
         self.has_stale_leaders = True
         for tp, entry in self._closed(request_id).entries.items():
             self._outboxes[tp].lost(entry)

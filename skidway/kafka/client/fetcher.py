@@ -25,8 +25,8 @@ class Fetcher:
         max_wait_ms: int = 500,
         min_bytes: int = 1,
     ) -> None:
-        """`max_bytes` limits the size of a response. Only a response with a single larger batch may
-        exceed the limit."""
+        """`max_bytes` limits the size of a response. If a response has only a part of the batch
+        that a partition needs next, the limit is raised until the whole batch has come."""
         self._client = client
         self._fetching = Fetching(
             max_bytes=max_bytes,
@@ -38,13 +38,15 @@ class Fetcher:
         self.stopped: TopicPartition | None = None
         """The partition of the last error that `poll` raised."""
         self._errors_due = 0
-        """So many errors are older than the batches that `poll` returned last. They come before
-        further batches, so that a partition that stopped does not wait for the others to be idle.
+        """How many errors were queued when `poll` last returned batches. `poll` raises these errors
+        before it returns further batches, so that a partition that stopped does not wait for the
+        others to be idle.
         """
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """The offset after the last batch that `poll` returned, for every partition."""
+        """The next offset of every partition: after the last batch that `poll` returned, or from
+        `seek`."""
         return self._fetching.positions
 
     @property

@@ -7,9 +7,9 @@ wait to be taken, no fetch is sent to that leader. So at most one response per l
 Partitions take turns at the front of the requests, because a broker fills a response from the
 front.
 
-The owner gets whole batches. The first batch of a response contains the position from which the
-partition is fetched, so this batch may also have records before the position. A partial last batch
-is dropped and fetched again. The next position is after the last whole batch, so no batch is
+The owner gets whole batches. The first batch of a response may begin before the position from which
+the partition is fetched, so this batch may also have records before the position. A partial last
+batch is dropped and fetched again. The next position is after the last whole batch, so no batch is
 skipped, and no batch comes twice. Offsets may be missing between two batches if the log was
 compacted.
 """
@@ -139,7 +139,8 @@ class Fetching:
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """The offset after the last batch that `take` has returned, for every partition."""
+        """The next offset of every partition: after the last batch that `take` returned, or from
+        `seek`."""
         return {tp: reading.position for tp, reading in self._readings.items()}
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
@@ -206,7 +207,7 @@ class Fetching:
             self._later(tp, generation, now, "left out of the broker's answer")
 
     def lost(self, request_id: int, now: float) -> None:
-        """Notes that a request's connection ended without a response."""
+        """Notes that a request will get no response, usually because its connection ended."""
         self.has_stale_leaders = True
         for tp, generation in self._open.pop(request_id).generations.items():
             self._later(tp, generation, now, "the connection ended")
@@ -262,7 +263,7 @@ class Fetching:
 
     @property
     def has_something(self) -> bool:
-        """Whether `take` would return batches or `take_error` would return an error."""
+        """Whether `take` may return batches, or `take_error` may return an error."""
         return bool(self._ready or self._errors)
 
     def next_deadline(self, now: float) -> float | None:
@@ -381,9 +382,10 @@ def whole_batches(records: memoryview, position: int) -> tuple[list[memoryview],
     """Returns the whole batches that contain a position or come after it, and the position after
     these batches.
 
-    A batch is bad if it is damaged, or if offsets do not rise. If good batches come before a bad
-    batch, only the good batches are returned, and a later call finds the bad batch. If the first
-    batch is bad, CorruptBatch is raised.
+    A batch is bad if its header is damaged, or if offsets do not rise. The CRC is checked only for
+    batches before the position; the caller checks the others. If good batches come before a bad
+    batch, only the good batches are returned, and a later call finds the bad batch. If no good
+    batch comes before a bad batch, CorruptBatch is raised.
     """
     found: list[memoryview] = []
     end = position

@@ -53,7 +53,8 @@ from skidway.kafka.types import TopicPartition
 STOOD_STILL_S = 5.0
 """If nothing has called the client for more than this many seconds, the client assumes that the
 loop stood still, that is, did not run. A running loop calls the client more often while a fetch is
-open.
+open, because the source answers within `max_wait_ms`. If the source does not answer, the assumption
+may be wrong; a mirror then compares its log with the source once more.
 """
 
 
@@ -71,7 +72,7 @@ class Turn(NamedTuple):
 
 
 class LoopClient:
-    """Fetches raw batches and sends requests, without ever waiting."""
+    """Fetches raw batches and sends requests. Waits for nothing but the resolver (`look_up`)."""
 
     # There are more than six arguments: Kafka's settings, and the parts that tests replace.
     def __init__(
@@ -88,8 +89,8 @@ class LoopClient:
         jitter: Callable[[], float] = random.random,
         look_up: Resolve = resolve,
     ) -> None:
-        """`look_up` is a resolver that does not wait. When the resolver has found an address, the
-        loop must call `looked_up`.
+        """A resolver `look_up` that does not wait returns None while it looks up a name. When it
+        has found an address, the loop must call `looked_up`. The default resolver waits.
 
         Raises UsageError when `bootstrap` is not a list of host:port.
         """
@@ -142,7 +143,8 @@ class LoopClient:
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """The offset after the last batch that a turn returned, for every partition."""
+        """The next offset of every partition: after the last batch that a turn returned, or from
+        `seek`."""
         return self._fetching.positions
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
@@ -217,8 +219,8 @@ class LoopClient:
 
     @property
     def next_deadline(self) -> float | None:
-        """Returns the time (monotonic seconds) at which the next turn is due, even if nothing
-        arrives.
+        """The time (monotonic seconds) at which the next turn is due even if nothing arrives, or
+        None if there is no such time.
         """
         if self.has_news:
             return self._clock.monotonic()

@@ -1,9 +1,9 @@
 """Which broker leads which partition, as far as this client knows.
 
-`Metadata` asks for the topics in use. It asks again when a leader is unknown, or when an answer
-shows that a leader has changed, but it waits between two requests (`Backoff`). It also asks every
-five minutes. It never creates a topic. This module does no I/O: `advance` submits requests through
-the session, and the time is a parameter.
+`Metadata` asks for the topics in use. It asks again when a leader is unknown, or when an answer or
+a lost connection shows that a leader may have changed, but it waits between two requests
+(`Backoff`). It also asks every five minutes. It never creates a topic. This module does no I/O:
+`advance` submits requests through the session, and the time is a parameter.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class Metadata:
         self.cluster = _NOTHING
 
     def want(self, topic: str) -> None:
-        """Includes a topic in all requests from now on, to learn the leaders of its partitions."""
+        """Includes a topic in all requests from now on, to learn the leaders of its partitions.
+        Raises ValueError if the client has `TOPICS_MAX` topics already."""
         if topic not in self._topics:
             if len(self._topics) >= TOPICS_MAX:
                 raise ValueError(f"more than {TOPICS_MAX} topics in one client")
@@ -83,8 +84,8 @@ class Metadata:
         return "" if found is None or found.topic_id is None else found.topic_id.hex
 
     def mark_stale(self) -> None:
-        """Notes that metadata must be requested again, because an answer has shown that a leader
-        has changed."""
+        """Notes that metadata must be requested again, because an answer or a lost connection has
+        shown that a leader may have changed."""
         self._stale = True
 
     def addresses(self) -> list[Address]:
@@ -94,7 +95,7 @@ class Metadata:
 
     def next_address(self, session: ClientSession, channel: Channel, now: float) -> Address | None:
         """Returns the address of a broker that can be asked now, or None. A connected broker is
-        preferred. If no broker is connected, the known brokers take turns.
+        preferred. If no broker is connected, the usable addresses take turns.
         """
         addresses = self.addresses()
         usable = [each for each in addresses if session.usable(each, channel, now)]

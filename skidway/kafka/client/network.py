@@ -44,8 +44,8 @@ may raise OSError."""
 
 
 def resolve(host: str, port: int) -> Sequence[AddressInfo]:
-    """Looks up the addresses of a host. Waits for the resolver if the name is not in the hosts
-    file."""
+    """Looks up the addresses of a host. Waits for the resolver if the host is neither an IP address
+    nor in the hosts file."""
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
@@ -144,9 +144,9 @@ class Network:
         self._watcher.watch(sock.fileno(), read=True, write=True)
 
     def _resolve(self, link: Link) -> tuple[int, tuple[object, ...]] | None:
-        """Returns one address of the link's host, or None while the name is being looked up. Each
-        attempt to connect uses the host's next address. For localhost, the first attempt uses ::1
-        and the second uses 127.0.0.1."""
+        """Returns one address of the link's host, or None while the name is being looked up. Until
+        a connection succeeds, each attempt uses the host's next address. For example, if the host
+        has an IPv6 and an IPv4 address, the two take turns."""
         found = self._look_up(*link.key.address)
         if found is None:
             return None

@@ -1,8 +1,8 @@
 """Keeps the undelivered batches of one partition. Decides which batch may be sent next, and what
 the broker's answer to a batch means.
 
-    queue    batches without a sequence, in send order
-    flight   batches with a sequence: unsent (or to be sent again), sent, acknowledged or refused;
+    queue    batches without a header, in send order
+    flight   batches with a header: sent, to be sent again, acknowledged or refused;
              `settle` removes the acknowledged batches at the front
     doomed   batches that go back to the owner (the code that uses the producer): a refused batch
              and all batches after it
@@ -14,9 +14,9 @@ events would lead to missing records in the log:
 * A broker accepts any first sequence from a producer that it does not know. If several batches are
   in flight, such a broker may refuse an earlier batch and accept a later batch. So only one batch
   is in flight after any of four events: a new identity (producer id and epoch), a lost connection,
-  a change of leader, or an hour without traffic. This limit ends when the broker has acknowledged a
-  batch. The same limit applies while the records' event times are over an hour old, because Apache
-  Kafka forgets producers by event time.
+  a change of leader, or an hour without an acknowledgement. This limit ends when the broker has
+  acknowledged a batch. The same limit applies while the records' event times are over an hour old,
+  because Apache Kafka forgets producers by event time.
 * A drain begins when the broker refuses a batch for good, or answers with an error in
   `IDENTITY_LOST`, such as OUT_OF_ORDER_SEQUENCE_NUMBER (45) or UNKNOWN_PRODUCER_ID (59). During a
   drain nothing is sent. The drain ends when every batch in flight is answered or has lost its
@@ -57,7 +57,8 @@ IDENTITY_LOST = frozenset(
     }
 )
 # Errors that stay the same if the same bytes are sent again. After any other error the batch is
-# retried. For example, an operator can still grant missing rights, or create a missing topic.
+# sent again (but see `CORRUPT_TIMES_MAX`). For example, an operator can still grant missing rights,
+# or create a missing topic.
 REFUSED_FOR_GOOD = frozenset(
     {
         ErrorCode.MESSAGE_TOO_LARGE,
@@ -323,9 +324,9 @@ class Outbox:
         return seal_header(encoded, self._identity.producer_id, self._identity.epoch, sequence)
 
     def _is_refused_for_good(self, entry: OutboxEntry, code: ErrorCode) -> bool:
-        """Returns whether a retry of the batch is useless after the error `code`. A batch that
-        arrives damaged is sent at most `CORRUPT_TIMES_MAX` times. If it arrives damaged each time,
-        its bytes were damaged before they were sent."""
+        """Returns whether a retry of the batch is useless after the error `code`. A batch that has
+        arrived damaged `CORRUPT_TIMES_MAX` times is not sent again: its bytes were probably damaged
+        before they were sent."""
         if code is ErrorCode.CORRUPT_MESSAGE:
             entry.corrupt_times += 1
             return entry.corrupt_times >= CORRUPT_TIMES_MAX

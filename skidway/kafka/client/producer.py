@@ -25,9 +25,9 @@ class Producer:
     """Sends batches to their partitions' leaders, in order, until they are acknowledged.
 
     The module `skidway.kafka.client.outbox` has the rules for order and retries. All work is done
-    in calls of `send`, `poll` and `flush`; `send` never waits. If a broker refuses a batch with an
-    error that may go away, the producer retries the batch without limit. `troubles` then has the
-    partition and the error.
+    in calls of `send`, `poll` and `flush`; `send` waits for nothing but the name lookup of a new
+    connection. If a broker refuses a batch with an error that may go away, the producer retries the
+    batch without limit. `troubles` then has the partition and the error.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Producer:
 
     @property
     def buffered_bytes(self) -> int:
-        """The total size of the batches that are not delivered yet."""
+        """The total size of the batches whose outcome is not known yet."""
         return self._dispatch.buffered_bytes
 
     @property
@@ -217,8 +217,8 @@ class Producer:
                 self._dispatch.answered(request_id, answer.response.results, now, wall_ms)
 
     def _take_identity(self, now: float) -> None:
-        """If a partition needs a new producer id, asks one broker after another for an id, until
-        one answers."""
+        """Takes the answer to a request for a producer id. If a partition still needs a new id,
+        asks a broker for one; after a failure, waits before it asks again."""
         while self._identity_inbox:
             answer = self._identity_inbox.popleft()
             self._identity_asked = False

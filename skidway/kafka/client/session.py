@@ -2,10 +2,10 @@
 module uses no sockets.
 
 A link is one address on one channel. It is idle, connecting, connected, or waiting after a failure.
-Each call has a ticket and an inbox. The outcome of a call is put into its inbox exactly once. The
-outcome is a response, an error of the call (`UnsupportedVersion`), or `Disconnected` if the
-connection ended before the response came. Nothing is retried here, because only the caller knows
-whether a call may be repeated.
+Each call has a ticket and an inbox. The outcome of a call is put into its inbox exactly once,
+unless the caller has called `forget` before. The outcome is a response, an error of the call
+(`UnsupportedVersion`), or `Disconnected` if the connection ended before the response came. Nothing
+is retried here, because only the caller knows whether a call may be repeated.
 
 Channels separate calls that must not wait for each other. For example, a long-polling fetch delays
 every later call on its connection.

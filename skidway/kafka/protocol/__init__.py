@@ -28,9 +28,9 @@ Messages
 --------
 A message is a frozen, slotted, keyword-only dataclass. Its fields have Kafka's names (in snake
 case) and say in which versions they exist. If a version does not have a field, the field is left
-out on writing and has its default on reading. If leaving out a field would change the meaning of a
-request, ``encode`` raises an error. Nested structures have the names of Kafka's message
-definitions. ::
+out on writing and has its default on reading. If leaving out a field that is set would change the
+meaning of a request, ``encode`` raises an error. Nested structures have the names of Kafka's
+message definitions. ::
 
     body = encode(MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), version=5)
     request = decode(MetadataRequest, view, version=5)      # raises ProtocolError
@@ -69,7 +69,7 @@ A client
 --------
 ::
 
-    version = choose(ApiKey.METADATA, broker_ranges)    # UnsupportedVersion names both ranges
+    version = choose(ApiKey.METADATA, broker_ranges)    # may raise UnsupportedVersion
     sock.sendall(request_frame(ApiKey.METADATA, version, correlation_id, client_id, body))
     reader = FrameReader(limit_bytes)
     count = sock.recv_into(reader.space())
@@ -90,7 +90,8 @@ Errors
 The errors are in ``skidway.kafka.errors``. ``ProtocolError`` means that the peer's bytes are wrong,
 so the connection must be closed; its subclasses are ``Truncated``, ``TrailingBytes``, ``BadValue``,
 ``FrameTooLarge`` and ``UnknownApi``. ``UnsupportedVersion`` means that client and broker have no
-common version. If the caller writes a value that does not fit its field, ``ValueError`` is raised.
+common version, or that a message cannot be written or read in a version. ``encode`` raises
+``ValueError`` for a value that does not fit its field.
 """
 
 from __future__ import annotations

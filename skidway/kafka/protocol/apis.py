@@ -119,8 +119,8 @@ def choose(key: ApiKey, broker_ranges: Mapping[int, VersionRange]) -> int:
     """Returns the version that a client uses, which is the highest version in both the client's and
     the broker's range.
 
-    `broker_ranges` comes from the broker's ApiVersions answer. If no version is in both ranges,
-    raises UnsupportedVersion, which names both ranges.
+    `broker_ranges` comes from the broker's ApiVersions answer. Raises UnsupportedVersion if the
+    broker does not offer the API, or if no version is in both ranges.
     """
     wanted = key.client
     offered = broker_ranges.get(key)

@@ -81,7 +81,8 @@ _TWO = Struct(">ii")
 
 @refusing
 def parse_request(body: memoryview, version: int) -> Fetch:
-    """Parses the body of a Fetch request. Raises ProtocolError."""
+    """Parses the body of a Fetch request. Raises ProtocolError, and UnsupportedVersion for an
+    unknown version."""
     if version not in VERSIONS:
         raise UnsupportedVersion(f"Fetch is known in versions {VERSIONS}, not in {version}")
     return _parse_flexible(body) if version >= FLEXIBLE_SINCE else _parse_plain(body, version)

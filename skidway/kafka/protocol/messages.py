@@ -17,7 +17,7 @@ in the tag section of flexible versions, and is written only if it differs from 
 Usually ``encode`` leaves out a field that the version does not have. But if the field is annotated
 with ``REFUSED_IF_ABSENT`` and the message sets it, ``encode`` raises UnsupportedVersion.
 
-For each version, a class is compiled once into a list of steps. Neighbouring fields of fixed width
+For each version, a class is compiled once into a list of steps. Neighbouring integers and bools
 become one step with a common ``struct`` format. Every message can be read and written by such
 steps. For Produce and Fetch there are also faster, hand-written functions; tests check that these
 functions read and write the same bytes as the steps.
@@ -336,8 +336,8 @@ def _guard(cls: type, field: Field) -> _Step:
 
 
 def _steps(fields: list[Field], version: int, compact: bool) -> list[_Step]:
-    """Returns one step for each group of neighbouring fields of fixed width, and one step for each
-    field of variable width."""
+    """Returns one step for each group of neighbouring integers and bools, and one step for each
+    other field."""
     steps: list[_Step] = []
     run: list[tuple[str, str]] = []
     for field in fields:

@@ -151,7 +151,8 @@ class MessageReader:
 
     def count(self, least_bytes: int) -> int:
         """Reads the number of elements of an array; -1 means null. Raises Truncated if the rest of
-        the message is too short for this number of elements of `least_bytes` bytes each."""
+        the message is too short for this number of elements of `least_bytes` bytes each, and
+        BadValue if the number is below -1, or the message has too many elements."""
         return self._counted(self.int32(), least_bytes)
 
     def compact_count(self, least_bytes: int) -> int:

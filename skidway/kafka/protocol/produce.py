@@ -15,10 +15,10 @@ A broker answers requests of versions 0-2 with UNSUPPORTED_VERSION in the form o
 (KIP-896). So this module can parse these requests and write their responses, too. The module does
 not look into the records. A request with acks 0 gets no answer.
 
-The hot path uses the functions of this module instead of the dataclasses. ``parse_request`` returns
-the records as views of the frame, ``write_response`` returns a whole frame, and ``write_request``
-returns buffers for sendmsg. The dataclasses describe the same messages in the form of
-`messages.py`.
+The hot path uses the functions of this module. ``parse_request`` returns the records as views of
+the frame, ``write_response`` returns a whole frame, and ``write_request`` returns buffers for
+sendmsg. The dataclasses describe the same messages in the form of `messages.py`; of the functions,
+only ``parse_response`` uses them.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ _COMPACT_TOPIC_BYTES_MIN = 3
 @refusing
 def parse_request(body: memoryview, version: int) -> Produce:
     """Parses the body of a Produce request. The records are views of the body. Raises
-    ProtocolError."""
+    ProtocolError, and UnsupportedVersion for an unknown version."""
     if version not in VERSIONS:
         raise UnsupportedVersion(f"Produce is known in versions {VERSIONS}, not in {version}")
     return _parse_flexible(body) if version >= _FLEXIBLE else _parse_plain(body, version)

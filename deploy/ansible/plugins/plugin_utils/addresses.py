@@ -32,8 +32,8 @@ which the program's own host reaches such a listener."""
 
 
 def address(host: HostVars) -> str:
-    """Returns the name by which other hosts reach a host: `skidway_address`, or else Ansible's name
-    for the host."""
+    """Returns the name or address by which other hosts reach a host: the variable
+    `skidway_address`, or else `ansible_host`, or else the host's name in the inventory."""
     for key in ("skidway_address", "ansible_host", "inventory_hostname"):
         if host.get(key):
             return str(host[key])
@@ -43,7 +43,7 @@ def address(host: HostVars) -> str:
 def broker_address(host: HostVars) -> str:
     """Returns the address (host:port) that a broker tells its clients. The address comes from the
     setting `advertised.listeners` in the variables of the broker's host, or else from the host's
-    name and the broker's port."""
+    `address` and the broker's port."""
     settings = flat(host.get("broker_settings") or {})
     for told in texts(settings.get("advertised.listeners") or []):
         return told.partition("://")[2]

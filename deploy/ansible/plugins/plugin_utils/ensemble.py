@@ -27,8 +27,8 @@ def servers_in(zoo_cfg: str) -> int:
 
 
 def ensemble(members: Sequence[str], hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns `steps` (for each member, when to start it) and `problem` (a message if starting the
-    members is not safe).
+    """Returns `steps` (for each member that was seen, when to start it) and `problem` (a message if
+    starting the members is not safe, else "").
 
     The decision uses the variable `zookeeper_seen` of each member: `runs`, `has_data`, and
     `servers` (the number of servers of the ensemble when the member was last started; 0 if it was a
@@ -40,7 +40,7 @@ def ensemble(members: Sequence[str], hosts: Mapping[str, Mapping[str, Any]]) -> 
         first   servers that have data, and that either do not run or run alone
         second  the new servers that complete a quorum with the servers of the step `first`
         new     the other new servers, once a quorum runs
-        rest    servers that run already
+        rest    servers that run already; and the only server of an ensemble, even if it is stopped
     """
     seen: dict[str, Seen] = {
         name: hosts[name]["zookeeper_seen"] for name in members if hosts[name].get("zookeeper_seen")

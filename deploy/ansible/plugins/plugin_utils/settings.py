@@ -50,7 +50,8 @@ def holds_secret(settings: Mapping[str, Any]) -> bool:
 
 
 def not_named_by(directories: Iterable[str], settings: Mapping[str, Any]) -> list[str]:
-    """Returns those of `directories` that occur nowhere in `settings`."""
+    """Returns those of `directories` that are neither a value in `settings` nor an item of a list
+    there."""
     values = [value for value in flat(settings).values() if isinstance(value, str | list)]
     named = {path for value in values for path in texts(value)}
     return [directory for directory in directories if directory not in named]

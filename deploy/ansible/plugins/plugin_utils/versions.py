@@ -90,7 +90,8 @@ def superfluous(
     versions in use, and if these are fewer than `kept`, also the newest of the others.
 
     `versions` has results of Ansible's module `find`; a directory whose name is not a version is
-    not removed. Each of `links` is the path of the directory to which a link in use leads.
+    not removed. `links` has the versions in use: those to which a link leads, and those to which a
+    roll-back can return. Each item is a version, or a path that ends with a version.
     """
     in_use = {link.rstrip("/").rsplit("/", 1)[-1] for link in links}
     newest_first = sorted(versions, key=lambda each: float(each["mtime"]), reverse=True)
