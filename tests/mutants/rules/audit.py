@@ -3406,7 +3406,9 @@ MUTANTS = (
         "audit/evidence/tally_rows.py",
         "            self._write_columns(key, added if known is None else known + added)\n",
         "            self._write_columns(key, added)\n",
-        ("tests/unit/audit/evidence/test_tally_rows.py::test_a_bucket_is_the_sum_of_its_row_and_its_additions",),
+        (
+            "tests/unit/audit/evidence/test_tally_rows.py::test_a_bucket_is_the_sum_of_its_row_and_its_additions",
+        ),
     ),
     Mutant(
         "the agents of a bucket that was known before are not noted",
