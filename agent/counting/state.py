@@ -210,7 +210,10 @@ class CountChanges(Changes):
             self._do("DELETE FROM notes WHERE segment = ?", (each.number,))
         if newest_ms is None:
             return
-        self.put_meta(notes.COUNTED_FROM, min(newest_ms + 1, now_ms))
+        since_ms = min(newest_ms + 1, now_ms)
+        self._do(
+            "UPDATE meta SET value = max(value, ?) WHERE key = ?", (since_ms, notes.COUNTED_FROM)
+        )
         self._do("DELETE FROM unnoted WHERE noted_ms <= ? AND NOT is_uncertain", (newest_ms,))
         self._do(
             "DELETE FROM noted_files WHERE file NOT IN (SELECT file FROM notes)"

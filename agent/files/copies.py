@@ -97,7 +97,9 @@ class Copies:
         if self._is_known(found):
             return False
         original, _ = self.original_of(found, base)
-        return original is not None and found.size > (original.length or found.size)
+        if original is None or original.length is None:
+            return False
+        return found.size > original.length
 
     def original_of(self, found: Found, base: str) -> tuple[TrackedFile | None, Answer]:
         """Returns the file of which `found` may be a copy, and whether `found` has that file's

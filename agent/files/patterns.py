@@ -46,7 +46,7 @@ class Pattern:
         """Whether the pattern can match files in directories below `root`, and not only in `root`
         itself."""
         parts = self.text.split("/")
-        return any(_MAGIC.search(part) for part in parts[:-1])
+        return parts[-1] == "**" or any(_MAGIC.search(part) for part in parts[:-1])
 
     def means(self, path: str) -> bool:
         """Whether the pattern matches a path; the path need not exist."""

@@ -378,7 +378,10 @@ def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Open
         if not create:
             raise StateRefused(f"there is no state {path}; the agent has not run with it yet")
         _create_file(path)
-    connection = sqlite3.connect(path, isolation_level=None, timeout=5)
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, timeout=5)
+    except sqlite3.Error as error:
+        raise StateRefused(f"the state {path} cannot be used: {error}; {kind.what_now}") from error
     try:
         _check(connection, path, kind.what_now)
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")

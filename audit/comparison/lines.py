@@ -10,6 +10,7 @@ import lzma
 import os
 import re
 import stat
+import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -29,6 +30,7 @@ LINE_BYTES_MAX: Final = 16 << 20
 END: Final = (1 << 63) - 1
 """A position after the last byte of any file."""
 
+_UNREADABLE: Final = (OSError, EOFError, zlib.error, lzma.LZMAError)
 PACKED: Final = (".gz", ".bz2", ".xz")
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _NOT_A_NAME = re.compile(r"[-._]")
@@ -126,7 +128,7 @@ def read(path: str, room: int = LINES_MAX) -> FileLines:
                     lines.lengths.append(len(line))
                     lines.hashes.append(hash_of(text))
                 at += len(line)
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except _UNREADABLE as error:
         raise SkidwayError(f"{path} cannot be read: {error}.") from error
     return lines
 
@@ -187,7 +189,7 @@ def _text(path: str, first: int, length: int) -> bytes:
         with _opened(path) as file:
             file.seek(first)
             return without_end(file.read(min(length, LINE_BYTES_MAX)))
-    except (OSError, EOFError, lzma.LZMAError):
+    except _UNREADABLE:
         return b""
 
 

@@ -50,7 +50,7 @@ def register(subparsers: Any) -> None:
     create.add_argument("topic", metavar="TOPIC")
     words = "else the broker's"
     create.add_argument("--partitions", type=_count, default=-1, metavar="N", help=words)
-    create.add_argument("--replication-factor", type=_count, default=-1, metavar="N")
+    create.add_argument("--replication-factor", type=_factor, default=-1, metavar="N")
     create.add_argument(
         "--topic-config", action="append", default=[], metavar="KEY=VALUE", help="may be repeated"
     )
@@ -84,11 +84,20 @@ def _register_alter(alter: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    """Returns the number of partitions or replicas that `text` gives. -1 means the broker's
-    default. Refuses numbers that do not fit a signed 32-bit integer, as the protocol sends a number
-    of partitions."""
+    """Returns the number of partitions that `text` gives, a signed 32-bit integer in the protocol.
+    -1 means the broker's default."""
+    return _within(text, 1 << 31)
+
+
+def _factor(text: str) -> int:
+    """Returns the number of replicas that `text` gives, a signed 16-bit integer in the protocol. -1
+    means the broker's default."""
+    return _within(text, 1 << 15)
+
+
+def _within(text: str, end: int) -> int:
     count = int(text)
-    if not -1 <= count < 1 << 31:
+    if not -1 <= count < end:
         raise argparse.ArgumentTypeError(f"{text} is no count")
     return count
 

@@ -17,8 +17,9 @@ from skidway.consumer.reading import Reading
 from skidway.consumer.registration import Registration
 from skidway.consumer.settings import ConsumerSettings
 from skidway.consumer.share import Share, Subscription
+from skidway.errors import Unreachable
 from skidway.kafka.client import Client, Fetcher
-from skidway.kafka.errors import OffsetOutOfRange
+from skidway.kafka.errors import KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
 _log = log.get(__name__)
@@ -174,7 +175,16 @@ class StreamReader:
         """
         if error.tp not in self.readings:
             return
-        to = reset_offset(self._client, error.tp, self._settings.auto_offset_reset, str(error))
+        try:
+            to = reset_offset(self._client, error.tp, self._settings.auto_offset_reset, str(error))
+        except (Unreachable, KafkaError) as failure:
+            # The next fetch asks for the same offset, and reports the same error again. Otherwise
+            # nobody would fetch this partition any more.
+            self._fetcher.seek(error.tp, error.requested)
+            if isinstance(failure, KafkaError) and not failure.retriable:
+                raise
+            _log.warning("consumer_offset_not_reset", tp=str(error.tp), reason=str(failure))
+            return
         _log.warning(
             "consumer_offset_reset", tp=str(error.tp), requested=error.requested, offset=to
         )

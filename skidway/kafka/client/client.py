@@ -121,7 +121,10 @@ class Client:
             if len(found) == len(times):
                 return found
             if self.clock.monotonic() >= deadline:
-                raise next(iter(errors.values()))
+                tp = next(tp for tp in times if tp not in found)
+                raise errors.get(tp) or KafkaError(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the answer lacks {tp}"
+                )
             for error in errors.values():
                 if isinstance(error, KafkaError) and not error.retriable:
                     raise error

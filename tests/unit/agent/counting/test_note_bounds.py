@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from skidway.agent.counting.segments import PARTS, Segment, Segments, stored_bytes
+from skidway.agent.counting.state import CountChanges
+from skidway.audit.comparison import notes
 from support.counting import Counting, hashes_of
 
 KEEP_BYTES, KEEP_MS = 64_000, 64_000
@@ -72,3 +74,18 @@ def test_the_notes_say_since_when_they_are_whole(tmp_path: Path) -> None:
     world.kill()
     world.turn()
     assert world.hashes() == hashes_of("b", "c")
+
+
+def test_the_notes_are_never_called_whole_for_an_earlier_time(tmp_path: Path) -> None:
+    """Dropping an older segment does not move back the time since which the notes are complete.
+    This time may be later than the segment's newest note, because unnoted rows were deleted."""
+    world = Counting(tmp_path / "notes")
+    world.write("a")
+    world.turn()
+    assert world.state is not None
+    later_ms = world.counted().from_ms + 5_000
+    changes = CountChanges()
+    changes.put_meta(notes.COUNTED_FROM, later_ms)
+    changes.drop([Segment(1, 0, 900, 10)], world.clock.time_ms())
+    world.state.commit(changes)
+    assert world.counted().from_ms == later_ms

@@ -102,4 +102,5 @@ def test_the_directory_to_watch() -> None:
     subdirectories of this directory, the agent also watches the subdirectories."""
     assert (Pattern("/a/b/*.log").root, Pattern("/a/b/*.log").is_deep) == ("/a/b", False)
     assert (Pattern("/a/*/b.log").root, Pattern("/a/*/b.log").is_deep) == ("/a", True)
+    assert (Pattern("/a/**").is_deep, Pattern("/a/**").means("/a/b/c")) == (True, True)
     assert (Pattern("/a/b.log").root, Pattern("/a/**").root) == ("/a", "/a")

@@ -235,6 +235,23 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
 
 
 @promise("1 copies")
+@pytest.mark.parametrize("later", [b"new\n", b"a later and longer text\n"])
+def test_a_copy_of_a_log_of_which_nothing_was_read_is_read(later: bytes) -> None:
+    """If a log is copied and truncated before the agent has read any of its bytes, the agent reads
+    the copy, even if the log is then as long again as it was."""
+    made = World(settings(raw("logs", APP)))
+    made.start()
+    made.settle(3)
+    made.files.append(APP, b"one\ntwo\n")
+    made.agent.tracker.reconcile(made.clock.monotonic(), made.clock.time_ms())
+    made.files.append(f"{APP}.1", b"one\ntwo\n")
+    made.files.truncate(APP)
+    made.files.append(APP, later)
+    made.settle()
+    assert sorted(made.values()) == sorted(["one", "two", later.decode().strip()])
+
+
+@promise("1 copies")
 def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
     """If the kernel reports a copy before its original is truncated, the agent waits for the
     truncation before it reads the copy. In the copy, the agent begins at the position that it had

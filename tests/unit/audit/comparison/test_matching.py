@@ -17,7 +17,7 @@ from skidway.audit.comparison import lines, matching, reports
 from skidway.audit.comparison.lines import may_have_been
 from skidway.audit.comparison.matching import Fate, Records, Result
 from skidway.audit.comparison.shapes import Shipped
-from skidway.errors import UsageError
+from skidway.errors import SkidwayError, UsageError
 
 TEXTS = [f"line {number:02}" for number in range(10)]
 
@@ -285,3 +285,14 @@ def test_a_link_to_itself_is_refused_with_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "self.log").symlink_to("self.log")
     with pytest.raises(UsageError, match=r"cannot read .*self\.log: Too many levels"):
         lines.files_of([str(tmp_path / "*.log")])
+
+
+def test_a_damaged_compressed_file_is_named(tmp_path: Path) -> None:
+    """If the data of a compressed file is damaged, `skidway audit compare` ends with a sentence
+    that names the file."""
+    path = tmp_path / "app.log.1.gz"
+    data = bytearray(gzip.compress(b"".join(b"line %d\n" % n for n in range(3000))))
+    data[200:260] = bytes(x ^ 0xFF for x in data[200:260])
+    path.write_bytes(data)
+    with pytest.raises(SkidwayError, match="cannot be read"):
+        lines.read(str(path))

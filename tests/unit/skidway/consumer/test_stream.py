@@ -14,7 +14,7 @@ from skidway.consumer.registration import Registration
 from skidway.consumer.settings import ConsumerSettings
 from skidway.consumer.share import Subscription
 from skidway.consumer.stream import Stream
-from skidway.errors import UsageError
+from skidway.errors import Unreachable, UsageError
 from skidway.kafka import columns, group_nodes
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.types import TopicPartition
@@ -129,6 +129,26 @@ def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
     world.leave(none)
     earliest = world.member()
     assert world.poll(earliest) == [b"3", b"4"]
+
+
+def test_an_offset_is_reset_when_brokers_answer_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the brokers do not answer while the consumer resets an expired offset, the consumer waits,
+    and resets the offset when they answer again."""
+    stream = world.member()
+    assert world.poll(stream, most=1) == [b"0"]
+    world.leave(stream, done=True)
+    world.cluster.log(TP).expire(3)
+    again = world.member()
+
+    def away(*_: Any) -> None:
+        raise Unreachable("no broker answers")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryClient, "list_offsets", away)
+        assert world.poll(again) == []
+    assert world.poll(again) == [b"3", b"4"]
 
 
 def test_without_an_offset_none_is_an_error(world: World) -> None:
