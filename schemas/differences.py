@@ -134,6 +134,8 @@ class _Walk:
     def _beside_null(self, old: AvroType, new: AvroType, place: str) -> Iterator[Difference]:
         """If one type is a named type, and the other type is a union that has a branch of this
         name, yields the differences between the named type and this branch."""
+        if not isinstance(old, Union) and not isinstance(new, Union):
+            return
         for before in old.branches if isinstance(old, Union) else [old]:
             for after in new.branches if isinstance(new, Union) else [new]:
                 if isinstance(before, Named) and _key(before) == _key(after):

@@ -154,9 +154,16 @@ MUTANTS = (
     Mutant(
         "notes that were dropped leave the notes whole",
         "agent/counting/state.py",
-        "        self.put_meta(notes.COUNTED_FROM, min(newest_ms + 1, now_ms))\n",
-        "",
+        "        since_ms = min(newest_ms + 1, now_ms)\n",
+        "        since_ms = 0\n",
         (f"{_BOUNDS}test_the_notes_say_since_when_they_are_whole",),
+    ),
+    Mutant(
+        "notes that were dropped make the notes whole for an earlier time",
+        "agent/counting/state.py",
+        "UPDATE meta SET value = max(value, ?)",
+        "UPDATE meta SET value = max(0, ?)",
+        (f"{_BOUNDS}test_the_notes_are_never_called_whole_for_an_earlier_time",),
     ),
     Mutant(
         "a directory in which agent count was killed is refused",

@@ -103,6 +103,11 @@ TIME = {"type": "long", "logicalType": "timestamp-millis"}
             record(field("r", ["null", record(A, B, name="S")])),
             ["r: type changed from record S to null or record S", "r.b: field added: string"],
         ),
+        (
+            record(field("f", {"type": "enum", "name": "F", "symbols": ["a"]})),
+            record(field("f", fixed(4))),
+            ["f: type changed from enum F to fixed F"],
+        ),
     ],
 )
 def test_each_change_in_a_line(old: Any, new: Any, lines: list[str]) -> None:
