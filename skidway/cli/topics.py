@@ -96,9 +96,12 @@ def _factor(text: str) -> int:
 
 
 def _within(text: str, end: int) -> int:
-    count = int(text)
+    try:
+        count = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is no number") from None
     if not -1 <= count < end:
-        raise argparse.ArgumentTypeError(f"{text} is no count")
+        raise argparse.ArgumentTypeError(f"{text} is not between -1 and {end - 1}")
     return count
 
 

@@ -121,10 +121,7 @@ class Client:
             if len(found) == len(times):
                 return found
             if self.clock.monotonic() >= deadline:
-                tp = next(tp for tp in times if tp not in found)
-                raise errors.get(tp) or KafkaError(
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the answer lacks {tp}"
-                )
+                raise next(iter(errors.values()))
             for error in errors.values():
                 if isinstance(error, KafkaError) and not error.retriable:
                     raise error
@@ -345,7 +342,9 @@ class Client:
                 leaders.setdefault(address, {})[tp] = time_ms
         for address, part in leaders.items():
             response = self._ask(requests.list_offsets_call(part), _always(address))
-            for tp, result in requests.listed_offsets(response).items():
+            listed = requests.listed_offsets(response)
+            for tp in part:
+                result = listed.get(tp) or _left_out(tp)
                 if isinstance(result, KafkaError):
                     errors[tp] = result
                 else:
@@ -355,6 +354,11 @@ class Client:
 
 def _always(address: Address) -> Callable[[float], Address | None]:
     return lambda _: address
+
+
+def _left_out(tp: TopicPartition) -> KafkaError:
+    why = f"the answer of the leader of {tp} leaves out this partition"
+    return KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, why)
 
 
 def _no_leader(cluster: Cluster, tp: TopicPartition) -> KafkaError:

@@ -10,12 +10,14 @@ import pytest
 from skidway.kafka.client import Client
 from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import Address, Broker, Cluster
-from skidway.kafka.errors import BrokerUnreachable
+from skidway.kafka.errors import BrokerUnreachable, KafkaError
 from skidway.kafka.protocol.describe_configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
+from skidway.kafka.protocol.list_offsets import LATEST, ListOffsetsResponse
+from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 
 
@@ -81,3 +83,18 @@ def test_people_do_not_wait_for_an_address_that_refuses(
         client.session.failure_count, client.session.last_failure = 1, "host:1: refused"
         with pytest.raises(BrokerUnreachable, match=f"{said}.*refused"):
             client.metadata()
+
+
+def test_a_partition_that_an_answer_leaves_out_has_an_error(
+    client: PartlyThere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a leader's answer leaves out a partition, the partition has an error that names it, so
+    that nobody takes the answer for whole."""
+    monkeypatch.setattr(Cluster, "leader", lambda *_: Address("host", 9001))
+    monkeypatch.setattr(client, "_ask", lambda *_: ListOffsetsResponse(topics=()))
+    tp = TopicPartition("logs", 3)
+    found, errors = client.list_offsets_now({tp: LATEST})
+    assert (found, [*errors]) == ({}, [tp])
+    client.request_timeout_ms = 0
+    with pytest.raises(KafkaError, match="logs-3 leaves out this partition"):
+        client.list_offsets({tp: LATEST})
