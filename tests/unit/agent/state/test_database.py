@@ -224,6 +224,23 @@ def test_a_database_that_is_no_file_is_refused(tmp_path: Path) -> None:
         open_state(state)
 
 
+def test_a_database_that_cannot_be_opened_is_refused_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If SQLite cannot open the agent's database, for example because the user may not read the
+    file, the agent refuses to start. The error names the file and SQLite's reason."""
+    open_state(tmp_path).close()
+
+    def connect(*_: object, **__: object) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    with monkeypatch.context() as forbidden:
+        forbidden.setattr(sqlite3, "connect", connect)
+        with pytest.raises(StateRefused, match=r"agent\.db cannot be used: unable to open"):
+            open_state(tmp_path)
+    open_state(tmp_path).close()
+
+
 def test_a_half_made_database_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the agent crashes while it creates its database, there is no file with the database's
     name. So the next start creates the database from the beginning."""
