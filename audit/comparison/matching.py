@@ -368,7 +368,8 @@ def _fates(join: _Join, file: int, shipped: Array, *, is_passed: bool, is_whole:
         first = int(certain.argmax()) if certain.any() else len(shipped)
         last = len(shipped) - int(shipped[::-1].argmax())
         fates[:first] = _NUMBERS[before]
-        fates[last:] = _NUMBERS[Fate.MISSING if is_passed else Fate.NOT_YET]
+        if not is_passed:
+            fates[last:] = _NUMBERS[Fate.NOT_YET]
     else:
         fates[:] = _NUMBERS[before if is_passed else Fate.NOT_YET]
     fates[shipped] = _NUMBERS[Fate.SHIPPED]

@@ -105,8 +105,8 @@ MUTANTS = (
     Mutant(
         "the rest of a rotated file is called not shipped yet for ever",
         "audit/comparison/matching.py",
-        "        fates[last:] = _NUMBERS[Fate.MISSING if is_passed else Fate.NOT_YET]\n",
-        "        fates[last:] = _NUMBERS[Fate.NOT_YET]\n",
+        "        if not is_passed:\n",
+        "        if True:\n",
         (f"{_COMPARE}test_the_rest_of_a_rotated_file_is_missing",),
     ),
     Mutant(

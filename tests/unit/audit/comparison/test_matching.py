@@ -162,6 +162,21 @@ def test_records_that_expired_from_another_partition_are_not_missed(log: Log) ->
         assert found[-1] == (Fate.NOT_YET, 72, 80, 1)
 
 
+def test_the_end_of_a_rotated_file_without_a_certain_record_is_not_compared(log: Log) -> None:
+    """If the record of a line may have expired, the line never counts as missing, even if the line
+    is at the end of a rotated file. That is so as long as no line before it has a record that is
+    newer than the time since which no record has expired."""
+    log.write(["one", "two"], "app.log.1")
+    log.write(["three"])
+    files = [lines.read(path) for path in lines.files_of([f"{log.folder}/*"])]
+    records = Records("web7", [each.paths for each in files])
+    records.add(Shipped("web7", log.path, 0, b"one"), 0, 0, 10)
+    records.add(Shipped("web7", log.path, 0, b"three"), 0, 1, 30)
+    for certain_ms, fate in ((20, Fate.NOT_COMPARED), (9, Fate.MISSING)):
+        result = matching.compare(files, records, is_whole=False, certain_ms=certain_ms)
+        assert spans(result) == [(fate, 4, 8, 1)]
+
+
 def test_a_changed_line_is_neither_missing_nor_unknown(log: Log) -> None:
     """A line counts as changed if the record with the line's path and first byte has another text
     (for example only a part of the line). The line does not count as missing, and the record does
