@@ -13,10 +13,10 @@ that does not fit the log's format."""
 def read_lines(file: BinaryIO) -> Iterator[bytes]:
     """Yields the lines without LF or CRLF. If a line is too long, yields its first `LINE_BYTES_MAX`
     + 1 bytes. By this length, the caller recognises a line that is too long."""
-    while line := file.readline(LINE_BYTES_MAX + 1):
-        if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
+    while line := file.readline(LINE_BYTES_MAX + 2):  # the longest line with its CRLF
+        if len(line) == LINE_BYTES_MAX + 2 and not line.endswith(b"\n"):
             _skip(file)
-            yield line
+            yield line[: LINE_BYTES_MAX + 1]
         else:
             yield line.removesuffix(b"\n").removesuffix(b"\r")
 

@@ -234,6 +234,17 @@ def test_a_file_is_read_line_by_line() -> None:
     assert len(made[3]) == LINE_BYTES_MAX + 1
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
+def test_the_end_of_a_line_does_not_count_as_its_length(end: bytes) -> None:
+    """A line of a log may be as long as the limit, whether it ends with LF, with CRLF, or with the
+    file. A line that has one byte more is too long."""
+    for length in (LINE_BYTES_MAX, LINE_BYTES_MAX + 1):
+        made = [*read_lines(io.BytesIO(b"a\n" + b"x" * length + end))]
+        assert [len(each) for each in made] == [1, length]
+    made = [*read_lines(io.BytesIO(b"x" * (LINE_BYTES_MAX + 2) + b"\nb" + end))]
+    assert [len(each) for each in made] == [LINE_BYTES_MAX + 1, 1]
+
+
 def test_a_namespace_that_is_none_is_refused() -> None:
     """An invalid namespace is refused with the error of the schema parser."""
     assert of({"a": 1}, namespace="com.example").schema["namespace"] == "com.example"
