@@ -162,7 +162,8 @@ def agents_table(verdict: BucketVerdict, explained: int | None = None) -> Table:
 def buckets_table(
     found: Sequence[BucketVerdict], names: Mapping[Source, str], tiers: Sequence[Tier]
 ) -> Table:
-    """Returns a table with a row for each bucket, in the opposite order of `found`."""
+    """Returns a table with a row for each bucket, the newest first. Buckets with the same start are
+    in the order of `found`."""
     return Table(
         "buckets",
         "Buckets, the newest first",
@@ -173,7 +174,10 @@ def buckets_table(
             *(Column(x.value.lower(), x.value.lower(), "number", 2) for x in tiers),
             Column("why", "Why"),
         ),
-        tuple(_bucket_row(x, names[x.source], tiers) for x in reversed(found)),
+        tuple(
+            _bucket_row(x, names[x.source], tiers)
+            for x in sorted(found, key=lambda x: x.bucket, reverse=True)
+        ),
         empty="No bucket with records here.",
         shown_max=PAGE_BUCKETS * 20,
     )

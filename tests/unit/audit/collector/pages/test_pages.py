@@ -3,6 +3,7 @@ values of which the pages are made (view models), and at the pages as HTML and J
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import replace
 from typing import Any
@@ -425,6 +426,17 @@ def test_mirrors_and_loads_say_how_many_records_they_lack(site: TestClient) -> N
     assert loads["dc1.orders"]["behind"] == mirrors["dc1.orders"]
     assert loads["dc1.orders"]["output"] == "hdfs://nn:8020/logs"
     assert len(_json(site, "/loads.json")["recounts"]) == 3
+
+
+@in_state("complete")
+def test_the_buckets_of_all_topics_are_listed_the_newest_first(site: TestClient) -> None:
+    """The list of buckets begins with the newest buckets, also if it has the buckets of several
+    topics. The topics of buckets with the same start are in the order of their names."""
+    rows = list(csv.DictReader(site.get("/buckets.csv").text.splitlines()))
+    found = [(-int(row["bucket"]), row["topic"]) for row in rows]
+    assert len({topic for _, topic in found}) > 1
+    assert len({bucket for bucket, _ in found}) > 1
+    assert found == sorted(found)
 
 
 @in_state("incidents")
