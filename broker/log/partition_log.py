@@ -242,9 +242,16 @@ class PartitionLog:
     def roll(self, now_ms: int) -> None:
         """If the active segment is not empty, closes it and begins a new segment. Raises
         StorageFailed."""
-        if self.active.size:
+        if not self.active.size:
+            return
+        self.write()
+        try:
             self._roll(now_ms, self.log_end_offset)
-            self.write()
+        except StorageFailed:
+            # Everything is written, so no batch of this turn must be refused. If the refusal
+            # stayed, it would refuse the next append, perhaps hours later.
+            self._refusal = None
+            raise
 
     def take_out(self, count: int) -> list[Segment]:
         """Removes the `count` oldest segments from the log. The log then starts after these

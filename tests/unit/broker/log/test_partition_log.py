@@ -273,6 +273,26 @@ def test_a_roll_that_fails_refuses_the_rest_of_the_turn(
     assert stored(tmp_path) == [(0, 1), (1, 1)]
 
 
+def test_a_roll_of_retention_that_fails_refuses_no_later_append(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If retention cannot begin a new segment (a roll), no batch waits for it. So the next append,
+    which may come hours later, is not refused with the old error."""
+    log = open_in(tmp_path)
+    append(log, sized(150))
+    flush(log)
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(partition_log.Segment, "create", fail)
+        with pytest.raises(StorageFailed):
+            log.roll(NOW_MS)
+    assert append(log, sized(150)) == 1
+    assert stored(tmp_path) == [(0, 1), (1, 1)]
+
+
 def test_a_deleted_segment_can_be_read_to_its_end(tmp_path: Path) -> None:
     """A reader that has got a range of a segment can read the range to its end, even if retention
     deletes the segment in the meantime."""
