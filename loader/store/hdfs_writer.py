@@ -30,7 +30,11 @@ many small calls, one for each Parquet page."""
 BEGINNINGS_MAX: Final = 60
 BEGINNING_S: Final = 120.0
 """If writing fails, a writer begins the file again. It gives up after this many seconds, after
-`BEGINNINGS_MAX` attempts, or if the NameNode does not create the file again."""
+`BEGINNINGS_MAX` attempts, or if the NameNode refuses to create the file again."""
+
+CREATION_PAUSE_S: Final = BEGINNING_S / BEGINNINGS_MAX
+"""If the NameNode does not answer when a writer creates its file again, the writer waits this many
+seconds. Without this pause, refused connections would use up all attempts at once."""
 
 SYNC_S: Final = 3.0
 """For a file that is still whole in memory: the writer waits at most this many seconds for an
@@ -100,17 +104,22 @@ class HdfsWriter:
     def _repeat(self, work: Callable[[float], None]) -> None:
         """Calls `work`, which writes the file from its beginning. Passes to `work` the number of
         seconds that `work` may wait for an hsync. If a DataNode does not answer, creates the file
-        again and calls `work` again."""
+        again and calls `work` again. If the NameNode does not answer then, waits and tries
+        again."""
         until, syncs, within_s = time.monotonic() + BEGINNING_S, 0, SYNC_S
         for attempt in range(BEGINNINGS_MAX):
-            if attempt:
-                self._file = self._created()
+            created = not attempt
             try:
+                if not created:
+                    self._file = self._created()
+                    created = True
                 work(within_s)
             except StoreUnreachable as error:
                 if attempt + 1 == BEGINNINGS_MAX or time.monotonic() > until:
                     raise
-                if isinstance(error.__cause__, TimeoutError):
+                if not created:
+                    time.sleep(CREATION_PAUSE_S)
+                elif isinstance(error.__cause__, TimeoutError):
                     syncs += 1
                     within_s = min(SYNC_S * 2 ** (syncs // SYNCS_ALIKE), LARGE_SYNC_S)
             else:

@@ -30,9 +30,16 @@ MUTANTS = (
     Mutant(
         "a file that begins again begins with an old part",
         "loader/store/hdfs_writer.py",
-        "            if attempt:\n",
-        "            if False:\n",
+        "                    self._file = self._created()\n",
+        "                    pass\n",
         (WRITER + "test_a_file_begins_again_where_its_data_node_does_not_answer",),
+    ),
+    Mutant(
+        "a NameNode that is away for a moment ends the load",
+        "loader/store/hdfs_writer.py",
+        "                    time.sleep(CREATION_PAUSE_S)\n",
+        "                    raise\n",
+        (WRITER + "test_a_file_begins_again_after_the_name_node_was_away_for_a_moment",),
     ),
     Mutant(
         "a load waits for a dead DataNode for longer and longer",

@@ -88,6 +88,35 @@ def test_a_file_that_never_begins_is_given_up() -> None:
     assert len(made.files) == 1
 
 
+def test_a_file_begins_again_after_the_name_node_was_away_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If the NameNode does not answer while a file begins again, the loader's writer waits and
+    tries once more. It gives up at once if the NameNode refuses the file."""
+    pauses: list[float] = []
+    monkeypatch.setattr("skidway.loader.store.hdfs_writer.time.sleep", pauses.append)
+    made = Made(REFUSED)
+    answers: list[Exception | None] = [None, REFUSED, REFUSED, None]
+
+    def create() -> Any:
+        error = answers.pop(0)
+        if error is not None:
+            raise error
+        return made()
+
+    writer = HdfsWriter("hdfs://nn/f", create)
+    writer.write(b"one")
+    writer.close()
+    assert [each.content for each in made.files] == [b"", b"one"]
+    assert pauses == [hdfs_writer.CREATION_PAUSE_S] * 2
+    made, answers = Made(REFUSED), [None, QUOTA]
+    writer = HdfsWriter("hdfs://nn/f", create)
+    writer.write(b"one")
+    with pytest.raises(StoreFailed, match="quota"):
+        writer.close()
+    assert (answers, len(pauses)) == ([], 2)
+
+
 class Stuck(File):
     """A file whose hsync does not return while the test runs."""
 
