@@ -107,12 +107,7 @@ def _run(args: argparse.Namespace) -> int:
 
     if args.every is not None:
         return _run_every(args)
-    try:
-        settings = _settings(args)
-    except ConfigurationRefused:
-        textfile = peek("metrics.textfile", args.config, args.set, program=PROGRAM)
-        with Recorded(Path(textfile) if textfile else None, SystemClock()):
-            raise
+    settings = _settings_of_run(args)
     interrupt = _Interrupt()
     with Recorded(settings.metrics_textfile, SystemClock()) as recorded:
         telemetry = _telemetry(settings, lambda: Health(True, {"loading": True}))
@@ -134,13 +129,26 @@ def _run(args: argparse.Namespace) -> int:
     return report.exit_code
 
 
+def _settings_of_run(args: argparse.Namespace) -> LoaderSettings:
+    """Returns the settings of `load run`. If they are refused, writes the exit status into the
+    metrics file."""
+    from skidway.loader.runs.textfile import Recorded
+
+    try:
+        return _settings(args)
+    except ConfigurationRefused:
+        textfile = peek("metrics.textfile", args.config, args.set, program=PROGRAM)
+        with Recorded(Path(textfile) if textfile else None, SystemClock()):
+            raise
+
+
 def _run_every(args: argparse.Namespace) -> int:
     from skidway.loader.runs.resident import LEAST_EVERY_S, ResidentLoader
 
     every_s = parse_duration(args.every, "--every")
     if every_s < LEAST_EVERY_S or args.json:
         raise UsageError("--every takes at least 1s, and prints no --json.")
-    settings = _settings(args)
+    settings = _settings_of_run(args)
 
     def body(shutdown: Shutdown) -> int:
         loader = ResidentLoader(settings, every_s, SystemClock(), shutdown)

@@ -127,6 +127,20 @@ def test_a_refused_configuration_is_a_run_with_its_status(
     assert (said.status, said.success, said.rows) == (78, good, None)
 
 
+def test_a_loader_whose_configuration_is_refused_leaves_its_status(
+    path: Path, tmp_path: Path
+) -> None:
+    """If the configuration is refused when `load run --every` starts, the metrics file has the
+    exit status 78, as without `--every`. Otherwise a monitor would still see the last successful
+    run."""
+    good = run(path, ManualClock(), GOOD)
+    config = tmp_path / "loader.yml"
+    config.write_text(f"metrics: {{textfile: {path}}}\ntopcs: [a]\n")
+    assert main(["load", "run", "--every", "60s", "--config", str(config)]) == 78
+    said = LastRun.read(path)
+    assert (said.status, said.success, said.rows) == (78, good, None)
+
+
 def test_only_a_run_is_recorded(path: Path, tmp_path: Path) -> None:
     """`load validate` does not write the metrics file, even if the configuration is refused. A run
     whose configuration cannot be parsed does not write it, either."""
