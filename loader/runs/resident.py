@@ -83,7 +83,11 @@ class ResidentLoader:
     def _one(self, spark: SparkRunner) -> None:
         try:
             with Recorded(self._settings.metrics_textfile, self._clock) as recorded:
-                report = self._load(self._settings, spark, self._feed)
+                try:
+                    report = self._load(self._settings, spark, self._feed)
+                except Interrupted:
+                    recorded.told_to_end()
+                    raise
                 recorded.ended(report)
             sentences = report.sentences()
             problems = [str(x) for each in report.outcomes for x in each.problems]

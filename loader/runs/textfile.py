@@ -6,9 +6,11 @@ A run may end before Prometheus scrapes it, so the run writes its metrics into a
 if it failed. If the time of the start is later than the time of the end, the run is still working
 or was killed. When a run fails, the file keeps the time of the last success. If an error stops the
 whole run, the file has no counts of loads and rows. If `load run` refuses the configuration, but
-can read the name of the metrics file in it, it writes the exit status 78 into the metrics file.
-Alerts should use the age of the last success. Such an alert also fires if the
-timer never starts a run, or if the configuration file cannot be read or is not YAML.
+can read the name of the metrics file in it, it writes the exit status 78 into the metrics file. If
+SIGTERM ends `load run --every` during a run, the file has the program's exit status, which is 0,
+but keeps the time of the last success. Alerts should use the age of the last success. Such an alert
+also fires if the timer never starts a run, or if the configuration file cannot be read or is not
+YAML.
 
 If the file cannot be written, the run only logs a warning, because no load depends on the file.
 """
@@ -89,6 +91,7 @@ class Recorded:
         self._clock = clock
         self._last = LastRun()
         self._report: Report | None = None
+        self._told_to_end = False
 
     def __enter__(self) -> Recorded:
         if self._path is not None:
@@ -101,6 +104,10 @@ class Recorded:
         metrics file."""
         self._report = report
 
+    def told_to_end(self) -> None:
+        """Notes that a signal ended the run, and that the program ends with status 0 therefore."""
+        self._told_to_end = True
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -112,7 +119,7 @@ class Recorded:
         if error is None and self._report is not None:
             last = _with(last, self._report, now)
         else:
-            last = replace(last, status=_exit_status(error))
+            last = replace(last, status=0 if self._told_to_end else _exit_status(error))
         self._write(last)
 
     def _now(self) -> float:

@@ -141,3 +141,15 @@ def test_a_program_that_is_told_to_end_in_a_run_ends_well(textfile: Path) -> Non
     resident = Resident(textfile, fails(Interrupted("asked to end")), Report)
     resident.loader.run()
     assert resident.shutdown.waits == []
+
+
+def test_a_run_that_is_told_to_end_leaves_no_failure(textfile: Path) -> None:
+    """If a shutdown request interrupts a run of the resident loader, the metrics file has the exit
+    status 0, as the program has. The run is no success, so the time of the last success stays."""
+    resident = Resident(textfile, Report, fails(Interrupted("asked to end")))
+    begin = resident.clock.time_ms() / 1000
+    resident.loader.run()
+    found = LastRun.read(textfile)
+    assert (found.status, found.success, found.end, found.loads) == (
+        0, begin, begin + EVERY_S, None,
+    )  # fmt: skip
