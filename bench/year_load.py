@@ -151,7 +151,7 @@ class Loads:
         self.compactions.append(time.process_time() - began)
 
     def figures(self, loads: int) -> dict[str, float]:
-        """The current figures. loads: the median time of a load is that of this many of the last
+        """The current figures. loads: the time of a load is the median of the newest `loads`
         loads."""
         gc.collect()
         state = self._folder / layout.state(TOPIC)

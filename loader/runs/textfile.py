@@ -51,7 +51,7 @@ class LastRun:
     start: float | None = _metric("run_start_timestamp_seconds", "When the last run began.")
     end: float | None = _metric("run_end_timestamp_seconds", "When the last run ended.")
     success: float | None = _metric(
-        "success_timestamp_seconds", "When the last run ended that had exit status 0."
+        "success_timestamp_seconds", "When the last whole run ended that had exit status 0."
     )
     status: float | None = _metric("run_exit_status", "Exit status of the last run.")
     loads: float | None = _metric("run_loads", "Loads that the last run committed.")

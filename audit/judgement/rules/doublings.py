@@ -17,11 +17,11 @@ event times the lines have:
         include all bytes that the other agent had read
 
 L's `at` is the number of the agent's last delta when it made L. If no delta between L's `at` and S
-has counts for a bucket, the bucket contains no such line. As long as there is no S, every later
-delta may count such lines. So while messages of both agents arrive, every bucket is in doubt.
-Suppose that the agent declared bytes lost or uncertain after L. A seal after this declaration does
-not prove that the agent has read these bytes, because it may still read them. So such a seal does
-not count as S.
+has counts for a bucket, the bucket contains no such line. While messages of both agents arrive,
+there is no S yet: a later delta may still count such lines in any bucket, so every bucket is in
+doubt. Suppose that the agent declared bytes lost or uncertain after L. A seal after this
+declaration does not prove that the agent has read these bytes, because it may still read them. So
+such a seal does not count as S.
 
 The rule orders the messages of the two agents by the messages' times, which come from the clock of
 the agents' host. But that clock may have been set back between two messages. So there is a second

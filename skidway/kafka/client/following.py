@@ -52,9 +52,9 @@ from skidway.kafka.types import TopicPartition
 
 STOOD_STILL_S = 5.0
 """If nothing has called the client for more than this many seconds, the client assumes that the
-loop stood still, that is, did not run. A running loop calls the client more often while a fetch is
-open, because the source answers within `max_wait_ms`. If the source does not answer, the assumption
-may be wrong; a mirror then compares its log with the source once more.
+loop stood still, that is, did not run. While a fetch is open, a running loop calls the client at
+shorter intervals, because the source answers within `max_wait_ms`. If the source does not answer,
+the assumption may be wrong; a mirror then compares its log with the source once more.
 """
 
 

@@ -142,8 +142,8 @@ def test_the_ledger_and_the_fold_know_the_same_files_again(
     chosen: list[Message], random: object
 ) -> None:
     """The ledger (in SQLite) and the fold (in memory) recognize which announcements are about the
-    same file: they compare birth time, first bytes and predecessor. Both find the same files, in
-    whatever order, and however often, the announcements come."""
+    same file: they compare birth time, first bytes and predecessor. Both find the same files,
+    whatever the order of the announcements is, and even if announcements come twice."""
     expected = Fold(_without_clones(chosen)).evidence()
     again = _without_clones(chosen) * 2
     random.shuffle(again)
