@@ -99,7 +99,7 @@ class Judge:
         self._blocks: dict[int, Standing] = {}
         self._starts: tuple[int, ...] = ()
         self.evidence = Evidence()
-        """The evidence from which the newest step judged. It does not have the counts of buckets."""
+        """The evidence from which the newest step judged. It has no counts of buckets."""
         self.due: Due | None = None
         """The times at which further buckets become due, in seconds after the beginning of the last
         step; None if no known bucket will become due."""
