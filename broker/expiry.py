@@ -107,6 +107,8 @@ class Expiry:
         self._counts.partitions_held = found.held
         for failure in found.failures:
             self._partitions.storage_failed(failure)
+        for partition in found.unflushed:
+            self._partitions.flush(partition)
         for cut in found.cuts:
             for reader in _of(held, cut.partition):
                 self._name_gap(reader, known[reader], cut)

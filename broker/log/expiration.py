@@ -37,12 +37,15 @@ class Expiration:
 
     renamed: each key is a delay in ms; its value lists the files that the caller has to delete
     after this delay. held: the number of partitions in which groups hold expired segments back.
+    unflushed: the partitions whose new segment is not durable yet. The caller has to flush their
+    logs, because the segments before the new one expire only after this flush.
     """
 
     renamed: dict[int, list[Path]] = field(default_factory=dict)
     failures: list[StorageFailed] = field(default_factory=list)
     cuts: list[Cut] = field(default_factory=list)
     held: int = 0
+    unflushed: list[TopicPartition] = field(default_factory=list)
 
 
 def held(logs: Iterable[PartitionLog], now_ms: int) -> dict[TopicPartition, tuple[str, ...]]:
@@ -71,12 +74,15 @@ def expire(
         try:
             if decision.roll and each.flushed.offset == each.log_end_offset:
                 # The active segment has expired. Now it is only closed, and a new segment begins.
-                # The next search for expired segments takes the closed segment out of the log.
+                # When the new segment is durable, the next search for expired segments takes the
+                # closed segment out of the log.
                 each.roll(now_ms)
             if decision.count:
                 _take_out(each, decision.count, found)
         except StorageFailed as error:
             found.failures.append(error)
+        if each.has_new_segment:
+            found.unflushed.append(each.partition)
     return found
 
 
@@ -91,6 +97,7 @@ def _expired(each: PartitionLog, now_ms: int, held_from: int | None) -> retentio
         now_ms=now_ms,
         log_start_offset=each.log_start_offset,
         flushed_offset=each.flushed.offset,
+        flushed_segment=each.flushed.segment,
         held_from=held_from,
     )
 

@@ -123,7 +123,7 @@ def _sync_path(path: str) -> None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return  # there is no such file: the index has no entries, or its segment has expired
+        return  # there is no such file: the index has no entries, or its log was deleted
     try:
         os.fdatasync(descriptor)
     finally:

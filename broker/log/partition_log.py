@@ -122,6 +122,12 @@ class PartitionLog:
         return sum(segment.size for segment in self.segments)
 
     @property
+    def has_new_segment(self) -> bool:
+        """Whether the active segment was begun after the last finished flush began, so that a crash
+        may still lose its file."""
+        return self.flushed.segment != self.active.base_offset
+
+    @property
     def unflushed_messages(self) -> int:
         """How many records are written, but not yet flushed."""
         return self.written.offset - self.flushed.offset
@@ -211,8 +217,11 @@ class PartitionLog:
 
     def begin_flush(self) -> Flush | None:
         """Returns the files to fsync; None if everything is flushed, or if a flush is running.
-        Raises StorageFailed."""
-        if self.flush_running or self.written.offset == self.flushed.offset:
+
+        A new segment without records also needs a flush, because a crash may still lose its file.
+        Raises StorageFailed.
+        """
+        if self.flush_running or self.written == self.flushed:
             return None
         closed = tuple(self._unflushed)
         try:
@@ -257,13 +266,13 @@ class PartitionLog:
         """Removes the `count` oldest segments from the log. The log then starts after these
         segments.
 
-        All these segments must be flushed, and none may be the active segment.
+        None of these segments may be the active segment. A flush must have made the segment after
+        them durable. Otherwise a crash might lose this segment although the others are deleted.
         """
         assert 0 < count < len(self.segments)
-        assert self.segments[count].base_offset <= self.flushed.offset
+        assert self.segments[count].base_offset <= self.flushed.segment
         gone = self.segments[:count]
         del self.segments[:count]
-        self._unflushed = [each for each in self._unflushed if each not in gone]
         self.start_at(max(self.log_start_offset, self.segments[0].base_offset))
         return gone
 

@@ -6,7 +6,8 @@ last *append* is longer ago than `retention.ms`; event times do not matter. A se
 size if the newer segments together still have `retention.bytes` or more. A closed segment whose
 records are all below the log start offset expires in any case. If the active segment has expired,
 the log begins a new segment before it deletes the expired one. The new segment's file is named
-after the log end offset, so this offset is not lost.
+after the log end offset, so this offset is not lost. The expired segment is deleted only when a
+flush has made the new segment's file durable.
 
 The consumer groups in the topic's setting `retention.hold` delay the expiration of segments.
 `held_from` is the lowest offset that one of these groups still needs. A segment with records at
@@ -57,14 +58,20 @@ def expired(
     now_ms: int,
     log_start_offset: int,
     flushed_offset: int,
+    flushed_segment: int,
     held_from: int | None = None,
 ) -> Expired:
-    """Decides which segments expire now. The last element of `segments` is the active segment."""
+    """Decides which segments expire now. The last element of `segments` is the active segment.
+
+    flushed_segment: the base offset of the last segment whose file a flush has made durable. A
+    segment expires only if the file of the segment after it is durable. Otherwise a crash might
+    leave neither file.
+    """
     total = sum(segment.size for segment in segments)
     count = 0
     for segment, following in pairwise(segments):
         end = following.base_offset
-        if end > flushed_offset:
+        if end > flushed_segment:
             return Expired(count, False)
         if end > log_start_offset:
             if not (

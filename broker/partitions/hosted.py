@@ -130,6 +130,14 @@ class HostedPartitions:
         elif not replica.flush_timer:
             self._set_timer(replica, since)
 
+    def flush(self, partition: TopicPartition) -> None:
+        """Begins a flush of a partition's log, unless everything is flushed or a flush is running.
+        If the flush cannot begin, and no record waits for it, the caller has to call again later.
+        """
+        replica = self.replicas.get(partition)
+        if replica is not None:
+            self._begin_flush(replica)
+
     def flush_all(self, idle: Callable[[], None]) -> None:
         """Flushes every log, and calls `idle` when no log has unflushed records any more. A clean
         stop uses this."""
@@ -171,8 +179,9 @@ class HostedPartitions:
             # The flush has not begun, so nothing is lost. Probably the process had no free
             # descriptor. A timer starts the next attempt.
             self.storage_failed(error)
-            self._unflushed_since[replica] = self._clock.monotonic()
-            self._set_timer(replica, self._clock.monotonic())
+            if replica.log.unflushed_messages:
+                self._unflushed_since[replica] = self._clock.monotonic()
+                self._set_timer(replica, self._clock.monotonic())
             return
         if flush is not None:
             self._unflushed_since.pop(replica, None)

@@ -134,6 +134,12 @@ class Logs(RuleBasedStateMachine):
         self.note_written()
         assert not self.pending
 
+    @rule()
+    def roll(self) -> None:
+        """Begins a new segment, as retention does."""
+        self.log.roll(0)
+        self.note_written()
+
     @precondition(lambda self: self.pending)
     @rule(number=st.sampled_from([errno.ENOSPC, errno.EFBIG]), part=st.integers(0, 300))
     def write_fails(self, number: int, part: int) -> None:

@@ -644,16 +644,22 @@ def test_indexes_of_a_flushed_segment_are_flushed_before_they_are_believed(
     assert recover_in(tmp_path, config, recovery_point=16).indexes_rebuilt == 1, "the last one"
 
 
-def test_segments_expire_while_their_indexes_wait_for_a_flush(tmp_path: Path) -> None:
-    """If a segment is deleted by retention before its indexes are flushed, the next flush does not
-    fail because of the missing files."""
+def test_a_new_segment_without_records_is_flushed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If retention begins a new segment, a flush makes the segment's file durable although it has
+    no records. Afterwards retention may delete all older segments, and the log still ends at the
+    same offset."""
     log = write_log(tmp_path)
     log.roll(0)
+    synced = synced_names(monkeypatch)
+    assert flush(log).end.offset == 15
+    assert tmp_path.name in synced
+    assert log.begin_flush() is None
     for each in log.take_out(1):
         each.rename_deleted()
         each.let_go()
-    append(log, batch(b"x"))
-    assert flush(log).end.offset == 16
+    assert open_in(tmp_path, recovery_point=15).log_end_offset == 15
 
 
 def test_every_changed_byte_of_an_index_costs_nothing_but_time(tmp_path: Path) -> None:

@@ -227,8 +227,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a segment goes that is not flushed to its end",
         "broker/log/retention.py",
-        "        if end > flushed_offset:\n",
-        "        if segment.base_offset >= flushed_offset:\n",
+        "        if end > flushed_segment:\n",
+        "        if segment.base_offset >= flushed_segment:\n",
         (f"{_RETENTION}::test_what_is_not_flushed_stays",),
     ),
     Mutant(

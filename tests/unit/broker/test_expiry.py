@@ -14,6 +14,7 @@ from skidway.errors import Unreachable
 from skidway.kafka.types import TopicPartition
 from support.batches import NOW_MS, append, batch, flush, open_in
 from support.clock import ManualClock
+from support.hosting import World as Hosting
 from support.promises import promise
 
 HOUR = 3_600_000
@@ -159,6 +160,29 @@ def test_zookeeper_is_asked_only_where_something_would_go(tmp_path: Path) -> Non
     world = World(tmp_path, LogConfig(segment_bytes=100, held_by=("mirror",)))
     world.look({})
     assert world.session.asked == 0
+
+
+def test_a_segment_stays_until_its_successor_is_durable(tmp_path: Path) -> None:
+    """If the active segment expires, the broker begins a new segment and flushes it on the disk
+    worker. The expired segment stays until this flush has ended. Otherwise a power failure could
+    leave neither segment, and the next start would call the log damaged."""
+    world = Hosting(tmp_path, LogConfig(retention_ms=HOUR))
+    world.produce(b"a")
+    world.advance(0.05)
+    world.worker.finish()
+    log = world.replica.log
+    log.active.last_append_ms = world.clock.time_ms() - 2 * HOUR
+    session: Any = FakeSession()
+    expiry = Expiry(
+        world.logs, world.hosted, session, Counts(), lambda _delay_ms, _action: None, 10 * HOUR
+    )
+    expiry.look()
+    assert (len(log.segments), len(world.worker.waiting)) == (2, 1)
+    expiry.look()
+    assert (log.log_start_offset, len(world.worker.waiting)) == (0, 1)
+    world.worker.finish()
+    expiry.look()
+    assert (log.log_start_offset, len(log.segments), len(world.worker.waiting)) == (1, 1, 0)
 
 
 def test_files_go_after_the_delay_of_their_topic(tmp_path: Path) -> None:

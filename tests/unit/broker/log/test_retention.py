@@ -27,7 +27,7 @@ def decide(
     segments = [SegmentAge(10 * at, size, NOW_MS - age * HOUR) for at, age in enumerate(ages_h)]
     return expired(
         segments, LogConfig(**config), now_ms=NOW_MS, log_start_offset=start,
-        flushed_offset=flushed, held_from=held,
+        flushed_offset=flushed, flushed_segment=flushed, held_from=held,
     )  # fmt: skip
 
 

@@ -143,6 +143,32 @@ def test_a_flush_that_could_not_begin_is_put_off(world: World, error: OSError) -
     assert world.replica.offset == 2
 
 
+def test_a_flush_of_a_new_segment_that_cannot_begin_waits_for_the_next_call(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new segment is flushed even if it has no records. If this flush cannot begin, for example
+    because no descriptor is free, the broker sets no timer, which would fire again and again. The
+    next check of retention asks for the flush again."""
+    world.produce(b"a")
+    world.advance(0.05)
+    world.worker.finish()
+    log = world.replica.log
+    log.roll(0)
+
+    def fail() -> None:
+        raise StorageFailed("open", log.directory, OSError(errno.EMFILE, "Too many open files"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "begin_flush", fail)
+        world.hosted.flush(PARTITION)
+    assert not world.replica.flush_timer
+    world.hosted.flush(PARTITION)
+    world.worker.finish()
+    assert not log.has_new_segment
+    world.hosted.flush(PARTITION)
+    assert not world.worker.waiting, "nothing is left to flush"
+
+
 def test_a_full_disk_leaves_the_directory_online(world: World) -> None:
     """If a write fails because the disk is full, the partition and its log directory stay
     online."""
