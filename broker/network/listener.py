@@ -49,6 +49,7 @@ class Listener:
         self._send_buffer = send_buffer
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self.refused_count = 0
+        """How many connections were closed at once because no descriptor was free."""
         try:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if receive_buffer > 0:
@@ -110,12 +111,12 @@ class Listener:
         connection with it, and closes the connection. Called when no other descriptor is left,
         because a connection that stayed in the socket's queue would wake the loop again and again.
         """
-        self.refused_count += 1
         if self._spare >= 0:
             os.close(self._spare)
             self._spare = -1
         try:
             self.socket.accept()[0].close()
+            self.refused_count += 1
         except OSError:
             pass
         try:

@@ -387,6 +387,7 @@ class Loop:
             self._shares.wait(connection)
 
     def _accept(self, listener: Listener) -> None:
+        refused_before = listener.refused_count
         for sock, peer in listener.accept():
             if len(self.connections) >= self._limits.connections_max:
                 self.traffic.refused += 1
@@ -404,6 +405,7 @@ class Loop:
             self._shares.join(connection)
             self._epoll.register(connection.descriptor, select.EPOLLIN)
             self.traffic.accepted += 1
+        self.traffic.refused += listener.refused_count - refused_before
 
     def _check_idle(self) -> None:
         """Closes connections on which nothing was sent or received for

@@ -174,7 +174,7 @@ class BrokerCore:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         theirs.setblocking(False)
-        listener: Any = SimpleNamespace(accept=lambda: iter([(theirs, "test")]))
+        listener: Any = SimpleNamespace(accept=lambda: iter([(theirs, "test")]), refused_count=0)
         self.loop._accept(listener)
         self._clients.append(CoreClient(self, ours))
         return self._clients[-1]
