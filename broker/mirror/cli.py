@@ -159,9 +159,9 @@ def _row(source: Source) -> dict[str, Any]:
         "partitions": source["partitions"],
         "lag": lag,
         "checking": source["checking"],
-        "waiting": len(source["waiting"]),
+        "waiting": source["waiting_count"],
         "stopped": source["stopped_count"],
         "unserved": len(source["unserved"]),
-        "gaps": sum(map(len, source["gaps"].values())),
+        "gaps": source["gap_count"],
         "last_failure": source["last_failure"] or None,
     }

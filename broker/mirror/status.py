@@ -17,8 +17,8 @@ from skidway.broker.mirror.source import MirrorSource
 from skidway.kafka import gaps
 
 REASONS_MAX = 1000
-"""The lists `stopped`, `waiting`, `left_out` and `gaps` have at most this many entries each. The
-number `stopped_count` includes all entries.
+"""The lists `stopped`, `waiting`, `unverifiable`, `left_out` and `gaps` have at most this many
+entries each. The numbers `stopped_count`, `waiting_count` and `gap_count` include all entries.
 """
 
 
@@ -46,7 +46,10 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
         stopped[cluster] = source.topics.misnamed
     if source.broken:
         stopped[cluster] = source.broken
-    waiting = {partition.name: source.kept_back_by(partition) for partition in each}
+    reasons = {partition.name: source.kept_back_by(partition) for partition in each}
+    waiting = {name: reason for name, reason in reasons.items() if reason}
+    unverifiable = {p.name: p.unverifiable for p in each if p.unverifiable is not None}
+    named = _gaps(cluster, topics.values())
     return {
         "cluster": cluster,
         "reachable": source.topics.is_reachable,
@@ -56,10 +59,12 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
         "checking": sum(partition.follower.phase is Phase.CHECKING for partition in each),
         "stopped_count": len(stopped),
         "stopped": _some(stopped),
-        "waiting": _some({name: reason for name, reason in waiting.items() if reason}),
-        "unverifiable": {p.name: p.unverifiable for p in each if p.unverifiable is not None},
+        "waiting_count": len(waiting),
+        "waiting": _some(waiting),
+        "unverifiable": _some(unverifiable),
         "left_out": _some({**source.topics.plan.left_out, **source.topics.not_done}),
-        "gaps": _some(_gaps(cluster, topics.values())),
+        "gap_count": sum(map(len, named.values())),
+        "gaps": _some(named),
         "records": source.records,
         "bytes": source.bytes,
         "group": source.progress.group,

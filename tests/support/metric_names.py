@@ -41,7 +41,7 @@ DECLARING = (
 SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
 MIRROR = {
     "cluster": "dc1", "records": 0, "bytes": 0, "lag": 0, "partitions": 0, "stopped_count": 0,
-    "waiting": (), "gaps": {}, "group_failures": 0, "reachable": True,
+    "waiting_count": 0, "gap_count": 0, "group_failures": 0, "reachable": True,
 }  # fmt: skip
 
 

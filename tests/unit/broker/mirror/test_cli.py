@@ -12,8 +12,9 @@ from skidway.broker.mirror.cli import details, exit_status, with_unserved
 def source(**changes: Any) -> dict[str, Any]:
     return {
         "cluster": "dc1", "reachable": True, "partitions": 1, "lag": 0, "lag_unknown": 0,
-        "checking": 0, "stopped_count": 0, "stopped": {}, "waiting": {}, "unverifiable": {},
-        "unserved": {}, "left_out": {}, "gaps": {}, "last_failure": "", **changes,
+        "checking": 0, "stopped_count": 0, "stopped": {}, "waiting_count": 0, "waiting": {},
+        "unverifiable": {}, "unserved": {}, "left_out": {}, "gap_count": 0, "gaps": {},
+        "last_failure": "", **changes,
     }  # fmt: skip
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from skidway.broker import metrics
 from skidway.broker.log import partition_log
 from skidway.broker.log.config import LogConfig
+from skidway.broker.mirror import status
 from skidway.broker.mirror.follower import Phase
 from skidway.broker.mirror.topics import TOPICS_A_QUESTION
 from skidway.kafka.batch import read_header
@@ -437,6 +439,36 @@ def test_a_source_that_is_down_is_shown_and_awaited(logs: MirrorWorld) -> None:
     same(logs)
     assert logs.status["reachable"] is True
     assert logs.status["waiting"] == {}
+
+
+def test_metrics_count_more_than_the_status_lists(
+    world: MirrorWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lists of a mirror's status have a limit. The counts of waiting partitions and of gaps, in
+    the status and in the metrics, include the entries beyond this limit."""
+    monkeypatch.setattr(status, "REASONS_MAX", 1)
+    world.source.create("logs", 2)
+    fill(world, 1)
+    fill(world, 1, 1)
+    world.follow()
+    for partition in (0, 1):
+        world.source.log("logs", partition).append(skip=4)
+    world.settle()
+    world.client.is_down = True
+    world.client.lose()
+    world.round()
+    for partition in world.mirror.partitions.values():
+        partition.unverifiable = 10
+    found = world.status
+    assert len(found["waiting"]) == len(found["gaps"]) == len(found["unverifiable"]) == 1
+    assert (found["waiting_count"], found["gap_count"]) == (2, 2)
+    samples = {
+        sample.name: sample.value
+        for metric in metrics._of_mirrors([found])
+        for sample in metric.samples
+    }
+    assert samples["skidway_broker_mirror_waiting"] == 2
+    assert samples["skidway_broker_mirror_gaps"] == 2
 
 
 def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None:
