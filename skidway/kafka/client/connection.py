@@ -4,10 +4,11 @@
     version that client and broker have in common
 
 Responses come in the order of the requests. If a response does not belong to the oldest open
-request, the connection ends. Every request to which the broker responds has a deadline. If a
-deadline passes, the connection also ends, because the broker answers no later request before the
-overdue one. The session ends a connection by dropping this object with all its contents, so a
-caller never gets an answer from an old connection.
+request, the connection ends. Every request has a deadline. If a deadline passes before the response
+has come, the connection also ends, because the broker answers no later request before the overdue
+one. A request without a response (acks 0) must be sent by its deadline. The session ends a
+connection by dropping this object with all its contents, so a caller never gets an answer from an
+old connection.
 """
 
 from __future__ import annotations
@@ -57,6 +58,14 @@ class _Sent(NamedTuple):
     deadline: float
 
 
+class _Silent(NamedTuple):
+    """A request without a response. When `_written_bytes` has reached `end`, it was sent."""
+
+    end: int
+    ticket: int
+    deadline: float
+
+
 class Connection:
     """Encodes the requests that are sent on one connection, and decodes the responses."""
 
@@ -86,9 +95,7 @@ class Connection:
         self._waiting: deque[_Pending] = deque()
         self._out: deque[memoryview] = deque()
         self._out_bytes = self._written_bytes = 0
-        # The requests that get no response, each as a pair (end, ticket). When `_written_bytes` has
-        # reached `end`, the whole request was sent.
-        self._silent: deque[tuple[int, int]] = deque()
+        self._silent: deque[_Silent] = deque()
         self._answers: list[Answer] = []
         self._correlation_id = 0
         self._negotiation = -1  # the ticket of ApiVersions; no caller's ticket is negative
@@ -107,10 +114,11 @@ class Connection:
 
     @property
     def next_deadline(self) -> float | None:
-        """The earliest deadline of a call that waits for a response (monotonic seconds), or
-        None."""
+        """The earliest deadline of a call that is not sent or waits for a response (monotonic
+        seconds), or None."""
         deadlines = [each.deadline for each in self._sent]
         deadlines += [each.deadline for each in self._waiting]
+        deadlines += [each.deadline for each in self._silent]
         return min(deadlines, default=None)
 
     def submit(self, ticket: int, call: Call, deadline: float) -> None:
@@ -143,8 +151,8 @@ class Connection:
                 break
             count -= len(piece)
             self._out.popleft()
-        while self._silent and self._silent[0][0] <= self._written_bytes:
-            self._answers.append(Answer(self._silent.popleft()[1], None, None))
+        while self._silent and self._silent[0].end <= self._written_bytes:
+            self._answers.append(Answer(self._silent.popleft().ticket, None, None))
 
     # the reading side
 
@@ -168,7 +176,7 @@ class Connection:
         tickets when the connection has ended, because no answer to these calls will come.
         """
         tickets = [each.ticket for each in self._sent if each.ticket != self._negotiation]
-        tickets += [ticket for _, ticket in self._silent]
+        tickets += [each.ticket for each in self._silent]
         return tickets + [each.ticket for each in self._waiting]
 
     def _take(self, frame: memoryview) -> None:
@@ -204,7 +212,7 @@ class Connection:
         if call.is_answered:
             self._sent.append(_Sent(correlation_id, ticket, call, version, deadline))
         else:
-            self._silent.append((self._out_bytes, ticket))
+            self._silent.append(_Silent(self._out_bytes, ticket, deadline))
 
     def _ask_versions(self, version: int, deadline: float) -> None:
         request = ApiVersionsRequest(

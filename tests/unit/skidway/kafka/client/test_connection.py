@@ -206,6 +206,20 @@ def test_no_answer_is_waited_for_with_acks_0(connection: Connection, peer: Peer)
     assert connection.abandoned() == [6]
 
 
+def test_a_request_with_acks_0_must_be_sent_in_time(connection: Connection, peer: Peer) -> None:
+    """If a broker stops reading, a Produce request with acks=0 cannot be sent to its end. Such a
+    request has a deadline, too, so that its batches do not wait until TCP gives up. When the
+    request has been sent, the deadline no longer counts."""
+    peer.agree()
+    connection.submit(5, ProduceCall(0, 100, [TopicBuffers("t", 0, (b"head", b"body"))]), 40.0)
+    assert connection.next_deadline == 40.0
+    total = sum(len(piece) for piece in connection.outgoing())
+    connection.sent(total - 1)
+    assert connection.next_deadline == 40.0
+    connection.sent(1)
+    assert connection.next_deadline is None
+
+
 def test_batches_are_not_copied(connection: Connection, peer: Peer) -> None:
     """The client passes a batch to sendmsg in the caller's own buffer, without copying it."""
     peer.agree()
