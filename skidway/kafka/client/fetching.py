@@ -206,11 +206,11 @@ class Fetching:
         for tp, generation in opened.generations.items():  # partitions that the response lacks
             self._later(tp, generation, now, "left out of the broker's answer")
 
-    def lost(self, request_id: int, now: float) -> None:
-        """Notes that a request will get no response, usually because its connection ended."""
+    def lost(self, request_id: int, now: float, why: str = "the connection ended") -> None:
+        """Notes that a request will get no response, for the reason `why`."""
         self.has_stale_leaders = True
         for tp, generation in self._open.pop(request_id).generations.items():
-            self._later(tp, generation, now, "the connection ended")
+            self._later(tp, generation, now, why)
 
     def take(self) -> list[Fetched]:
         """Returns the batches that were fetched. Moves the positions past them."""

@@ -32,7 +32,7 @@ class FetchPump:
             answer = self._inbox.popleft()
             request_id, place = self._requests.pop(answer.ticket)
             if answer.error is not None:
-                fetching.lost(request_id, now)
+                fetching.lost(request_id, now, str(answer.error))
             else:
                 fetching.answered(request_id, answer.response, now, place)
         if fetching.has_stale_leaders:
