@@ -101,5 +101,7 @@ class LineEvidence:
             )
             for *source, agent, file, host, path, time_ms in rows:
                 each = AnnouncedFile(Source(*source), agent, file, host, path, time_ms)
-                found.setdefault((each.source, agent, file), each)
+                known = found.setdefault((each.source, agent, file), each)
+                if time_ms < known.time_ms:
+                    found[each.source, agent, file] = each
         return sorted(found.values(), key=lambda each: each.time_ms, reverse=True)
