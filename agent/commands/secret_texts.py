@@ -62,8 +62,8 @@ def secrets(rows: Sequence[Mapping[str, Any]]) -> Secrets:
 
 def _about_numbers(field: str, texts: Sequence[str]) -> str | None:
     """Returns a sentence that says why the numbers in texts are probably not cards; None if they
-    may be cards. Only numbers with the prefix and length of a card network are considered. So a few
-    cards are found even among many numbers of other kinds.
+    may be cards. Numbers without the prefix and length of a card network do not count: however many
+    they are, a field with a few cards is still a field with cards.
     """
     numbers = [re.sub("[ -]", "", each) for text in texts for each in _NUMBERS.findall(text)]
     of_networks = [each for each in numbers if _ISSUERS.fullmatch(each)]

@@ -495,8 +495,9 @@ class Inquiry:
 
 
 def _record_bounds(intent: Intent, evidence: Evidence, framer: Framer) -> Int64s:
-    """Returns the positions, in the byte range of an intent, at which the present program begins or
-    ends a record."""
+    """Returns the positions, in the byte range of an intent, at which a record begins or ends if
+    the agent's present version divides the range. (The version that made the intent may have
+    divided it otherwise.)"""
     if intent.length > READ_BYTES:
         return np.array([intent.first, intent.end])
     frames = framer.frame(evidence.data, np.array([len(evidence.data)]))
