@@ -7,7 +7,8 @@ from __future__ import annotations
 import errno
 import os
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 
 from skidway.agent.files.host import Handle, Host, Status
@@ -57,15 +58,34 @@ class Handles:
             self._open.move_to_end(tracked.file)
             self._used[tracked.file] = self.now
             return handle
+        handle = self._found(tracked)
+        if tracked.birth.born_ns is None:
+            tracked.verified = False  # by now another file may have this inode
+        self.keep(tracked.file, handle)
+        return handle
+
+    @contextmanager
+    def glance(self, tracked: TrackedFile) -> Iterator[Handle]:
+        """Gives the file's handle to a block that does not use the file: a file that is not open is
+        closed again after the block, and an open file does not count as used. Raises the same
+        errors as `get`."""
+        handle = self._open.get(tracked.file)
+        if handle is not None:
+            yield handle
+            return
+        handle = self._found(tracked)
+        try:
+            yield handle
+        finally:
+            handle.close()
+
+    def _found(self, tracked: TrackedFile) -> Handle:
         handle = self._opened_as(tracked, tracked.location)
         if handle is None:
             path = self._host.find(os.path.dirname(tracked.location), tracked.birth.key)
             handle = None if path is None else self._opened_as(tracked, path)
         if handle is None:
             raise Moved(tracked.location)
-        if tracked.birth.born_ns is None:
-            tracked.verified = False  # by now another file may have this inode
-        self.keep(tracked.file, handle)
         return handle
 
     def keep(self, file: int, handle: Handle) -> None:

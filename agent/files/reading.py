@@ -352,10 +352,8 @@ class FileReader:
             due = max(tracked.grown_at, tracked.rotated_at) + self._close_rotated_s
             if now < due:
                 self._due[tracked.file] = due
-            elif self._tracker.is_hidden(tracked, now):
+            elif self._tracker.is_hidden(tracked, now) or not self._tracker.finish(tracked, now):
                 self._due[tracked.file] = now + self._close_rotated_s
-            elif not self._tracker.replace_if_filled(tracked, now):
-                self._tracker.finish(tracked)
 
     def _flush_s(self, tracked: TrackedFile) -> float:
         """Returns how long the file must stay unchanged before the agent treats its last record as

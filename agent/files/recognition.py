@@ -188,16 +188,25 @@ class Recognition:
 
     def replace_if_filled(self, tracked: TrackedFile, now: float) -> bool:
         """Calls `replace`, and returns True, if lines were written in place of NUL bytes that were
-        read already (see module holes)."""
+        read already (see module holes). Raises OSError if these bytes cannot be read."""
         if not tracked.holes or tracked.is_replaying:
             return False
         try:
-            if not holes.are_filled(tracked, self._handles.get(tracked)):
-                return False
-        except (Moved, OSError):
+            with self._handles.glance(tracked) as handle:
+                if not holes.are_filled(tracked, handle):
+                    return False
+        except Moved:
             return False
         self.replace(tracked, holes.FILLED, now)
         return True
+
+    def see_filled(self, tracked: TrackedFile, now: float) -> bool:
+        """Does the same as `replace_if_filled` in a look. If the bytes cannot be read, returns
+        False, because the next look tries again."""
+        try:
+            return self.replace_if_filled(tracked, now)
+        except OSError:
+            return False
 
     def moved(self, tracked: TrackedFile, path: str) -> None:
         """Notes the path at which a file is now."""
@@ -396,7 +405,7 @@ class Recognition:
             self.replace(tracked, cut_reason(tracked, found.size), now)
         elif is_changed and not self._has_its_bytes(tracked, found):
             self.replace(tracked, CHANGED, now)
-        elif self.replace_if_filled(tracked, now):
+        elif self.see_filled(tracked, now):
             return
         elif self._is_being_written(tracked, sighting, tracked.size):
             tracked.verified = False

@@ -57,7 +57,8 @@ these files.
 """
 
 HIDDEN_S = 86_400.0
-"""For this long, a file that no look can find stays open, if it still has a name somewhere."""
+"""For this long, a file that no look can find stays open, if it still has a name somewhere. So does
+a file that was read to its end, but of which some bytes cannot be read again."""
 
 DISOWNED = "no source means it any more, and it was not read to its end"
 
@@ -230,19 +231,28 @@ class Tracker:
         except OSError:
             return True  # nobody can know
 
-    def finish(self, tracked: TrackedFile) -> None:
-        """Ends the id of a file that was read to its end and is not expected to grow."""
-        self._endings.end(tracked)
+    def finish(self, tracked: TrackedFile, now: float) -> bool:
+        """Ends the id of a file that was read to its end and is not expected to grow. If lines were
+        written in place of NUL bytes that were read already, begins a new id for them.
+
+        Returns False, and does neither, if these bytes cannot be read: nobody can know then. After
+        HIDDEN_S, ends the id all the same.
+        """
+        try:
+            is_replaced = self._recognition.replace_if_filled(tracked, now)
+        except OSError:
+            if now - tracked.rotated_at < HIDDEN_S:
+                return False
+            is_replaced = False
+        if not is_replaced:
+            self._endings.end(tracked)
+        return True
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
         """Ends a file id, because its file is no longer the file that was read (see
         `Recognition.replace`).
         """
         self._recognition.replace(tracked, reason, now)
-
-    def replace_if_filled(self, tracked: TrackedFile, now: float) -> bool:
-        """Ends a file id if lines were written in place of NUL bytes that were read already."""
-        return self._recognition.replace_if_filled(tracked, now)
 
     def cannot_read(self, tracked: TrackedFile, error: OSError) -> None:
         """Lists a file as unreadable, because its bytes could not be read. Until the bytes can be
@@ -495,7 +505,7 @@ class Tracker:
                 self._known.on_growth(tracked)  # `FileReader` measures the size
                 return
             status = Status(found.key, found.size, 1, found.changed_ns, found.born_ns)
-        if self._recognition.replace_if_filled(tracked, now):
+        if self._recognition.see_filled(tracked, now):
             return
         if status is None or (status.size, status.changed_ns) == (tracked.size, tracked.changed_ns):
             if tracked.size > tracked.promised or not tracked.verified:

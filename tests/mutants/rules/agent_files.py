@@ -17,7 +17,7 @@ MUTANTS = (
     Mutant(
         "a look does not read the last runs of NUL bytes again",
         "agent/files/recognition.py",
-        "        elif self.replace_if_filled(tracked, now):\n            return\n",
+        "        elif self.see_filled(tracked, now):\n            return\n",
         "",
         FILLED,
     ),
@@ -31,9 +31,23 @@ MUTANTS = (
     Mutant(
         "a look does not read the last runs of NUL bytes of a rotated file again",
         "agent/files/tracking.py",
-        "        if self._recognition.replace_if_filled(tracked, now):\n            return\n",
+        "        if self._recognition.see_filled(tracked, now):\n            return\n",
         "",
         FILLED,
+    ),
+    Mutant(
+        "a file whose holes cannot be read is closed unchecked",
+        "agent/files/tracking.py",
+        "            if now - tracked.rotated_at < HIDDEN_S:\n                return False\n            is_r",
+        "            is_r",
+        (f"{NUL_RUNS}test_a_file_whose_holes_cannot_be_read_again_is_not_closed_unchecked",),
+    ),
+    Mutant(
+        "reading holes again leaves the file open",
+        "agent/files/recognition.py",
+        "            with self._handles.glance(tracked) as handle:\n",
+        "            for handle in [self._handles.get(tracked)]:\n",
+        (f"{NUL_RUNS}test_reading_holes_again_keeps_no_file_open",),
     ),
     Mutant(
         "a log that was quiet before its deletion is closed at once",

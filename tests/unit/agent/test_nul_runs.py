@@ -3,7 +3,9 @@ run is called a hole."""
 
 from __future__ import annotations
 
+import errno
 import random
+from typing import Any
 
 import pytest
 
@@ -266,3 +268,66 @@ def test_a_compressed_file_is_not_read_again_for_its_nul_bytes() -> None:
     assert tracked.holes == ()
     remember(tracked, world.files.open(PATH), [(0, 9)])
     assert tracked.holes == ((4, 13),)
+
+
+@promise("2 filled hole")
+def test_reading_holes_again_keeps_no_file_open() -> None:
+    """Every look reads the holes of a file again. Nevertheless, the agent closes an idle file after
+    `close.inactive.ms`, and still notices when a hole is filled."""
+    world = World(settings(raw(), close_inactive_ms=2_000))
+    world.start()
+    file = world.files.append(PATH, b"one\n" + bytes(4096) + b"later\n")
+    world.settle(60, 1)
+    assert (holes(world), world.files.open_count) == ([(4, 4096)], 0)
+    fill(file, 4, b"two\n")
+    world.settle(60, 1)
+    assert "two" in world.values()
+
+
+def read_but_not_at_4(
+    handle: MemoryHandle, count: int, position: int, read: Any = MemoryHandle.read
+) -> bytes:
+    """Reads like `MemoryHandle.read`, but fails at byte 4."""
+    if position == 4:
+        raise OSError(errno.EIO, "Input/output error")
+    return bytes(read(handle, count, position))
+
+
+@promise("2 filled hole")
+def test_a_file_whose_holes_cannot_be_read_again_is_not_closed_unchecked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If the holes of a deleted file cannot be read when the agent would close the file, the agent
+    tries again later. So it declares a loss if a hole was filled."""
+    world = World(settings(raw(), close_rotated_ms=9_000))
+    world.start()
+    file = world.files.append(PATH, b"one\n" + bytes(4096) + b"later\n")
+    world.settle()
+    world.files.delete(PATH)
+    fill(file, 4, b"two\n")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryHandle, "read", read_but_not_at_4)
+        world.settle(30, 1)
+        assert world.files.open_count == 1
+    world.settle(30, 1)
+    assert FILLED in {loss.reason for loss in world.losses()}
+    assert world.files.open_count == 0
+
+
+def test_a_file_that_can_never_be_read_again_is_closed_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If the holes of a file that was read to its end can never be read again, the agent closes the
+    file after a day."""
+    world = World(settings(raw(), close_rotated_ms=9_000))
+    world.start()
+    world.files.append(PATH, b"one\n" + bytes(4096) + b"later\n")
+    world.settle()
+    world.files.delete(PATH)
+
+    monkeypatch.setattr(MemoryHandle, "read", read_but_not_at_4)
+    world.settle(30, 60)
+    assert world.files.open_count == 1
+    world.settle(30, 3600)
+    assert world.files.open_count == 0
