@@ -83,7 +83,7 @@ class Trial:
 
 
 def find(
-    source: SourceSettings, host: Host, owners: dict[FileKey, str] | None = None
+    source: SourceSettings, host: Host, owners: dict[FileKey, str]
 ) -> tuple[list[Found], Trial]:
     """Returns the files of a source, newest first, and a `Trial` (the result for the source) in
     which no lines have been tried yet.
@@ -92,7 +92,6 @@ def find(
     first source that matches it. So `find` does not return the files in `owners`, and adds to
     `owners` the files that it returns.
     """
-    owners = {} if owners is None else owners
     exclude = tuple(source.exclude)
     scan = host.scan([Pattern(path, exclude) for path in source.paths])
     found = sorted(scan.found, key=lambda each: each.changed_ns, reverse=True)

@@ -152,11 +152,11 @@ def _delete(args: argparse.Namespace) -> int:
             deleted = client.delete_topics(found)
             _tell_errors(deleted)
             results |= deleted
-    if not args.json:
-        for name in (name for name, error in results.items() if error is None):
-            print(f"deleted {name}")
     if args.json:
         print_json([{"topic": name, "deleted": results[name] is None} for name in results])
+    else:
+        for name in (name for name, error in results.items() if error is None):
+            print(f"deleted {name}")
     return 1 if any(results.values()) else 0
 
 

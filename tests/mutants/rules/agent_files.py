@@ -38,8 +38,8 @@ MUTANTS = (
     Mutant(
         "a file whose holes cannot be read is closed unchecked",
         "agent/files/tracking.py",
-        "            if now - tracked.rotated_at < HIDDEN_S:\n                return False\n            is_r",
-        "            is_r",
+        "            if now - tracked.rotated_at < HIDDEN_S:\n                return False\n",
+        "",
         (f"{NUL_RUNS}test_a_file_whose_holes_cannot_be_read_again_is_not_closed_unchecked",),
     ),
     Mutant(

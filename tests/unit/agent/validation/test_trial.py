@@ -16,7 +16,7 @@ SOURCE = SourceSettings(
 
 
 def tried(files: Files, lines_max: int = 1_000) -> Trial:
-    found, sample = trial.find(SOURCE, files)
+    found, sample = trial.find(SOURCE, files, {})
     press = compiled(SOURCE, Schema(0, derived_schema(SOURCE)), 900_000)
     trial.run(press, found, sample, files, lines_max)
     return sample
