@@ -183,12 +183,13 @@ class Accounts:
         return min(first, self._bucket(unseen.oldest_ms))
 
     def _last_unsealed(self, topic: str, now_ms: int) -> int:
-        """Returns the bucket of the latest time that an unread line can have. The latest time is
-        the maximum of three times: the present time, the greatest time that the clock showed before
-        it was set back, and the time of the last seal.
+        """Returns the latest time that an unread line can have, the maximum of three times: the
+        present time, the greatest time that the clock showed before it was set back, and the time
+        of the last seal. This is not the start of a bucket: if `audit.bucket.ms` was changed, the
+        line may belong to a bucket of the earlier size, which may begin later.
         """
         latest_ms = self._set_backs.greatest(topic, now_ms)
-        return self._bucket(max(latest_ms, self._topics.sealed_until(topic) or now_ms))
+        return max(latest_ms, self._topics.sealed_until(topic) or now_ms)
 
     def _bucket(self, moment_ms: int) -> int:
         return bucket.start_of(moment_ms, self._settings.audit_bucket_ms)

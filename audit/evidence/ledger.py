@@ -398,14 +398,11 @@ class Ledger:
         """The starts of the newest buckets in which anything was counted or declared lost, newest
         first. until: if given, only buckets that begin before this time are returned. topic: if
         given, only buckets of the topic with this name in the source cluster are returned. For a
-        loss, returns the loss's time, and the start of the bucket of the present size that contains
-        this time. The loss's bucket may begin at either of the two (see loss_buckets)."""
+        loss, returns the start of the bucket that contains the loss's time, for each size that
+        buckets have. The loss's bucket may begin at any of these times (see loss_buckets)."""
         given = (FOREVER[1] if until is None else until, count, topic)
-        columns = (
-            ("tallies", "bucket"),
-            ("losses", "to_bucket"),
-            ("losses", start_of_loss(self.bucket_ms() or DEFAULT_BUCKET_MS)),
-        )
+        sizes = self.bucket_sizes() | {self.bucket_ms() or DEFAULT_BUCKET_MS}
+        columns = [("tallies", "bucket"), *(("losses", start_of_loss(x)) for x in sizes)]
         found: set[int] = set()
         for table, column in columns:
             rows = self._connection.execute(

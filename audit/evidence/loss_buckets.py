@@ -1,10 +1,10 @@
 """Finds the buckets that only declared losses name.
 
 If all lines of a bucket are lost, no tier counts anything in the bucket. Then a declared loss is
-the only message that names the bucket, by its `to_bucket`: the time at which the bucket began for
-the agent. A message about a loss does not say how long the agent's buckets are, and somebody may
-change this length (`audit.bucket.ms`). So a loss gets no bucket of its own in two cases, because
-its time already lies in another bucket, perhaps of another length:
+the only message that names the bucket, by its `to_bucket`, a time in the bucket. A message about a
+loss does not say how long the agent's buckets are, and somebody may change this length
+(`audit.bucket.ms`). So a loss gets no bucket of its own in two cases, because its time already lies
+in another bucket, perhaps of another length:
 
     counted   something was counted in that bucket, or the bucket was deleted because of its age.
               The verdict on that bucket includes the loss
@@ -87,10 +87,10 @@ def accepted_ends(
 
 def start_of_loss(size_ms: int) -> str:
     """Returns the SQL expression for the start of the bucket that has this length and contains a
-    loss's `to_bucket`; null if nothing can have been counted in this bucket."""
+    loss's `to_bucket`. If nothing can have been counted there, the bucket begins at this time."""
     return (
         f"CASE WHEN to_bucket BETWEEN {-FARTHEST_MS} AND {FARTHEST_MS}"
-        f" THEN to_bucket - (to_bucket % {size_ms} + {size_ms}) % {size_ms} END"
+        f" THEN to_bucket - (to_bucket % {size_ms} + {size_ms}) % {size_ms} ELSE to_bucket END"
     )
 
 

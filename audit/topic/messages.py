@@ -151,8 +151,8 @@ class Loss:
 
     from_bucket: the bucket that contains the time up to which the agent had sealed the topic; an
     earlier bucket if the agent never read the file and the file has older lines. to_bucket: the
-    bucket that contains the latest time of an unread line: normally the time of the declaration,
-    but a later time if the clock was set back. Each is None if unknown. Lost lines can be older
+    latest time of an unread line: normally the time of the declaration, but a later time if the
+    clock was set back. Each is None if unknown. Lost lines can be older
     than `from_bucket` (see Bounds).
     """
 

@@ -6,6 +6,16 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "a loss ends where a bucket of the present size begins",
+        "agent/accounts/accounts.py",
+        "        return max(latest_ms, self._topics.sealed_until(topic) or now_ms)\n",
+        "        return self._bucket(max(latest_ms, self._topics.sealed_until(topic) or now_ms))\n",
+        (
+            "tests/unit/agent/accounts/test_accounts.py::"
+            "test_a_loss_reaches_the_buckets_of_an_earlier_size",
+        ),
+    ),
+    Mutant(
         "validate shows a file under each source that matches it",
         "agent/validation/trial.py",
         "    owners.update((each.key, source.topic) for each in found)\n",

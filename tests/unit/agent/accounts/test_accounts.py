@@ -8,6 +8,8 @@ from skidway.audit.topic.messages import Certainty
 from support.agent_world import World, raw, settings
 from support.promises import promise
 
+BEGIN_MS = 1_700_000_040_000
+"""A time at which buckets of 30 s and of 60 s begin."""
 A = "/log/a.log"
 
 
@@ -79,4 +81,28 @@ def test_a_clock_that_was_set_back_hides_no_lost_line() -> None:
     world.settle()
     [loss] = world.losses()
     assert loss.end is None
-    assert loss.to_bucket == ahead_ms - ahead_ms % world.settings.audit_bucket_ms
+    assert loss.to_bucket == ahead_ms
+
+
+@promise("6 complete")
+def test_a_loss_reaches_the_buckets_of_an_earlier_size() -> None:
+    """If `audit.bucket.ms` is raised at a restart, a declared loss names the time up to which lines
+    may be lost, not the start of a longer bucket. So it also reaches a bucket of the earlier size
+    that began later."""
+    world = World(settings(raw("logs", A), audit_bucket_ms=30_000))
+    world.clock.set_time_ms(BEGIN_MS + 20_000)
+    world.files.append(A, b"read\n")
+    world.start()
+    world.settle(20)
+    world.kill()
+    world.clock.set_time_ms(BEGIN_MS + 45_000)
+    world.files.append(A, b"lost\n")
+    world.files.delete(A)
+    world.settings = settings(raw("logs", A), audit_bucket_ms=60_000)
+    world.clock.set_time_ms(BEGIN_MS + 52_000)
+    world.start()
+    world.settle(10)
+    [loss] = world.losses()
+    assert loss.from_bucket is not None
+    assert loss.to_bucket is not None
+    assert loss.from_bucket <= BEGIN_MS < BEGIN_MS + 45_000 <= loss.to_bucket
