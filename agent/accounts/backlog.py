@@ -66,11 +66,13 @@ class Backlogs:
         self._last_id = 0
 
     def gone(self, files: Iterable[TrackedFile], now_ms: int) -> None:
-        """Notes how long these deleted files lived. The agent had announced their final lengths to
-        the audit, and its hourly search for such files no longer found them.
+        """Takes the files whose ids the tracker forgot, and notes how long the deleted ones lived.
+        The agent had announced their final lengths to the audit, and its hourly search for such
+        files no longer found them. Notes nothing about a file that has a later id, because the file
+        may still exist.
         """
         for tracked in files:
-            if not tracked.is_deleted:
+            if not tracked.is_deleted and not self._tracker.has_later_id(tracked):
                 written_ms = (tracked.changed_ns or 0) // 1_000_000
                 self._end(tracked, max(written_ms, now_ms - round(FORGET_AFTER_S * 1000)))
             self._ended.discard(tracked.file)

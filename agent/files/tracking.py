@@ -218,6 +218,12 @@ class Tracker:
         tracked.flights += (flight,)
         self.flying[tracked.file] = tracked
 
+    def has_later_id(self, forgotten: TrackedFile) -> bool:
+        """Whether the file of a forgotten id has a later id. If another file has got the inode of
+        the forgotten id, the answer is no."""
+        later = self._known.at(forgotten.birth.key)
+        return later is not None and later.birth.born_ns == forgotten.birth.born_ns
+
     def is_hidden(self, tracked: TrackedFile, now: float) -> bool:
         """Whether a file has a name on the host, but no look can find the file: it may have been
         moved or linked to another directory, or another file system may be mounted over its

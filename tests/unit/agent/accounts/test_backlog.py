@@ -107,6 +107,28 @@ def test_the_life_of_a_closed_file_is_rather_too_short(world: World) -> None:
     assert seen_ms - born_ms - HOUR * 1_000 - 30_000 <= life_ms <= seen_ms - born_ms
 
 
+def test_a_file_that_got_a_later_id_does_not_count_as_deleted(world: World) -> None:
+    """A closed file that grows gets a later file id, and a day later the agent forgets the file's
+    first id. The file still exists. So the agent does not take it for a deleted file, and does not
+    expect that other files of the directory will be deleted as early."""
+    world.files.append(A, b"old\n")
+    world.start()
+    world.settle(20)
+    world.files.rename(A, "/log/a.log.1")
+    world.settle(40, 1)
+    [first] = world.agent.tracker.files
+    world.files.append("/log/a.log.1", b"late\n")
+    world.settle(40, 1)
+    for _ in range(30):
+        world.clock.advance(HOUR)
+        world.settle(6)
+    [later] = world.agent.tracker.files.values()
+    assert later.birth.predecessor == first
+    world.files.append(B, b"new\n")
+    world.hold(5, 10)
+    assert told(world).topics[0].loss_ms is None
+
+
 def test_a_setting_says_when_files_are_deleted() -> None:
     """With `deleted.after.ms`, the agent expects that a file will be deleted this long after its
     creation. The agent does not need to have seen the deletion of an earlier file."""
