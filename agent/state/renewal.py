@@ -58,8 +58,14 @@ def _new_ids(state: StateDatabase) -> Changes:
     serial = max((each.birth.serial for each in files), default=0)
     read_on = [each for each in files if each.state is FileState.OPEN]
     replaced = {each.file for each in read_on}
+    labels = state.labels()
+    successors = [
+        _successor(replace(each, labels=labels.get(each.file, ())), serial + at)
+        for at, each in enumerate(read_on, 1)
+    ]
     changes.forget_files(sorted(replaced))
-    changes.put_files(_successor(each, serial + at) for at, each in enumerate(read_on, 1))
+    changes.put_files(successors)
+    changes.put_labels(each for each in successors if each.labels)
     changes.forget_intents(each.sequence for each in state.intents() if each.file in replaced)
     changes.forget_recipes()
     changes.clear_sums()

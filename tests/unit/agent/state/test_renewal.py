@@ -16,6 +16,7 @@ from skidway.agent.state.renewal import renew
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.intents import Intent
+from skidway.agent.values.labels import LabelledFrom
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from skidway.audit.counts.counts import Sums
 from skidway.audit.topic.publisher import Newest
@@ -79,6 +80,19 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
     assert (found.state, found.announced, found.birth.serial) == (FileState.OPEN, False, 4)
     assert state.sums() == []
     assert [each.number for each in state.outbox()] == [12]
+
+
+def test_a_file_keeps_its_labels_under_its_new_id(state: StateDatabase) -> None:
+    """After an older copy of the state was adopted, the state has the labels of a log's pod under
+    the log's new file id. So the last lines of a deleted pod have the same labels as the lines
+    before them, although nothing names the pod any more."""
+    history = (LabelledFrom(0, (("app", "web"),)), LabelledFrom(90, (("app", "shop"),)))
+    changes = Changes()
+    changes.put_labels([tracked(11, 1, 100, labels=history)])
+    state.commit(changes)
+    renew(state, Newest(1, 18, 0))
+    *_, found = state.files()
+    assert state.labels() == {found.file: history}
 
 
 def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(
