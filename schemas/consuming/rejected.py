@@ -80,6 +80,7 @@ def _show(args: argparse.Namespace) -> int:
         raise UsageError("--max must be at least 1")
     name = args.topic if args.topic.endswith(SUFFIX) else args.topic + SUFFIX
     since = None if args.since is None else parse_since(args.since, SystemClock().time_ms())
+    wanted = Wanted(since)
     codec = Codec(schema_text("Rejected"))
     with connect(args) as client:
         topic = topic_of_rejects(client, name)
@@ -90,7 +91,8 @@ def _show(args: argparse.Namespace) -> int:
         for tp, batch in read_ranges(client, ranges):
             rows, refused = _rows(codec, batch, ranges[tp][0])
             unread += refused
-            found = sorted([*found, *rows], key=lambda row: row["timestamp"])[-args.max :]
+            found += [row for row in rows if wanted.takes(row, row["timestamp"])]
+            found = sorted(found, key=lambda row: row["timestamp"])[-args.max :]
     if args.json:
         print_json([{**row, "time": shown(row["timestamp"])} for row in found])
     else:
@@ -145,8 +147,9 @@ def _ranges(
     client: Client, partitions: list[TopicPartition], since: int | None, most: int
 ) -> dict[TopicPartition, tuple[int, int]]:
     """Returns, for each partition, the range of offsets of the last `most` records. If `since` (a
-    time in ms) is given, the range begins at the first record that is not older than `since`, or
-    later."""
+    time in ms) is given, the range has no records before the first record with the time `since` or
+    a later time. After this first record, the range may have records with earlier times than
+    `since`."""
     first = offsets_at(client, partitions, EARLIEST if since is None else since)
     end = offsets_at(client, partitions, LATEST)
     return {tp: (max(first[tp], end[tp] - most), end[tp]) for tp in partitions}

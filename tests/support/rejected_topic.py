@@ -36,7 +36,7 @@ class RejectedTopic:
         self.tp = TopicPartition(name, 0)
         self.cluster = MemoryCluster()
         self.cluster.create(name)
-        monkeypatch.setattr(rejected_lines, "read_ranges", self._read)
+        monkeypatch.setattr(rejected_lines, "read_ranges", self.read)
 
     def client(self) -> Client:
         """A client of the cluster."""
@@ -58,9 +58,10 @@ class RejectedTopic:
         times = np.full(len(lines), time_ms, np.int64)
         log.append(columns.encode(wire.add_prefix(1, datums), times))
 
-    def _read(
+    def read(
         self, _: Client, ranges: Mapping[TopicPartition, tuple[int, int]]
     ) -> Iterator[tuple[TopicPartition, DecodedRecords]]:
+        """Yields the batches of these ranges, in place of `read_ranges`."""
         for tp, (first, end) in ranges.items():
             for data in self.cluster.log(tp).batches:
                 header = read_header(data)
