@@ -94,17 +94,17 @@ def differences(old: AvroType, new: AvroType) -> list[Difference]:
 
 def type_name(avro: AvroType) -> str:
     """Returns a short name for a type, such as `int`, `enum n.Level`, `array of string` or `null or
-    long`."""
+    long`. Apart from arrays and maps, the name of a type with a logical type names both, as in
+    `fixed n.Price (decimal)`."""
     if isinstance(avro, Union):
         return " or ".join(map(type_name, avro.branches)) or "union of nothing"
     if isinstance(avro, Array):
         return f"array of {type_name(avro.items)}"
     if isinstance(avro, Map):
         return f"map of {type_name(avro.values)}"
-    if isinstance(avro, Named):
-        return f"{avro.kind} {avro.name}"
+    name = f"{avro.kind} {avro.name}" if isinstance(avro, Named) else avro.kind
     logical = logical_type(avro)
-    return avro.kind if logical is None else f"{avro.kind} ({logical})"
+    return name if logical is None else f"{name} ({logical})"
 
 
 class _Walk:

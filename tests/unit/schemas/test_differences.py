@@ -116,6 +116,15 @@ def test_each_change_in_a_line(old: Any, new: Any, lines: list[str]) -> None:
     assert [str(each) for each in differences(parse(old), parse(new))] == lines
 
 
+def test_a_new_logical_type_of_a_named_type_is_shown() -> None:
+    """If a named type, such as a fixed type, gets a logical type, the line of the difference names
+    the logical type. Without it, the old and the new type would look the same in the line."""
+    price = {**fixed(8), "logicalType": "decimal", "precision": 9}
+    assert [str(each) for each in differences(parse(fixed(8)), parse(price))] == [
+        "the schema: type changed from fixed F to fixed F (decimal)"
+    ]
+
+
 def test_both_sides_can_be_set_beside_each_other() -> None:
     """Each change between two schemas has a description of the field in the old and in the new
     schema. The description is None if a schema lacks the field."""
