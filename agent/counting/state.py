@@ -80,7 +80,7 @@ class CountState(StateDatabase):
 def open_count(directory: Path) -> CountState:
     """Opens the database in a directory that the caller has locked; makes it if there is none.
     Raises StateRefused if the database is damaged, of another format or of another machine, and
-    SkidwayError if it cannot be made.
+    SkidwayError if the file system refuses the access or the database cannot be made.
     """
     state = open_as(CountState, directory)
     if state.machine != identity.machine_id():

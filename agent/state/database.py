@@ -341,12 +341,10 @@ class StateDatabase:
             raise self._refused(error) from error
 
     def _refused(self, error: sqlite3.Error) -> SkidwayError:
-        if _code(error) in _ENVIRONMENT:
-            return SkidwayError(f"cannot use the state {self._name}: {error}")
-        return self._damaged(str(error))
+        return _refusal(error, self._name, self.what_now)
 
     def _damaged(self, what: str) -> StateRefused:
-        return StateRefused(f"the state {self._name} cannot be used: {what}; {self.what_now}")
+        return _unusable(what, self._name, self.what_now)
 
 
 Opened = TypeVar("Opened", bound=StateDatabase)
@@ -354,8 +352,8 @@ Opened = TypeVar("Opened", bound=StateDatabase)
 
 def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
     """Opens the state in a directory that the caller has locked. create: whether to make a new
-    state if there is none. Raises StateRefused if the state is missing, damaged, of another format
-    or not writable, and SkidwayError if a new state cannot be made.
+    state if there is none. Raises StateRefused if the state is missing, damaged or of another
+    format, and SkidwayError if the file system refuses the access or a new state cannot be made.
     """
     return open_as(StateDatabase, directory, create=create)
 
@@ -381,7 +379,7 @@ def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Open
     try:
         connection = sqlite3.connect(path, isolation_level=None, timeout=5)
     except sqlite3.Error as error:
-        raise StateRefused(f"the state {path} cannot be used: {error}; {kind.what_now}") from error
+        raise _refusal(error, str(path), kind.what_now) from error
     try:
         _check(connection, path, kind.what_now)
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
@@ -391,7 +389,7 @@ def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Open
         return kind(connection, str(path), is_new=is_new)
     except sqlite3.Error as error:
         connection.close()
-        raise StateRefused(f"the state {path} cannot be used: {error}; {kind.what_now}") from error
+        raise _refusal(error, str(path), kind.what_now) from error
     except SkidwayError:
         connection.close()
         raise
@@ -501,6 +499,18 @@ def _unbegun(row: tuple[Any, ...]) -> UnbegunFile:
     key = FileKey(device, inode)
     found = Found(os.fsdecode(path), key, size, changed_ns, born_ns, os.fsdecode(real_path))
     return UnbegunFile(found, None if base is None else os.fsdecode(base))
+
+
+def _refusal(error: sqlite3.Error, name: str, what_now: str) -> SkidwayError:
+    """Returns the error to raise for an error of SQLite. Only if the database may be damaged, the
+    message says what an operator can do with a damaged database (`what_now`)."""
+    if _code(error) in _ENVIRONMENT:
+        return SkidwayError(f"cannot use the state {name}: {error}")
+    return _unusable(str(error), name, what_now)
+
+
+def _unusable(what: str, name: str, what_now: str) -> StateRefused:
+    return StateRefused(f"the state {name} cannot be used: {what}; {what_now}")
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -6,16 +6,23 @@ from typing import Any
 import pytest
 
 from skidway.agent.commands import state as ledger
+from skidway.agent.counting.state import CountState
 from skidway.agent.state import database
 from skidway.agent.state.changes import Changes, LastWord
-from skidway.agent.state.database import StateFull, check_machine, open_state
+from skidway.agent.state.database import (
+    StateDatabase,
+    StateFull,
+    check_machine,
+    open_as,
+    open_state,
+)
 from skidway.agent.values.found import FileKey, Found, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard, Mark
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from skidway.audit.counts.counts import Sums
 from skidway.audit.topic.messages import Certainty, Loss
-from skidway.errors import StateRefused
+from skidway.errors import SkidwayError, StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from support.agent_press import recipe
@@ -232,13 +239,36 @@ def test_a_database_that_cannot_be_opened_is_refused_with_a_sentence(
     open_state(tmp_path).close()
 
     def connect(*_: object, **__: object) -> sqlite3.Connection:
-        raise sqlite3.OperationalError("unable to open database file")
+        error = sqlite3.OperationalError("unable to open database file")
+        error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+        raise error
 
     with monkeypatch.context() as forbidden:
         forbidden.setattr(sqlite3, "connect", connect)
-        with pytest.raises(StateRefused, match=r"agent\.db cannot be used: unable to open"):
+        with pytest.raises(
+            SkidwayError, match=r"^cannot use the state .*agent\.db: unable to open"
+        ):
             open_state(tmp_path)
     open_state(tmp_path).close()
+
+
+@pytest.mark.parametrize("kind", [StateDatabase, CountState])
+def test_a_database_that_may_not_be_read_is_not_called_damaged(
+    tmp_path: Path, kind: type[StateDatabase]
+) -> None:
+    """If the file system does not let the agent open the files of a sound database, the agent
+    refuses to start, but it does not advise to replace the database or to move it away. After such
+    a move, a new database would begin, and the agent would send all lines twice."""
+    path = tmp_path / kind.file_name
+    open_as(kind, tmp_path).close()
+    wal = Path(f"{path}-wal")
+    wal.mkdir()  # even root cannot open this as a file
+    with pytest.raises(SkidwayError, match=f"^cannot use the state {path}: unable to open") as no:
+        open_as(kind, tmp_path)
+    assert not isinstance(no.value, StateRefused)
+    assert kind.what_now not in str(no.value)
+    wal.rmdir()
+    open_as(kind, tmp_path).close()
 
 
 def test_a_half_made_database_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
