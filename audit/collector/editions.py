@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +25,7 @@ from typing import Any
 from skidway.audit.collector.judge import Judge
 from skidway.audit.evidence.evidence import Evidence, Window
 from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement.agent_columns import FleetColumns
 from skidway.audit.judgement.clocks import Clocks, clocks
 from skidway.audit.judgement.completeness import Known
@@ -96,8 +97,18 @@ class Edition:
         these buckets. names: the names of topics as reports print them; None for all topics.
         """
         evidence = self.evidence(window, topics_named(names))
-        found = verdicts_of(self.common(evidence), self.step.fleet)
-        return [x for x in found if names is None or is_named(x.source, names)], evidence
+        return self.verdicts_in(evidence, names), evidence
+
+    def verdicts_in(
+        self,
+        evidence: Evidence,
+        names: Sequence[str] | None,
+        chosen: Collection[BucketId] | None = None,
+    ) -> list[BucketVerdict]:
+        """Returns the verdicts on the buckets in `evidence`, a result of the method `evidence`.
+        names: as in `verdicts`. chosen: if given, only these buckets are judged."""
+        found = verdicts_of(self.common(evidence), self.step.fleet, chosen)
+        return [x for x in found if names is None or is_named(x.source, names)]
 
     def short_verdicts(self, window: Window, names: Sequence[str] | None) -> list[BucketVerdict]:
         """Returns short verdicts on the buckets that start in the window. A short verdict names

@@ -10,7 +10,7 @@ from skidway.audit.commands import agent_health, every_why, history, options
 from skidway.audit.commands.first_line import FirstLine, FirstLines
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
-from skidway.audit.evidence.evidence import FOREVER, Evidence, Window
+from skidway.audit.evidence.evidence import FOREVER, Evidence
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.explanation.choice import alike, covered, first_explained, is_bad, with_covered
 from skidway.audit.explanation.document import document, text
@@ -66,7 +66,10 @@ def _why(args: argparse.Namespace) -> int:
     names = with_rejects([args.topic])
     ledger = options.ledger_of(args, settings, SystemClock())
     try:
-        window = FOREVER if args.bucket is None else _window(ledger, args.bucket, now_ms)
+        window = FOREVER
+        if args.bucket is not None:
+            moment = parse_moment(args.bucket, now_ms, "BUCKET")
+            window = ledger.window_with_overlaps(moment)
         evidence = ledger.evidence(window, topics_named(names))
         inodes = ledger.inodes_of_losses() | _inodes_of_differences(ledger, evidence)
     finally:
@@ -216,15 +219,6 @@ def _elsewhere(found: Iterable[Explained]) -> list[Explained]:
         seen.update(new)
         kept.append((verdict, new))
     return [(x, causes) for x, causes in kept if causes]
-
-
-def _window(ledger: Ledger, bucket: str, now_ms: int) -> Window:
-    """Returns a span of time with the starts of all buckets that contain the time `bucket`. The
-    span also has the starts of the buckets that overlap one of these buckets, because the command
-    that accepts one bucket also accepts the overlapping buckets."""
-    moment = parse_moment(bucket, now_ms, "BUCKET")
-    first, until = ledger.window_of(moment, moment + 1)
-    return ledger.window_of(first, until)
 
 
 def _print(

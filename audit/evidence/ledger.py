@@ -439,6 +439,12 @@ class Ledger:
         assumed to have while there are no buckets."""
         return since - max(self.bucket_sizes(), default=bucket_ms) + 1, until
 
+    def window_with_overlaps(self, time_ms: int) -> Window:
+        """Returns a window with the starts of all buckets that contain this time. The window also
+        has the starts of the buckets that overlap the start of one of these buckets, because the
+        command that accepts one bucket also accepts these."""
+        return self.window_of(*self.window_of(time_ms, time_ms + 1))
+
 
 def _by_source(
     keys: Iterable[tuple[int, int, int]], sources: Mapping[int, Source]

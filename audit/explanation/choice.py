@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
+from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement.acceptances import unaccepted
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.verdict import BucketVerdict, Difference, Finding, Place, Status
@@ -59,6 +60,21 @@ def with_covered(
             known |= {_key(x): x for x in new}
             waiting += new
     return waiting
+
+
+def acceptable_with(time_ms: int, buckets: Iterable[BucketId]) -> set[BucketId]:
+    """Returns those of `buckets` that begin at this time, and those that `with_covered` may add to
+    them. A command that accepts a bucket also accepts each bucket that contains the start of this
+    bucket. Such a bucket may have begun earlier, and is explained with a command of its own, so the
+    buckets that contain its start belong to the result, too."""
+    left, found = set(buckets), set[BucketId]()
+    starts = [time_ms] if any(start == time_ms for start, _ in left) else []
+    for time in starts:  # `starts` grows
+        new = {(start, size) for start, size in left if start <= time < start + size}
+        left -= new
+        found |= new
+        starts += {start for start, _ in new}
+    return found
 
 
 def covered(

@@ -35,7 +35,7 @@ assume that the host had nothing to send. A doubt can only make a verdict worse.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
@@ -91,15 +91,19 @@ def verdicts(evidence: Evidence, policy: Policy, now_ms: int) -> list[BucketVerd
     return verdicts_of(common, FleetColumns(common))
 
 
-def verdicts_of(common: CommonFacts, fleet: FleetColumns) -> list[BucketVerdict]:
-    """Like `verdicts`, for a caller that already has the facts that all topics share."""
+def verdicts_of(
+    common: CommonFacts, fleet: FleetColumns, chosen: Collection[BucketId] | None = None
+) -> list[BucketVerdict]:
+    """Like `verdicts`, for a caller that already has the facts that all topics share. chosen: if
+    given, only these buckets are judged."""
     evidence, policy, now_ms = common.evidence, common.policy, common.now_ms
-    found = []
+    found = list[BucketVerdict]()
     for source in sorted(evidence.topics, key=lambda x: (x.cluster, x.topic, x.topic_id)):
         if evidence.asked is not None and source.topic not in evidence.asked:
             continue
         judgement = TopicJudgement(evidence, source, policy, now_ms, common, fleet)
-        found += [judgement.bucket(bucket) for bucket in judgement.buckets()]
+        buckets = (x for x in judgement.buckets() if chosen is None or x in chosen)
+        found += map(judgement.bucket, buckets)
     return found
 
 

@@ -43,7 +43,7 @@ from skidway.audit.collector.web import answers, query
 from skidway.audit.collector.web.rendering import Pages
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
-from skidway.audit.explanation.choice import alike, is_bad, with_covered
+from skidway.audit.explanation.choice import acceptable_with, alike, is_bad, with_covered
 from skidway.audit.explanation.document import document as explanation_document
 from skidway.audit.explanation.explanation import NO_ACCESS, Explanation, explain
 from skidway.audit.explanation.next_command import Access
@@ -247,14 +247,30 @@ class Dashboard:
     ) -> tuple[list[BucketVerdict], list[BucketVerdict], Evidence]:
         """Returns three values: the verdicts on the buckets to explain, the verdicts on these and
         later buckets (which may have the same causes), and the evidence. The buckets to explain are
-        those that the request asks for, and those of related topics that the shown commands would
-        also accept.
+        those that the request asks for, and those that the shown commands would also accept: of
+        related topics, and of another length.
         """
         names = None if topic is None else with_rejects([without_id(topic)])
-        near, evidence = self._asked(request, names)
-        asked = [x for x in near if topic is None or is_named(x.source, [topic])]
+        bucket = query.number(request, "bucket") or 0
+        near, evidence = self._near(bucket, names)
+        asked = [x for x in near if x.bucket == bucket]
+        asked = [x for x in asked if topic is None or is_named(x.source, [topic])]
         found = with_covered(asked, near)
-        return found, [*near, *self._run(found, names)], evidence
+        run = {(x.source, x.bucket, x.bucket_ms): x for x in (*near, *self._run(found, names))}
+        return found, list(run.values()), evidence
+
+    def _near(
+        self, bucket: int, names: Sequence[str] | None
+    ) -> tuple[list[BucketVerdict], Evidence]:
+        """Returns the verdicts on the buckets that begin at the time `bucket`, and on those that
+        the commands for these buckets may also accept. Judges no other buckets, because each takes
+        time in a large fleet. Also returns the evidence about the buckets. names: names of topics;
+        None for all."""
+        window = self._edition.ledger.window_with_overlaps(bucket)
+        evidence = self._edition.evidence(window, topics_named(names))
+        known = (x for topic in evidence.topics.values() for x in (*topic.tallies, *topic.lossy))
+        chosen = acceptable_with(bucket, known)
+        return self._edition.verdicts_in(evidence, names, chosen), evidence
 
     def _run(
         self, found: Sequence[BucketVerdict], names: Sequence[str] | None
@@ -268,7 +284,7 @@ class Dashboard:
         if not bad or not count:
             return []
         first = min(x.bucket for x in bad)
-        end = first + count * max(x.bucket_ms for x in bad)
+        end = first + count * min(x.bucket_ms for x in found)
         return self._edition.verdicts((first + 1, end), names)[0]
 
     def _noted(self, verdict: BucketVerdict) -> BucketHistory | None:
@@ -320,19 +336,12 @@ class Dashboard:
             names = topic_names(x.source for x in found)
             tables = [buckets_table(found, names, policy.tiers)]
             return answers.csv(tables, request.query_params.get("table"))
-        found, _ = self._asked(request, None if topic is None else [topic])
+        bucket, asked = query.number(request, "bucket") or 0, None if topic is None else [topic]
+        found, _ = self._edition.verdicts((bucket, bucket + 1), asked)
         names = topic_names(x.source for x in found)
         tables = [buckets_table(found, names, policy.tiers)]
         tables += [agents_table(found[0]), filtered_table(found[0])] if found else []
         return answers.csv(tables, request.query_params.get("table"))
-
-    def _asked(
-        self, request: Request, names: Sequence[str] | None
-    ) -> tuple[list[BucketVerdict], Evidence]:
-        """Returns the verdicts on the buckets that begin at the time `bucket` of the request, and
-        the evidence about these buckets. names: names of topics; None for all."""
-        bucket = query.number(request, "bucket") or 0
-        return self._edition.verdicts((bucket, bucket + 1), names)
 
     def _listed(
         self, request: Request, topic: str | None

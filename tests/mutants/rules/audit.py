@@ -151,6 +151,13 @@ MUTANTS = (
         (f"{_WEB}test_a_bucket_is_shown_with_the_rejects_that_its_acceptance_covers",),
     ),
     Mutant(
+        "the page of a bucket does not show the longer bucket that its command accepts",
+        "audit/collector/web/dashboard.py",
+        "        chosen = acceptable_with(bucket, known)\n",
+        "        chosen = {x for x in known if x[0] == bucket}\n",
+        (f"{_WEB}test_a_bucket_is_shown_with_the_longer_bucket_that_its_acceptance_covers",),
+    ),
+    Mutant(
         "the first page does not tell what a recount found",
         "audit/collector/pages/overview.py",
         "            if not x.is_good\n        ),",

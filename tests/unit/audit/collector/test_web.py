@@ -6,18 +6,22 @@ import json
 import re
 import zlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from skidway.audit.collector.editions import Edition
 from skidway.audit.collector.pages.hosts import HOSTS_SHOWN
 from skidway.audit.collector.web.rendering import SCRIPT
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger, ledger_of
+from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement import acceptances
 from skidway.audit.judgement.acceptances import Signature
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import (
@@ -200,6 +204,63 @@ def test_a_bucket_is_shown_with_the_rejects_that_its_acceptance_covers(
     assert line.count("1970-01-01T00:0") == buckets
     _, _, body = _get(ledger, "/buckets?topic=dc1.logs.rejected&bucket=0")
     assert body.count("<h1") == 1, "this command covers only the rejects"
+
+
+@pytest.mark.parametrize("topic", ["&topic=logs", ""])
+def test_a_bucket_is_shown_with_the_longer_bucket_that_its_acceptance_covers(topic: str) -> None:
+    """The `audit accept` command on the page of a bucket also accepts a longer bucket that began
+    earlier, from before a change of `audit.bucket.ms`. The page shows the longer bucket, too, and
+    the bucket at the beginning of it, which the command for the longer bucket also accepts. The
+    page shows no bucket that its commands do not accept."""
+    minutes, ten = [(at * 60_000, 60_000) for at in (0, 1, 4, 5, 6)], (0, 600_000)
+    lines = [Count(LOGS, 7, *bucket, 5, 50, 9) for bucket in (*minutes, ten)]
+    fewer = tuple(replace(x, count=3) for x in lines)
+    said: tuple[messages.Message, ...] = (
+        Delta(AGENT, 1, 5, counts=tuple(lines)),
+        Delta(BROKER, 1, 5, ranges=(Range(LOGS, 0, 0, 6),), counts=fewer),
+        Seal(AGENT, 2, 10**9, (SealedTopic(LOGS, 10**9, 1),)),
+    )
+    ledger = ledger_of(map(messages.encode, said))
+    path = f"/buckets?bucket=300000{topic}"
+    body = _get(ledger, path)[2]
+    titles = re.findall(r"<h1[^>]*>.*?</h1>", body)
+    spans = [re.findall(r"00:0(\d):00 for (\d+) min", x) for x in titles]
+    assert spans == [[("5", "1")], [("0", "10")], [("0", "1")]]
+    assert body.count("4 buckets after this one have the same causes") == 2, "each counts once"
+    found = json.loads(_get(ledger, path.replace("buckets", "buckets.json"))[2])
+    commands = {x["accept"]["line"] for x in found["explanations"]}
+    assert len(commands) == 2, "both buckets that begin at 00:00 have the same command"
+    asked = "1970-01-01T00:05:00Z 1970-01-01T00:06:00Z"
+    assert sum(asked in x for x in commands) == 1, "the next bucket has the same cause"
+
+
+@pytest.mark.parametrize(
+    ("longer", "judged"),
+    [((), [(300_000, 60_000)]), ((0,), [(0, 600_000), (300_000, 60_000)])],
+)
+def test_the_page_of_a_bucket_judges_no_other_buckets(
+    monkeypatch: pytest.MonkeyPatch, longer: tuple[int, ...], judged: list[BucketId]
+) -> None:
+    """For the page of a complete bucket, the dashboard judges this bucket and longer buckets around
+    it, and no other bucket, because a verdict takes time in a large fleet."""
+    spans = [(at * 60_000, 60_000) for at in range(1, 9)] + [(x, 600_000) for x in longer]
+    counts = tuple(Count(LOGS, 7, *bucket, 5, 50, 9) for bucket in spans)
+    said: tuple[messages.Message, ...] = (
+        Delta(AGENT, 1, 5, counts=counts),
+        Delta(BROKER, 1, 5, ranges=(Range(LOGS, 0, 0, 6),), counts=counts),
+        Seal(AGENT, 2, 10**9, (SealedTopic(LOGS, 10**9, 1),)),
+    )
+    ledger, found = ledger_of(map(messages.encode, said)), list[BucketId]()
+    verdicts_in = Edition.verdicts_in
+
+    def noted(edition: Edition, *given: Any) -> list[BucketVerdict]:
+        verdicts = verdicts_in(edition, *given)
+        found.extend((x.bucket, x.bucket_ms) for x in verdicts)
+        return verdicts
+
+    monkeypatch.setattr(Edition, "verdicts_in", noted)
+    assert _get(ledger, "/buckets?topic=logs&bucket=300000")[2].count("<h1") == 1
+    assert found == judged
 
 
 def test_before_the_first_message_the_pages_say_so() -> None:
