@@ -18,7 +18,7 @@ from skidway.audit.judgement.acceptances import unaccepted
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.verdict import BucketVerdict, Difference, Finding, Place, Status
 from skidway.audit.judgement.verdicts_of_agents import not_complete
-from skidway.audit.reports.topic_names import is_named, topic_name, with_rejects
+from skidway.audit.reports.topic_names import is_named, topic_name, with_rejects, without_id
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
@@ -47,16 +47,39 @@ def lacks_only_rows(verdict: BucketVerdict) -> bool:
     return all(_is_of_rows(x) for x, _ in _open_findings(verdict))
 
 
+class ByTopic:
+    """Verdicts by the names of their topics. For each of many topics, finds the few verdicts that
+    matter to `covered` and `alike` without a look at the verdicts on all other topics."""
+
+    def __init__(self, found: Iterable[BucketVerdict]) -> None:
+        self._found = list(found)
+        self._places: dict[str, list[int]] = {}
+        """For each name of a topic, with and without the cluster's name, the places in `_found` of
+        the verdicts on the topics that have this name."""
+        for place, verdict in enumerate(self._found):
+            for name in {verdict.source.topic, topic_name(verdict.source)}:
+                self._places.setdefault(name, []).append(place)
+
+    def related(self, source: Source) -> list[BucketVerdict]:
+        """Returns the verdicts on this topic, and on all topics that a command may name when it
+        accepts a bucket of this topic. The verdicts are in the order in which they were given."""
+        name = topic_name(source)
+        names = {name, *map(without_id, with_rejects([name]))}
+        places = {place for each in names for place in self._places.get(each, ())}
+        return [self._found[place] for place in sorted(places)]
+
+
 def with_covered(
     shown: Sequence[BucketVerdict], found: Iterable[BucketVerdict]
 ) -> list[BucketVerdict]:
     """Returns the verdicts in `shown`, followed by the verdicts in `found` on other buckets that
     the printed commands would also accept. Each printed command names only one bucket."""
     known = {_key(x): x for x in shown}
-    waiting, found = list(shown), list(found)
+    waiting, by_topic = list(shown), ByTopic(found)
     for verdict in waiting:  # `waiting` grows: the added verdicts have a command, too
         if _can_be_accepted(verdict):
-            new = [x for x in covered(verdict, verdict.bucket, found) if _key(x) not in known]
+            near = by_topic.related(verdict.source)
+            new = [x for x in covered(verdict, verdict.bucket, near) if _key(x) not in known]
             known |= {_key(x): x for x in new}
             waiting += new
     return waiting

@@ -43,7 +43,13 @@ from skidway.audit.collector.web import answers, query
 from skidway.audit.collector.web.rendering import Pages
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
-from skidway.audit.explanation.choice import acceptable_with, alike, is_bad, with_covered
+from skidway.audit.explanation.choice import (
+    ByTopic,
+    acceptable_with,
+    alike,
+    is_bad,
+    with_covered,
+)
 from skidway.audit.explanation.document import document as explanation_document
 from skidway.audit.explanation.explanation import NO_ACCESS, Explanation, explain
 from skidway.audit.explanation.next_command import Access
@@ -216,13 +222,13 @@ class Dashboard:
         return self._html(request, "tables.html", content, name="buckets")
 
     def _bucket(
-        self, verdict: BucketVerdict, name: str, evidence: Evidence, run: Sequence[BucketVerdict]
+        self, verdict: BucketVerdict, name: str, evidence: Evidence, run: ByTopic
     ) -> BucketPage:
         """Returns the page of a bucket. run: the verdicts on this bucket and on later ones, which
         may have the same causes.
         """
         now_ms, noted = self._clock.time_ms(), self._noted(verdict)
-        same, explained = alike(verdict, run), _explained(verdict)
+        same, explained = alike(verdict, run.related(verdict.source)), _explained(verdict)
         said = self._explanations(explained, evidence, same)
         if noted is None or self._history is None:
             return bucket_page(verdict, name, now_ms, said, len(same), explained=explained)
@@ -244,7 +250,7 @@ class Dashboard:
 
     def _explained_buckets(
         self, request: Request, topic: str | None
-    ) -> tuple[list[BucketVerdict], list[BucketVerdict], Evidence]:
+    ) -> tuple[list[BucketVerdict], ByTopic, Evidence]:
         """Returns three values: the verdicts on the buckets to explain, the verdicts on these and
         later buckets (which may have the same causes), and the evidence. The buckets to explain are
         those that the request asks for, and those that the shown commands would also accept: of
@@ -257,7 +263,7 @@ class Dashboard:
         asked = [x for x in asked if topic is None or is_named(x.source, [topic])]
         found = with_covered(asked, near)
         run = {(x.source, x.bucket, x.bucket_ms): x for x in (*near, *self._run(found, names))}
-        return found, list(run.values()), evidence
+        return found, ByTopic(run.values()), evidence
 
     def _near(
         self, bucket: int, names: Sequence[str] | None
@@ -302,10 +308,11 @@ class Dashboard:
             said = report.document(standing, found, report.Bounded(agents_address))
             return answers.json({**said, "older_until": older})
         found, run, evidence = self._explained_buckets(request, topic)
+        same = [alike(x, run.related(x.source)) for x in found]
         explanations = [
             explanation_document(said)
-            for verdict in found
-            for said in self._explanations(_explained(verdict), evidence, alike(verdict, run))
+            for verdict, each in zip(found, same, strict=True)
+            for said in self._explanations(_explained(verdict), evidence, each)
         ]
         begin, given = query.number(request, "from") or 0, dict(request.query_params)
         end, most = begin + ROWS_MAX, max((len(x.agents) for x in found), default=0)
