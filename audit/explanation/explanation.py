@@ -3,7 +3,7 @@ where the cause lies (host, file or offsets), and the command to run next."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -129,8 +129,7 @@ def explain(
     bucket that the command `accept` is to cover, if the command is to cover several buckets.
     """
     explainer = _Explainer(verdict, evidence, policy, now_ms, access, healths, last)
-    found = list(explainer.explanations())
-    return sorted(dict.fromkeys(found), key=lambda x: (-x.status, _order(x.tier)))
+    return _sorted(explainer.explanations())
 
 
 def explain_recounts(
@@ -142,8 +141,7 @@ def explain_recounts(
     if all(x.is_good for x in evidence.topic(source).recounts):
         return []
     no_bucket = BucketVerdict(source, 0, 0, Status.COMPLETE, (), due=True)
-    found = explain(no_bucket, evidence, policy, now_ms, access)
-    return [x for x in found if x.cause is Cause.OUTPUT_CHANGED]
+    return _sorted(_Explainer(no_bucket, evidence, policy, now_ms, access, {}, None).recounts())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,14 +185,17 @@ class _Explainer:
         for warning in self._verdict.warnings:
             if warning.acceptance is None:
                 yield self._made(warning, self._of_warning(warning))
-        for result in self._topic.recounts:
-            if not result.is_good:
-                yield self._made(*self._of_recount(result))
+        yield from self.recounts()
         if filtered := self._verdict.filtered:
             rules = ", ".join(f"{x.rule} {x.records:,}" for x in filtered)
             words = f"rules left out {sum(x.records for x in filtered):,} records ({rules})"
             finding = Finding(Status.COMPLETE, words, Cause.FILTERED)
             yield self._made(finding, _Location(Cause.FILTERED, Tier.AGENT))
+
+    def recounts(self) -> Iterator[Explanation]:
+        for result in self._topic.recounts:
+            if not result.is_good:
+                yield self._made(*self._of_recount(result))
 
     def _of(self, finding: Finding, where: _Location) -> Iterator[Explanation]:
         if finding.status > Status.COMPLETE and finding.acceptance is None:
@@ -494,6 +495,11 @@ def _closer(finding: Finding, verdict: AgentVerdict) -> Finding:
             if other.cause in (Cause.IN_FLIGHT, Cause.HOST_SILENT, Cause.CLOCK):
                 return replace(finding, cause=other.cause, about=None)
     return finding
+
+
+def _sorted(found: Iterable[Explanation]) -> list[Explanation]:
+    """Returns the explanations without duplicates, sorted by gravity and then by tier."""
+    return sorted(dict.fromkeys(found), key=lambda x: (-x.status, _order(x.tier)))
 
 
 def _order(tier: Tier | None) -> int:

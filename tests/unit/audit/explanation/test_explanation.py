@@ -17,7 +17,12 @@ import pytest
 from skidway.audit import judgement
 from skidway.audit.evidence.hearing import WINDOW_MS, Reading
 from skidway.audit.explanation.document import document, text
-from skidway.audit.explanation.explanation import ByteRange, Explanation, explain
+from skidway.audit.explanation.explanation import (
+    ByteRange,
+    Explanation,
+    explain,
+    explain_recounts,
+)
 from skidway.audit.explanation.next_command import Access
 from skidway.audit.explanation.offsets import OffsetRange
 from skidway.audit.judgement.cause import Cause
@@ -449,6 +454,21 @@ def test_lines_of_unknown_event_times_leave_no_bucket_complete() -> None:
     here = replace(unsure, differences=(CHANGED,))
     (alone,) = Case(Cause.CONTENT_DIFFERS, "", "", add=[here]).explanations()
     assert alone.status is Status.INCOMPLETE
+
+
+def test_recounts_are_explained_without_a_bucket() -> None:
+    """The explanations of a topic's recounts are those that each bucket of the topic has, without
+    the causes that lie in the bucket."""
+    others = [replace(BAD, output=output) for output in ("/b", "/a")]
+    agrees = replace(BAD, output="/c", faults=0, reasons=())
+    case = Case(Cause.RECORDS_MISSING, "l1", "", [BAD, *others, agrees], drop=(3,))
+    evidence = Fold([x for i, x in enumerate(good()) if i != 3] + case.add).evidence()
+    found = explain_recounts(LOGS, evidence, POLICY, NOW, ACCESS)
+    of_bucket = case.explanations()
+    assert len(of_bucket) > len(found)
+    assert found == [x for x in of_bucket if x.cause is Cause.OUTPUT_CHANGED]
+    assert sorted(x.place for x in found) == ["/a/dc1.logs", "/b/dc1.logs", "/logs/dc1.logs"]
+    assert all(x.accept is None and "recount" in x.command.line for x in found)
 
 
 def test_where_records_lie_that_no_load_has_reached() -> None:
