@@ -89,15 +89,10 @@ class Ledger:
 
     # Writing.
 
-    def take(
-        self,
-        values: Iterable[bytes],
-        positions: Mapping[TopicPartition, Position] | None = None,
-        now_ms: int = 0,
-    ) -> None:
-        """Does the same as `take_records`, for records of which it is not known where and when they
-        were read. values: their values."""
-        self.take_records(((value, None) for value in values), positions or {}, now_ms)
+    def take(self, values: Iterable[bytes]) -> None:
+        """Stores records of which it is not known where and when they were read, and which position
+        in a topic they reach. values: their values."""
+        self.take_records(((value, None) for value in values), {}, 0)
 
     def take_records(
         self,

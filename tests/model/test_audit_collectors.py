@@ -20,6 +20,7 @@ from skidway.audit.reports import report
 from skidway.audit.topic.messages import Message, encode
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
+from support.ledgers import take
 from support.promises import promise
 from support.randomness import Seeds
 from support.site_truth import POLICY
@@ -54,7 +55,7 @@ class _Collector:
 
     def take(self, log: Log, messages: list[Message], end: int) -> None:
         values = [encode(x) for x in messages]
-        self.ledger.take(values, {TopicPartition(*log): Position(end)})
+        take(self.ledger, values, {TopicPartition(*log): Position(end)})
         self.judge.step()
         self.ledger.narrow(self.judge.take_balanced())
         self.ledger.merge(self.judge.take_scattered())

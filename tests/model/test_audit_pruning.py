@@ -41,6 +41,7 @@ from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.errors import UsageError
 from support.audit_senders import LOGS
 from support.clock import ManualClock
+from support.ledgers import take
 from support.promises import promise
 from support.randomness import Seeds
 
@@ -74,7 +75,7 @@ class Site:
     def tell(self, *said: Message) -> None:
         self.said += said
         for ledger in (self.full, self.lean):
-            ledger.take([encode(x) for x in said], now_ms=self.clock.time_ms())
+            take(ledger, [encode(x) for x in said], now_ms=self.clock.time_ms())
 
     def count(self, sender: Sender, agent: int, bucket: int, records: int) -> None:
         number = self.last[sender] = self.last[sender] + 1
@@ -138,7 +139,7 @@ class Site:
         """Gives both ledgers the messages of the audit topic again, from a random offset on."""
         begin = self.chance.randrange(len(self.said) + 1)
         for ledger in (self.full, self.lean):
-            ledger.take([encode(x) for x in self.said[begin:]], now_ms=self.clock.time_ms())
+            take(ledger, [encode(x) for x in self.said[begin:]], now_ms=self.clock.time_ms())
 
     def prune(self) -> None:
         """Looks for old buckets that may be deleted, and deletes them from one of the two ledgers,

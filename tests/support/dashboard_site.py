@@ -45,6 +45,7 @@ from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.consuming.rejected_examples import RejectedExample
 from support.clock import ManualClock
+from support.ledgers import take
 from support.processes import eventually
 
 MINUTE, HOUR = 60_000, 3_600_000
@@ -110,7 +111,7 @@ class Site:
         self.ledger = Ledger()
         self._numbers: dict[Sender, int] = {}
         if not self.is_empty:
-            self.ledger.take(map(encode, self.messages()), {}, NOW - 2_000)
+            take(self.ledger, map(encode, self.messages()), {}, NOW - 2_000)
 
     def messages(self) -> Iterator[Message]:
         """Yields all messages. Each agent sends all its counts in one delta. Each counter and each

@@ -18,6 +18,7 @@ from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
 from support.clock import ManualClock
+from support.ledgers import take
 
 PAGE = (Path(__file__).parents[3] / "docs/audit.md").read_text()
 FILES = re.findall(r"```yaml\n# /etc/skidway/(\S+)\n(.*?)```", PAGE, re.DOTALL)
@@ -65,7 +66,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text(text)
     (tmp_path / "store").mkdir()
     ledger = Ledger(tmp_path / "store" / DATABASE)
-    ledger.take(map(messages.encode, said()), now_ms=ms("10:05:00"))
+    take(ledger, map(messages.encode, said()), now_ms=ms("10:05:00"))
     ledger.close()
     monkeypatch.chdir(tmp_path)
     for module in ("report", "why", "hosts", "complete"):

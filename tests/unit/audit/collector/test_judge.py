@@ -45,6 +45,7 @@ from skidway.kafka.source import Source
 from support.any_messages import announcements, deltas, heartbeats, seals
 from support.audit_senders import AGENT, BROKER, LOGS, OTHER, REJECTED
 from support.clock import ManualClock
+from support.ledgers import take
 from support.promises import promise
 from support.randomness import share_of
 
@@ -168,7 +169,7 @@ def test_no_messages_keep_a_page_from_being_made(said: list[Message]) -> None:
     buckets, and the collector then refuses the request."""
     site, history = Site(), HistoryStore(now_ms=0)
     site.judge = Judge(site.ledger, lambda: POLICY, site.clock, history.note)
-    site.ledger.take(map(encode, said), {}, site.clock.time_ms())
+    take(site.ledger, map(encode, said), {}, site.clock.time_ms())
     site.judge.step()
     editions = Editions([site.ledger], lambda: None)
     editions.publish(step_of(site.judge, site.judge.step(), site.clock.time_ms()))

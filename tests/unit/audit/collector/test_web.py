@@ -40,6 +40,7 @@ from skidway.kafka.source import Source
 from support.audit_senders import BROKER, LOGS, OTHER, REJECTED
 from support.clock import ManualClock
 from support.dashboard import ask
+from support.ledgers import take
 
 HOSTILE = "<script>alert(1)</script>"
 NASTY = Source("dc1", "cid", HOSTILE, "tid")
@@ -512,7 +513,7 @@ def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
         where = Heard("t", "i", 0, 1, now_ms + ahead_ms, now_ms, is_live=True)
         ledger.take_records([(messages.encode(Heartbeat(sender, 0, now_ms)), where)], {}, now_ms)
     assert "The clock of the agent on web2 is 3600 s ahead" in _get(ledger, path)[2]
-    ledger.take([], {}, now_ms + 600_000)
+    take(ledger, [], {}, now_ms + 600_000)
     assert "The clock of this host is 600 s behind" in _get(ledger, path)[2]
     found = json.loads(_get(ledger, "/index.json")[2])["clocks"]
     assert (found["own_ahead_ms"], len(found["sentences"])) == (-600_000, 1)

@@ -26,6 +26,7 @@ from skidway.errors import UsageError
 from skidway.kafka.types import TopicPartition
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.clock import ManualClock
+from support.ledgers import take
 from support.memory_kafka import MemoryCluster, MemoryProducer
 from support.promises import promise
 
@@ -50,7 +51,7 @@ def store(tmp_path: Path) -> Ledger:
     ]
     (tmp_path / "store").mkdir()
     ledger = Ledger(tmp_path / "store" / DATABASE)
-    ledger.take(map(messages.encode, said), now_ms=10**9)
+    take(ledger, map(messages.encode, said), now_ms=10**9)
     return ledger
 
 
@@ -70,7 +71,7 @@ def ask(
     )
 
     def publish(_args: Any, _settings: Any, decisions: Sequence[Decision], _clock: Any) -> None:
-        store.take([messages.encode(each) for each in decisions], now_ms=10**9)
+        take(store, [messages.encode(each) for each in decisions], now_ms=10**9)
 
     monkeypatch.setattr(accept, "publish", publish)
     for module in ("commands.report", "commands.accept", "commands.decisions"):
@@ -200,7 +201,7 @@ def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Led
         replace(HDFS, producer="/b/dc1.logs"),
     ]
     said = [Delta(x, 1, 5, ranges=(Range(LOGS, 0, 0, 15),), counts=counts) for x in others]
-    store.take(map(messages.encode, said), now_ms=10**9)
+    take(store, map(messages.encode, said), now_ms=10**9)
     assert "2 of 7 records were rejected by the agents" in ask("report --topic logs")[1]
 
 
@@ -214,7 +215,7 @@ def reject(store: Ledger, number: int, count: int) -> None:
         Delta(HDFS, number + 1, 10**9, ranges=(Range(REJECTED, 0, 0, 9),), counts=counts),
         Seal(AGENT, 2 * number + 4, 10**9, (SealedTopic(REJECTED, 10**9, 2 * number + 3),)),
     ]
-    store.take(map(messages.encode, said), now_ms=10**9)
+    take(store, map(messages.encode, said), now_ms=10**9)
 
 
 def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
@@ -223,7 +224,7 @@ def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
         Delta(AGENT, 5, 10**9, counts=(Count(LOGS, 7, -60_000, 60_000, 5, 50, 9),)),
         Seal(AGENT, 6, 10**9, (SealedTopic(LOGS, 10**9, 5),)),
     ]
-    store.take(map(messages.encode, said), now_ms=10**9)
+    take(store, map(messages.encode, said), now_ms=10**9)
     status, printed = ask("accept logs 1969-12-31T23:59:30Z --reason 'a broken clock'")
     assert (status, "dc1.logs 1969-12-31T23:59:00Z (incomplete)" in printed) == (0, True), printed
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x")[0] == 0

@@ -47,6 +47,7 @@ from skidway.schemas.consuming.rejected_examples import RejectedExample
 from skidway.schemas.consuming.rejected_lines import Wanted
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.clock import ManualClock
+from support.ledgers import take
 from support.memory_kafka import MemoryClient, MemoryCluster
 from support.one_bucket import (
     HDFS,
@@ -84,7 +85,7 @@ def why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         store = tmp_path / "store"
         store.mkdir(exist_ok=True)
         ledger = Ledger(store / DATABASE)
-        ledger.take(map(messages.encode, said), now_ms=now)
+        take(ledger, map(messages.encode, said), now_ms=now)
         ledger.close()
         monkeypatch.setattr("skidway.audit.commands.why.SystemClock", lambda: ManualClock(now))
         config = tmp_path / "audit.yml"

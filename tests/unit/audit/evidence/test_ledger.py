@@ -50,6 +50,7 @@ from skidway.schemas import single_object
 from support import one_bucket
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.fold import Fold, judge
+from support.ledgers import take
 from support.promises import promise
 from support.randomness import share_of
 
@@ -129,7 +130,7 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
     while left:
         count = random.randint(1, len(left))
         ledger.rebuild({_PARTITION: random.choice((0, 1 << 40))})
-        ledger.take(left[:count], {_PARTITION: Position(1)})
+        take(ledger, left[:count], {_PARTITION: Position(1)})
         del left[:count]
     ledger.rebuild({_PARTITION: 0})
     assert verdicts(ledger.evidence(), POLICY, 300) == expected
@@ -231,12 +232,12 @@ def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
     evidence does not change."""
     tp = _PARTITION
     ledger = Ledger(tmp_path / "audit.db")
-    ledger.take([messages.encode(_delta(1))], {tp: Position(17)})
+    take(ledger, [messages.encode(_delta(1))], {tp: Position(17)})
     before = ledger.evidence()
     ledger.close()
     again = Ledger(tmp_path / "audit.db")
     assert again.positions() == {tp: Position(17)}
-    again.take([messages.encode(_delta(1))], {tp: Position(18)})
+    take(again, [messages.encode(_delta(1))], {tp: Position(18)})
     assert again.evidence() == before
     again.close()
 
@@ -422,15 +423,15 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
     path, tp = tmp_path / "audit.db", _PARTITION
     values = [messages.encode(_delta(number)) for number in range(1, 2000)]
     ledger = Ledger(path)
-    ledger.take(values[:1], {tp: Position(1)})
+    take(ledger, values[:1], {tp: Position(1)})
     (pages,) = ledger._connection.execute("PRAGMA page_count").fetchone()
     ledger._connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(DatabaseFailed, match="Nothing is lost"), failures(path):
-        ledger.take(values[1:], {tp: Position(1999)})
+        take(ledger, values[1:], {tp: Position(1999)})
     assert ledger.positions() == {tp: Position(1)}
     ledger.close()
     ledger = Ledger(path)
-    ledger.take(values[1:], {tp: Position(1999)})
+    take(ledger, values[1:], {tp: Position(1999)})
     [numbers] = ledger.evidence().senders.values()
     assert (numbers.first, numbers.last, numbers.missing) == (1, 1999, None)
 

@@ -31,6 +31,7 @@ from skidway.kafka import columns
 from skidway.kafka.types import TopicPartition
 from support.audit_senders import AGENT, BROKER, LOGS
 from support.clock import ManualClock
+from support.ledgers import take
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
 from support.promises import promise
 
@@ -63,11 +64,11 @@ def _half(ledger: Ledger) -> None:
     bucket complete."""
     ledger.rebuild({OWN: len(SAID) + 1})
     values = [messages.encode(x) for x in SAID]
-    ledger.take(values, {OWN: Position(len(SAID))}, NOW)
+    take(ledger, values, {OWN: Position(len(SAID))}, NOW)
 
 
 def _whole(ledger: Ledger) -> None:
-    ledger.take([messages.encode(LATER)], {OWN: Position(len(SAID) + 1)}, NOW)
+    take(ledger, [messages.encode(LATER)], {OWN: Position(len(SAID) + 1)}, NOW)
 
 
 def _statuses(evidence: Evidence) -> list[Status]:
@@ -137,9 +138,9 @@ def test_a_new_store_is_rebuilt_up_to_the_ends_that_the_collector_saw() -> None:
     collection.refresh()
     assert ledger.rebuilding == len(SAID)
     _publish(cluster, OWN, [LATER])
-    ledger.take([], {OWN: Position(len(SAID) - 1)})
+    take(ledger, [], {OWN: Position(len(SAID) - 1)})
     assert ledger.rebuilding == 1
-    ledger.take([], {OWN: Position(len(SAID))})
+    take(ledger, [], {OWN: Position(len(SAID))})
     assert ledger.rebuilding == 0
 
 
@@ -237,7 +238,7 @@ def test_a_rebuild_waits_for_a_topic_that_comes_back() -> None:
     collection = _collection(cluster, ledger, clock)
     collection.refresh()
     at = Position(1, topic.topic_id.hex)
-    ledger.take([messages.encode(SAID[0])], {OWN: at}, NOW)
+    take(ledger, [messages.encode(SAID[0])], {OWN: at}, NOW)
     del cluster.topics[OWN.topic]
     for _ in range(2):
         collection.refresh()

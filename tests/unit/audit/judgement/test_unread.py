@@ -33,6 +33,7 @@ from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.types import TopicPartition
 from skidway.schemas import single_object
 from support.audit_senders import BROKER, LOGS
+from support.ledgers import take
 from support.promises import promise
 
 AGENT = Sender(Tier.AGENT, "dc1", "7", "h1", 1)
@@ -80,7 +81,7 @@ def encoded(message: Message) -> bytes:
 def store(tmp_path: Path) -> Path:
     """A store with one complete bucket."""
     ledger = Ledger(tmp_path / "audit.db")
-    ledger.take([messages.encode(x) for x in GOOD], {TP: Position(17, "id")})
+    take(ledger, [messages.encode(x) for x in GOOD], {TP: Position(17, "id")})
     [found] = verdicts(ledger.evidence(), POLICY, 300)
     assert found.status is Status.COMPLETE
     ledger.close()
@@ -96,7 +97,7 @@ def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Me
     with pytest.raises(SchemaUnknown) as unknown:
         messages.decode(encoded(said))
     ledger = Ledger(store)
-    ledger.take([encoded(said)], {TP: Position(18, "id")})
+    take(ledger, [encoded(said)], {TP: Position(18, "id")})
     evidence = ledger.evidence()
     [found] = verdicts(evidence, POLICY, 300)
     assert found.status is Status.UNKNOWN
@@ -138,8 +139,8 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
     these messages. A message that it reads for the second time does not count again."""
     later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
     ledger = Ledger(store)
-    ledger.take(later, {TP: Position(18, "id"), OTHER: Position(5, "other")})
-    ledger.take([encoded(SAID_LATER[1])], {TP: Position(19, "id"), OTHER: Position(9, "other")})
+    take(ledger, later, {TP: Position(18, "id"), OTHER: Position(5, "other")})
+    take(ledger, [encoded(SAID_LATER[1])], {TP: Position(19, "id"), OTHER: Position(9, "other")})
     ledger.close()
     ledger = Ledger(store)
     assert not ledger.read_again()
@@ -148,7 +149,7 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
     assert ledger.positions() == {TP: Position(17, "id"), OTHER: Position(0, "other")}
     assert ledger.rebuilding == 2 + 9  # the number of messages to read again
     assert not ledger.read_again()
-    ledger.take([*later, encoded(SAID_LATER[1])], {TP: Position(19, "id")})
+    take(ledger, [*later, encoded(SAID_LATER[1])], {TP: Position(19, "id")})
     [found] = verdicts(ledger.evidence(), POLICY, 300)
     assert (found.status, found.count(Tier.BROKER)) == (Status.LOST, 3)
     ledger.close()
@@ -161,7 +162,7 @@ def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
     the program reads the new topic again from its start. A position in the old topic has no meaning
     for the new topic."""
     ledger = Ledger(store)
-    ledger.take([encoded(SAID_LATER[0])], {TP: Position(40, "made again")})
+    take(ledger, [encoded(SAID_LATER[0])], {TP: Position(40, "made again")})
     monkeypatch.setattr(single_object, "shipped", lambda: NEWER)
     assert ledger.read_again()
     assert ledger.positions() == {TP: Position(0, "made again")}
