@@ -154,7 +154,7 @@ class KnownFiles:
         self._moved_to[old, tracked.birth.born_ns] = found.key
         tracked.birth = replace(tracked.birth, key=found.key, born_ns=found.born_ns)
         tracked.location, tracked.verified = found.real_path, False
-        tracked.changed_ns = found.changed_ns
+        tracked.changed_ns, tracked.is_emptied = found.changed_ns, False
         self._by_key[found.key] = tracked
         self._handles.drop(tracked.file)
         self.note(tracked)

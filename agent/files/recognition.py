@@ -108,6 +108,7 @@ class Recognition:
         if answer is None:
             return
         if tracked.state is not FileState.OPEN and not found.size:
+            self._note_emptied(tracked)
             if tracked.changed_ns != found.changed_ns:  # the file was written and truncated again
                 tracked.changed_ns = found.changed_ns
                 self._truncated.add(found.path)
@@ -174,7 +175,10 @@ class Recognition:
             return
         finally:
             self._handles.drop(tracked.file)
-        if index is None or not status.size:
+        if not status.size:
+            self._note_emptied(tracked)
+            return
+        if index is None:
             return
         found, base = self._host.look(tracked.meant), None
         if found is None or found.key != tracked.birth.key:
@@ -432,6 +436,14 @@ class Recognition:
             return
         print_, guard = tracked.birth.fingerprint, tracked.last_point.guard
         doubt = identity.doubt(handle.read, found.size, tracked.length, print_, guard)
+        if tracked.is_emptied:
+            handle.close()
+            if doubt is None:
+                self._truncated.add(found.path)  # a copy may have what was written and cut since
+            else:
+                self._note_rewritten(found, sighting)
+            self._begin(sighting, tracked)
+            return
         # A job may empty its log and write the same bytes again, but never does so with a rotated
         # file.
         is_log = sighting.base is None or tracked.written is not None
@@ -446,6 +458,14 @@ class Recognition:
             self._births.go_on(sighting, tracked, handle)
         else:
             handle.close()
+
+    def _note_emptied(self, tracked: TrackedFile) -> None:
+        """Notes that a file whose id has ended is empty now. So all bytes that are written to it
+        later are new, even if they are the same as before.
+        """
+        if not tracked.is_emptied:
+            tracked.is_emptied = True
+            self._known.note(tracked)
 
     def _is_being_written(self, tracked: TrackedFile, sighting: Sighting, size: int) -> bool:
         """Whether the file was written to since the last look, but has not grown yet.
@@ -495,6 +515,7 @@ def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
         and found.changed_ns == tracked.changed_ns
         and found.born_ns == tracked.birth.born_ns
         and not tracked.is_deleted
+        and not tracked.is_emptied
     )
 
 

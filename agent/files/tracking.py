@@ -8,6 +8,7 @@ ids, and finds out which files are new, renamed, rotated, replaced or gone.
     found nowhere, but the agent has it open  read to its end, then closed
     found nowhere, and not open               its unread bytes are declared lost, with unknown end
     closed, and grew                          another id begins where the closed id ended
+    ended, found empty, and written again     another id begins at byte 0
     known inode, but another file (same_file) the id ends; another begins at byte 0
     known inode, perhaps another file         the id ends; another begins at byte 0, and the bytes
                                               that may be delivered twice are declared

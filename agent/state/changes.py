@@ -52,8 +52,8 @@ _MARK = struct.Struct("<qI")
 FILE_COLUMNS: Final = (
     "file", "serial", "topic", "topic_id", "host", "path", "device", "inode",
     "fingerprint_length", "fingerprint", "begin", "predecessor", "predecessor_position",
-    "born_ns", "location", "meant", "state", "length", "changed_ns", "announced", "announced_ms",
-    "position", "prefix_crc", "guard_length", "guard_crc", "marks",
+    "born_ns", "location", "meant", "state", "length", "changed_ns", "emptied", "announced",
+    "announced_ms", "position", "prefix_crc", "guard_length", "guard_crc", "marks",
     "acknowledged", "rejected", "filtered", "lost", "uncertain", "crc",
 )  # fmt: skip
 
@@ -329,7 +329,7 @@ def file_row(file: TrackedFile) -> Row:
         birth.fingerprint.length, birth.fingerprint.digest,
         birth.begin, birth.predecessor, birth.predecessor_position,
         birth.born_ns, os.fsencode(file.location), os.fsencode(file.meant),
-        file.state.value, file.length, file.changed_ns,
+        file.state.value, file.length, file.changed_ns, int(file.is_emptied),
         int(file.announced), file.announced_ms,
         point.position, point.prefix_crc, point.guard.length, point.guard.crc,
         marks_blob(point.marks),

@@ -451,7 +451,7 @@ def _tracked(values: list[Any]) -> TrackedFile:
     (
         file, serial, topic, topic_id, host, path, device, inode, fingerprint_length, fingerprint,
         begin, predecessor, predecessor_position, born_ns, location, meant, state, length,
-        changed_ns, announced, announced_ms, position, prefix_crc, guard_length, guard_crc,
+        changed_ns, emptied, announced, announced_ms, position, prefix_crc, guard_length, guard_crc,
         marks, *tally,
     ) = values  # fmt: skip
     birth = Birth(
@@ -480,6 +480,7 @@ def _tracked(values: list[Any]) -> TrackedFile:
         announced_ms=announced_ms,
         length=length,
         changed_ns=changed_ns,
+        is_emptied=bool(emptied),
         read_position=position,
         read_crc=prefix_crc,
     )

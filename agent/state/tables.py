@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 APPLICATION_ID: Final = 0x536B6964  # "Skid" in ASCII
 
 TABLES: Final = """
@@ -38,7 +38,7 @@ CREATE TABLE files ( -- one row per file id; crc over the columns before it
     fingerprint_length INTEGER NOT NULL, fingerprint BLOB NOT NULL,
     begin INTEGER NOT NULL, predecessor INTEGER, predecessor_position INTEGER,
     born_ns INTEGER, location BLOB NOT NULL, meant BLOB NOT NULL,
-    state TEXT NOT NULL, length INTEGER, changed_ns INTEGER,
+    state TEXT NOT NULL, length INTEGER, changed_ns INTEGER, emptied INTEGER NOT NULL,
     announced INTEGER NOT NULL, announced_ms INTEGER NOT NULL,
     position INTEGER NOT NULL, prefix_crc INTEGER NOT NULL,
     guard_length INTEGER NOT NULL, guard_crc INTEGER NOT NULL, marks BLOB NOT NULL,

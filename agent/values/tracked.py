@@ -214,6 +214,7 @@ class TrackedFile:
     announced_ms: int = 0
     length: int | None = None  # the final length; None while the file is OPEN
     changed_ns: int | None = None  # the file's time of change at the last look
+    is_emptied: bool = False  # whether the file was found empty after its id had ended
     labels: History = ()
 
     # The fields from here on are not durable. A starting agent finds their values out again.

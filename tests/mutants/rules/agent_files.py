@@ -5,6 +5,7 @@ from mutants.mutant import Mutant
 
 QUIET = "tests/unit/agent/files/test_quiet_files.py::"
 UNBEGUN = "tests/unit/agent/files/test_unbegun.py::"
+EMPTIED = "tests/unit/agent/files/test_emptied.py::"
 
 BACKLOG = "tests/unit/agent/accounts/test_backlog.py::"
 
@@ -48,6 +49,45 @@ MUTANTS = (
         "            with self._handles.glance(tracked) as handle:\n",
         "            for handle in [self._handles.get(tracked)]:\n",
         (f"{NUL_RUNS}test_reading_holes_again_keeps_no_file_open",),
+    ),
+    Mutant(
+        "an emptied log that begins with the same lines again is read on from its old end",
+        "agent/files/recognition.py",
+        "        if tracked.is_emptied:\n",
+        "        if False:\n",
+        (
+            f"{EMPTIED}test_lines_that_begin_as_before_are_all_read",
+            "tests/unit/agent/counting/test_counting.py::"
+            "test_an_emptied_log_that_begins_as_before_is_noted_whole",
+        ),
+    ),
+    Mutant(
+        "a start forgets which emptied logs a look found",
+        "agent/state/database.py",
+        "        is_emptied=bool(emptied),\n",
+        "",
+        (f"{EMPTIED}test_lines_that_begin_as_before_are_all_read",),
+    ),
+    Mutant(
+        "an emptied log with its old size and an old time of change is unchanged",
+        "agent/files/recognition.py",
+        "        and not tracked.is_emptied\n",
+        "",
+        (f"{EMPTIED}test_the_same_bytes_at_the_same_time_of_change",),
+    ),
+    Mutant(
+        "the copy of an emptied log counts as new when it is compressed",
+        "agent/files/known.py",
+        "        tracked.changed_ns, tracked.is_emptied = found.changed_ns, False\n",
+        "        tracked.changed_ns = found.changed_ns\n",
+        (f"{EMPTIED}test_a_copy_that_is_compressed_later_is_not_read_again",),
+    ),
+    Mutant(
+        "an emptied log that begins with the same lines again has no copy with others",
+        "agent/files/recognition.py",
+        "                self._truncated.add(found.path)  # a copy may have",
+        "                pass  # a copy may have",
+        (f"{EMPTIED}test_lines_that_are_only_in_a_copy_are_read",),
     ),
     Mutant(
         "a log that was quiet before its deletion is closed at once",

@@ -92,6 +92,19 @@ def test_a_truncated_log_begins_anew(world: Counting) -> None:
     assert (unnoted.first, unnoted.end) == (29, None)
 
 
+def test_an_emptied_log_that_begins_as_before_is_noted_whole(world: Counting) -> None:
+    """If `skidway agent count` has found a log empty, and the log then begins with the same lines
+    as before, the command notes all new lines, even after a restart."""
+    world.write("a")
+    world.turn()
+    world.files.truncate(LOG)
+    world.turn()
+    world.kill()
+    world.write("a", "b")
+    world.turn()
+    assert world.hashes() == hashes_of("a", "a", "b")
+
+
 def test_lines_that_went_away_unread_are_told(world: Counting) -> None:
     """If a file is deleted before `skidway agent count` could read the file to its end, the notes
     say from which byte on the file's lines are not noted."""

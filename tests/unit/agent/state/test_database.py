@@ -39,7 +39,7 @@ def a_file(file: int = 7) -> TrackedFile:
     point = Checkpoint(100, 77, Guard(50, 2**32 - 1), (Mark(20, 1), Mark(2**40, 2**32 - 1)))
     return TrackedFile(
         birth, point, "/log/\udcff", "/link/\udcff", Tally(1, 2, 3, 4, 5), FileState.ENDED, True, 9,
-        100, 2**60,
+        100, 2**60, True,
     )  # fmt: skip
 
 
@@ -47,6 +47,7 @@ def durable(tracked: TrackedFile) -> tuple:
     return (
         tracked.birth, tracked.checkpoint, tracked.location, tracked.meant, tracked.tally,
         tracked.state, tracked.announced, tracked.announced_ms, tracked.length, tracked.changed_ns,
+        tracked.is_emptied,
     )  # fmt: skip
 
 
@@ -164,7 +165,7 @@ def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path)
 
 
 @promise("2 corrupt state")
-@pytest.mark.parametrize("column", ["position", "prefix_crc", "announced", "marks"])
+@pytest.mark.parametrize("column", ["position", "prefix_crc", "announced", "emptied", "marks"])
 def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
     """The agent notices a changed value in the database by the value's checksum. If it did not
     notice a changed position, lines would be skipped or doubled."""
