@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "6ea74c1fc3b95d00c161c094140b2c01faa16593"
+COMMIT = "e95f7b525cec3444dc0688b37a241b580a66e780"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
