@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from skidway.agent.files import holes
 from skidway.agent.files.decompressed import Decompressed
 from skidway.agent.files.endings import CHANGED
@@ -27,8 +29,15 @@ from skidway.agent.files.host import Handle, Status
 from skidway.agent.files.pod_labels import PodLabels
 from skidway.agent.files.sources import TailedSource
 from skidway.agent.files.tracking import Tracker
-from skidway.agent.parsing.framing import READ_BYTES, LineFramer, nul_bytes
-from skidway.agent.values.identity import GUARD_BYTES, doubt, doubt_beginning, fingerprint_of
+from skidway.agent.parsing.framing import READ_BYTES, Framer, LineFramer, nul_bytes
+from skidway.agent.values.identity import (
+    FINGERPRINT_BYTES,
+    GUARD_BYTES,
+    Mark,
+    doubt,
+    doubt_beginning,
+    fingerprint_of,
+)
 from skidway.agent.values.intents import Intent, Reading, crc_of
 from skidway.agent.values.tracked import FileState, Flight, LongLine, TrackedFile
 from skidway.dataclass import dataclass
@@ -203,13 +212,14 @@ class FileReader:
             return None
         data, end, crc, prefix_crc, tail = found
         source = self._source(tracked)
-        recipe = source.manner_of(tracked, handle).recipe
+        manner = source.manner_of(tracked, handle)
         if source.labels is not None:
             self._labels.note(tracked, source.labels, now)
         intent = Intent(
-            sequence, tracked.file, tracked.read_position, end, crc, read_ms, recipe
+            sequence, tracked.file, tracked.read_position, end, crc, read_ms, manner.recipe
         )  # fmt: skip
-        flight = Flight(intent, tracked.read_on(prefix_crc, tail, end))
+        first = None if tracked.read_position else _first_record(data, manner.framer)
+        flight = Flight(intent, tracked.read_on(prefix_crc, tail, end, first))
         self._tracker.launch(tracked, flight)
         self._active[tracked.file] = now + ACTIVE_S
         return Taken(tracked, tracked.reading(intent, data), flight)
@@ -388,6 +398,15 @@ def _scanned(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int:
     count, because a hole may begin there. The next piece begins with these NULs.
     """
     return len(piece) - len(piece) % lines.unit if is_hole else lines.size_before_nuls(piece)
+
+
+def _first_record(data: bytes, framer: Framer) -> Mark | None:
+    """Returns a mark at the end of the first record of a file's first bytes; None if this record is
+    the only one in the bytes of a fingerprint.
+    """
+    head = data[:FINGERPRINT_BYTES]
+    ends = framer.frame(head, np.array([len(head)])).end
+    return Mark(int(ends[0]), crc_of(head[: ends[0]])) if len(ends) > 1 else None
 
 
 def _extended(line: LongLine, used: bytes) -> LongLine:

@@ -8,7 +8,8 @@ the file:
     guard         CRC-32C of the last bytes before the position (up to GUARD_BYTES)
     marks         (position, CRC-32C of all bytes before it), denser towards the end; if the agent
                   skipped the file's first bytes, the first mark is (number of skipped bytes, 0),
-                  and the CRCs of all later marks begin after the skipped bytes
+                  and the CRCs of all later marks begin after the skipped bytes; if not, the first
+                  mark is mostly at the end of the first record
 
 If the file may have changed since the agent last read it, for example because it was closed or
 moved meanwhile, the agent checks the fingerprint and the guard before it reads on. If the file
@@ -177,13 +178,13 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
         while position < mark.position:
             data = read(min(PROOF_BYTES, mark.position - position), position)
             if not data:
-                return _proven(read, proven, fingerprint, size)
+                return _proven(read, proven, marks, fingerprint, size)
             crc = crc_of(data, crc)
             position += len(data)
         if crc != mark.crc:
             break
         proven = mark
-    return _proven(read, proven, fingerprint, size)
+    return _proven(read, proven, marks, fingerprint, size)
 
 
 def _base(marks: tuple[Mark, ...]) -> int:
@@ -196,15 +197,22 @@ def _base(marks: tuple[Mark, ...]) -> int:
     return marks[0].position if marks and not marks[0].crc else 0
 
 
-def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
+def _proven(
+    read: Read, mark: Mark, marks: tuple[Mark, ...], fingerprint: Fingerprint, size: int
+) -> Proven:
     """Returns the proof that the bytes before the position of `mark` are those that were read. The
     proof also says whether the file's first bytes may still be those that were read.
+
+    If only the bytes before the first mark are the same, they may have been kept when the file was
+    cut, or they may be a line with which the program begins each log. So they are not proven.
     """
     if size < fingerprint.length:
         same = size > 0
     else:
         same = hashlib.sha256(read(fingerprint.length, 0)).digest() == fingerprint.digest
-    return Proven(mark.position, mark.crc, same)
+    if not same and mark in marks[:1]:
+        return Proven(0, 0, True)
+    return Proven(mark.position, mark.crc, same or mark.position > 0)
 
 
 def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:

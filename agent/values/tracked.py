@@ -302,14 +302,18 @@ class TrackedFile:
         labels = labels_at(self.labels, intent.first)
         return Reading(intent, data, self.birth.host, self.birth.path, labels)
 
-    def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
+    def read_on(
+        self, prefix_crc: int, tail: bytes, end: int, first: Mark | None = None
+    ) -> Checkpoint:
         """Moves the read position to `end`. Returns the checkpoint at `end`, which becomes valid
-        when all bytes before `end` are accounted for.
+        when all bytes before `end` are accounted for. first: the end of the file's first record, if
+        the bytes before `end` begin with it.
         """
         self.read_position, self.read_crc = end, prefix_crc
         self.promised = max(self.promised, end)
         self.tail = tail[-GUARD_BYTES:]
-        marks = with_mark(self.last_point.marks, Mark(end, prefix_crc))
+        before = self.last_point.marks if first is None else (first,)
+        marks = with_mark(before, Mark(end, prefix_crc))
         return Checkpoint(end, prefix_crc, guard_of(self.tail), marks)
 
     def skip_to(self, end: int) -> Checkpoint:

@@ -5,6 +5,7 @@ from mutants.mutant import Mutant
 
 QUIET = "tests/unit/agent/files/test_quiet_files.py::"
 UNBEGUN = "tests/unit/agent/files/test_unbegun.py::"
+SAME_FILE = "tests/unit/agent/files/test_same_file.py::"
 EMPTIED = "tests/unit/agent/files/test_emptied.py::"
 
 BACKLOG = "tests/unit/agent/accounts/test_backlog.py::"
@@ -88,6 +89,20 @@ MUTANTS = (
         "                self._truncated.add(found.path)  # a copy may have",
         "                pass  # a copy may have",
         (f"{EMPTIED}test_lines_that_are_only_in_a_copy_are_read",),
+    ),
+    Mutant(
+        "a log that was cut to a part of its first bytes has kept none of its lines",
+        "agent/values/identity.py",
+        "        return Proven(0, 0, True)\n",
+        "        return Proven(0, 0, False)\n",
+        (f"{SAME_FILE}test_lines_that_a_cut_kept_are_declared_if_they_come_twice",),
+    ),
+    Mutant(
+        "a first line that each log has proves that a cut has kept it",
+        "agent/values/identity.py",
+        "    if not same and mark in marks[:1]:\n        return Proven(0, 0, True)\n",
+        "",
+        (f"{SAME_FILE}test_a_first_line_that_each_log_has_is_read_again",),
     ),
     Mutant(
         "a log that was quiet before its deletion is closed at once",

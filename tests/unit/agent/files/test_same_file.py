@@ -480,3 +480,58 @@ def test_a_file_that_grew_with_an_overlong_line_was_not_written_again() -> None:
     read(world)
     world.settle()
     assert losses(world) == []
+
+
+# --- cut to a part, and written on before the next look -----------------------------------------
+
+
+def rewritten(size: int, text: bytes) -> World:
+    """Returns a world whose agent has read four lines of a log. Before the next look, the log is
+    cut to `size` bytes, and `text` is appended."""
+    world = World(settings(raw()))
+    world.files.append(RUN, b"line 0\nline 1\nline 2\n")
+    world.start()
+    world.settle()
+    world.files.append(RUN, b"line 3\n")
+    world.settle()
+    world.kill()  # the evidence is durable
+    world.start()
+    world.settle()
+    world.files.truncate(RUN, size)
+    world.files.append(RUN, text)
+    world.settle()
+    return world
+
+
+def doubtful(world: World) -> list[tuple[int, int | None]]:
+    found = [each for each in losses(world) if each.certainty is Certainty.UNCERTAIN]
+    return [(each.first, each.end) for each in found]
+
+
+@promise("1 file id")
+@pytest.mark.parametrize("kept", [7, 9, 14, 16])
+def test_lines_that_a_cut_kept_are_declared_if_they_come_twice(kept: int) -> None:
+    """If a log is cut to a part of its first bytes and written on between two scans, the agent
+    reads the kept lines again. It declares that they may be doubled."""
+    world = rewritten(kept, b"another line\nnew line\n"[: 27 - kept] + b"\n")
+    assert world.values().count("line 0") == 2
+    assert doubtful(world) == [(0, 28)]
+
+
+@promise("1 file id")
+def test_an_ordinary_copytruncate_doubles_nothing() -> None:
+    """If a log is cut to 0 bytes and gets other lines before the next scan, the agent declares no
+    doubling, because the first line is another one."""
+    world = rewritten(0, b"line 4\nline 5\nline 6\nline 7\n")
+    assert world.values() == [f"line {number}" for number in range(8)]
+    assert doubtful(world) == []
+
+
+@promise("1 file id")
+def test_a_first_line_that_each_log_has_is_read_again() -> None:
+    """If a log is cut to 0 bytes, and only the first of its new lines is the same as before, the
+    agent reads all new lines. It declares that they may be doubled, because the cut may have kept
+    the first line."""
+    world = rewritten(0, b"line 0\nline 5\nline 6\nline 7\n")
+    assert world.values()[4:] == ["line 0", "line 5", "line 6", "line 7"]
+    assert doubtful(world) == [(0, 28)]
