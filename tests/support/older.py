@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "e95f7b525cec3444dc0688b37a241b580a66e780"
+COMMIT = "dd1eef00965c48af95469281bccc8fa8be45342e"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
