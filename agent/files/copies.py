@@ -32,8 +32,8 @@ _Content = tuple[int | None, int, int]
 
 
 class Copies:
-    """Owns two tables: the file ids that began at each path, and the copies that the agent does not
-    read.
+    """Owns two tables: the file ids that began at each path or are there now, and the copies that
+    the agent does not read.
     """
 
     def __init__(self, host: Host) -> None:
@@ -43,12 +43,29 @@ class Copies:
 
     def remember(self, tracked: TrackedFile) -> None:
         """Adds a new file id or, when the agent starts, a file id from the state."""
-        for path in origins(tracked):
-            self._keep(path, (*self.born_at(path), tracked)[-ORIGINALS_MAX:])
+        self._add(tracked, origins(tracked))
+
+    def move(self, tracked: TrackedFile, meant: str) -> None:
+        """Notes the path at which a pattern finds the file now. From then on, the file may be
+        compressed or copied there.
+        """
+        before = origins(tracked)
+        tracked.meant = meant
+        after = origins(tracked)
+        self._remove(tracked, before - after)
+        self._add(tracked, after - before)
 
     def forget(self, tracked: TrackedFile) -> None:
         """Removes a file id that the agent forgets."""
-        for path in origins(tracked):
+        self._remove(tracked, origins(tracked))
+
+    def _add(self, tracked: TrackedFile, paths: set[str]) -> None:
+        for path in paths:
+            files = sorted((*self.born_at(path), tracked), key=lambda each: each.birth.serial)
+            self._keep(path, tuple(files[-ORIGINALS_MAX:]))
+
+    def _remove(self, tracked: TrackedFile, paths: set[str]) -> None:
+        for path in paths:
             self._keep(path, tuple(each for each in self.born_at(path) if each is not tracked))
 
     def _keep(self, path: str, files: tuple[TrackedFile, ...]) -> None:
@@ -154,9 +171,11 @@ class Copies:
 
 
 def origins(tracked: TrackedFile) -> set[str]:
-    """Returns the paths, as text, at which a file may have been written."""
-    path = tracked.birth.path
-    return {path, shown(tracked.meant), *copied_from(path)}
+    """Returns the paths, as text, at which a file may have been written, and those at which later
+    generations of the file may be found.
+    """
+    paths = {tracked.birth.path, shown(tracked.meant)}
+    return paths.union(*map(copied_from, paths))
 
 
 def _is_short(original: TrackedFile) -> bool:

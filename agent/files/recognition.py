@@ -100,6 +100,7 @@ class Recognition:
             self._see_new(sighting)
             return
         if tracked.state is not FileState.OPEN and _is_unchanged(tracked, found):
+            self._note_place(tracked, sighting)
             return
         if found.size < 0 and self._known.knows(found):
             self._find_out_size(tracked, sighting)
@@ -398,9 +399,7 @@ class Recognition:
     def _see_open(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, now = sighting.found, sighting.now
         is_first, tracked.source, tracked.is_seen = not tracked.is_seen, sighting.number, True
-        if (tracked.location, tracked.meant) != (found.real_path, sighting.meant):
-            tracked.location, tracked.meant = found.real_path, sighting.meant
-            self._known.note(tracked)
+        self._note_place(tracked, sighting)
         born_at = tracked.birth.path
         self.set_rotated(tracked, found.path != born_at and shown(found.path) != born_at)
         is_changed = found.size != tracked.size or tracked.changed_ns != found.changed_ns
@@ -416,6 +415,13 @@ class Recognition:
             self._known.on_growth(tracked)
         elif is_first or is_changed or found.size > tracked.read_position:
             self._known.grew(tracked, found.size, found.changed_ns, now)
+
+    def _note_place(self, tracked: TrackedFile, sighting: Sighting) -> None:
+        """Notes the paths at which a look found a known file."""
+        if tracked.meant != sighting.meant:
+            self._known.copies.move(tracked, sighting.meant)
+            self._known.note(tracked)
+        self.moved(tracked, sighting.found.real_path)
 
     def _has_its_bytes(self, tracked: TrackedFile, found: Found) -> bool:
         """Whether the found file has the bytes that were read of the known file. Returns True for a

@@ -1054,6 +1054,49 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a file that was moved is looked for only where it was written",
+        "agent/files/copies.py",
+        "        self._add(tracked, after - before)\n",
+        "",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_what_was_moved_to_another_directory_is_not_read_again_when_it_is_compressed",
+        ),
+    ),
+    Mutant(
+        "nobody notes where a closed file was moved to",
+        "agent/files/recognition.py",
+        """            self._note_place(tracked, sighting)
+            return
+""",
+        """            return
+""",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_what_was_moved_to_another_directory_is_not_read_again_when_it_is_compressed",
+        ),
+    ),
+    Mutant(
+        "a generation that was moved has no later generations where it is now",
+        "agent/files/copies.py",
+        "    return paths.union(*map(copied_from, paths))\n",
+        "    return paths.union(copied_from(tracked.birth.path))\n",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_what_was_moved_to_another_directory_is_not_read_again_when_it_is_compressed",
+        ),
+    ),
+    Mutant(
+        "a file that was moved stays in the lists of its former paths",
+        "agent/files/copies.py",
+        "        self._remove(tracked, before - after)\n",
+        "",
+        (
+            "tests/unit/agent/files/test_copies.py::"
+            "test_a_moved_log_is_found_where_it_was_written_and_where_it_is",
+        ),
+    ),
+    Mutant(
         "whatever has the inode of a copy that was left alone is that copy",
         "agent/files/copies.py",
         "        return self._left_alone.get(found.key) == _content_of(found)\n",

@@ -12,6 +12,7 @@ from skidway.agent.files.history import REPEATED
 from skidway.agent.files.plain_sizes import not_yet
 from skidway.agent.values.found import UNMEASURED
 from skidway.agent.values.identity import FINGERPRINT_BYTES
+from skidway.agent.values.tracked import FileState
 from skidway.audit.topic.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import DAMAGED_BYTES, MemoryHandle, World, raw, settings
 from support.promises import promise
@@ -100,6 +101,33 @@ def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
     world.start()
     world.settle()
     assert sorted(world.values()) == sorted([LONG.decode()[:-1], "next" + LONG.decode()[:-1]])
+    assert losses(world) == []
+
+
+@promise("1 compression")
+@pytest.mark.parametrize("is_closed", [True, False])
+@pytest.mark.parametrize("compressed", ["app.log.1", "app.log.2"])
+def test_what_was_moved_to_another_directory_is_not_read_again_when_it_is_compressed(
+    is_closed: bool, compressed: str
+) -> None:
+    """If a file is moved to another directory that a pattern matches (logrotate's `olddir`), and is
+    compressed there later, the agent recognizes the file in the compressed one. It does so even if
+    the file was already closed when it was moved, and if the next rotation both renames and
+    compresses the file."""
+    world = made("/log/**", LONG)
+    world.files.rename(APP, f"{APP}.1")
+    world.files.append(APP, b"next\n")
+    if is_closed:
+        world.settle(60)
+        closed = [x for x in world.agent.tracker.files.values() if x.state is FileState.CLOSED]
+        assert [x.location for x in closed] == [f"{APP}.1"]
+    world.files.rename(f"{APP}.1", "/log/archive/app.log.1")
+    world.settle(60)
+    if compressed != "app.log.1":
+        world.files.rename("/log/archive/app.log.1", f"/log/archive/{compressed}")
+    world.files.compress(f"/log/archive/{compressed}", keeps_time=False)
+    world.settle(60)
+    assert sorted(world.values()) == ["next", LONG.decode()[:-1]]
     assert losses(world) == []
 
 
