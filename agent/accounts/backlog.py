@@ -66,16 +66,18 @@ class Backlogs:
         self._last_id = 0
 
     def gone(self, files: Iterable[TrackedFile], now_ms: int) -> None:
-        """Takes the files whose ids the tracker forgot, and notes how long the deleted ones lived.
-        The agent had announced their final lengths to the audit, and its hourly search for such
-        files no longer found them. Notes nothing about a file that has a later id, because the file
-        may still exist.
+        """Notes how long these deleted files lived. The agent had announced their final lengths to
+        the audit, and its hourly search for such files did not find them for the first time. Notes
+        nothing about a file that has a later id, because the file may still exist.
         """
         for tracked in files:
             if not tracked.is_deleted and not self._tracker.has_later_id(tracked):
                 written_ms = (tracked.changed_ns or 0) // 1_000_000
                 self._end(tracked, max(written_ms, now_ms - round(FORGET_AFTER_S * 1000)))
-            self._ended.discard(tracked.file)
+
+    def forget(self, files: Iterable[TrackedFile]) -> None:
+        """Drops what is noted about files that the agent forgets."""
+        self._ended.difference_update(tracked.file for tracked in files)
 
     def tell(self, number: int, now: float, now_ms: int) -> None:
         """Puts a note (an audit message) about the unsafe bytes into the outbox, if a report is

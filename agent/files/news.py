@@ -14,20 +14,24 @@ from skidway.dataclass import dataclass
 
 @dataclass(slots=True)
 class News:
-    """New file ids, losses, and forgotten file ids since the last call of `take`. doubts: for each
-    topic, how often the agent, since it started, has found that bytes may be unread, or that a file
-    no longer has the bytes that were read. `take` does not reset `doubts`."""
+    """New file ids, losses, and forgotten file ids since the last call of `take`. gone: the closed
+    file ids whose files are gone from the host; the agent may still remember them for some time.
+    doubts: for each topic, how often the agent, since it started, has found that bytes may be
+    unread, or that a file no longer has the bytes that were read. `take` does not reset `doubts`.
+    """
 
     born: list[TrackedFile] = field(default_factory=list)
     set_apart: list[SetApart] = field(default_factory=list)
     unseen: list[Unseen] = field(default_factory=list)
+    gone: list[TrackedFile] = field(default_factory=list)
     forgotten: list[TrackedFile] = field(default_factory=list)
     doubts: Counter[str] = field(default_factory=Counter)
 
     def take(self) -> News:
         """Returns the news since the last call, and empties all lists of this object."""
-        taken = News(self.born, _together(self.set_apart), self.unseen, self.forgotten)
-        self.born, self.set_apart, self.unseen, self.forgotten = [], [], [], []
+        apart = _together(self.set_apart)
+        taken = News(self.born, apart, self.unseen, self.gone, self.forgotten)
+        self.born, self.set_apart, self.unseen, self.gone, self.forgotten = [], [], [], [], []
         return taken
 
     def lose(self, tracked: TrackedFile, reason: str) -> None:

@@ -59,7 +59,8 @@ these files.
 
 HIDDEN_S = 86_400.0
 """For this long, a file that no look can find stays open, if it still has a name somewhere. So does
-a file that was read to its end, but of which some bytes cannot be read again."""
+a file that was read to its end, but of which some bytes cannot be read again. A closed file that is
+gone is remembered for this long, because it may have been moved away and may come back."""
 
 DISOWNED = "no source means it any more, and it was not read to its end"
 
@@ -105,6 +106,7 @@ class Tracker:
         events of these files only if the agent watches these directories.
         """
         self._forget_at = 0.0
+        self._missed: dict[int, float] = {}  # by file id: when a closed file was first found gone
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights (bytes under way)
 
         # says for a file id whether some of its bytes were lost
@@ -219,11 +221,11 @@ class Tracker:
         tracked.flights += (flight,)
         self.flying[tracked.file] = tracked
 
-    def has_later_id(self, forgotten: TrackedFile) -> bool:
-        """Whether the file of a forgotten id has a later id. If another file has got the inode of
-        the forgotten id, the answer is no."""
-        later = self._known.at(forgotten.birth.key)
-        return later is not None and later.birth.born_ns == forgotten.birth.born_ns
+    def has_later_id(self, tracked: TrackedFile) -> bool:
+        """Whether the file of an id has a later id. If another file has got the inode of the id,
+        the answer is no."""
+        later = self._known.at(tracked.birth.key)
+        return later not in (None, tracked) and later.birth.born_ns == tracked.birth.born_ns
 
     def is_hidden(self, tracked: TrackedFile, now: float) -> bool:
         """Whether a file has a name on the host, but no look can find the file: it may have been
@@ -314,8 +316,8 @@ class Tracker:
         for tracked in self._endings.ended_lately(keys):
             self._look_at_ended(tracked, now)
         if now >= self._forget_at:
-            self._forget_at = now + FORGET_AFTER_S
             self._forget(keys, now)
+            self._forget_at = now + FORGET_AFTER_S
         self._directories.forget()  # the listings take memory, and become outdated
 
     def look(self, path: str, now: float) -> bool:
@@ -553,25 +555,41 @@ class Tracker:
             self._recognition.see(Sighting(there, tracked.source, source, now, tracked.meant))
 
     def _forget(self, found: set[FileKey], now: float) -> None:
-        """Forgets closed file ids whose files are gone from the host, or whose inodes have later
-        file ids. Keeps ids with lost bytes until LEDGER_MS after their last announcement."""
+        """Forgets closed file ids whose files have been gone from the host for HIDDEN_S, or were
+        seen to be deleted, or whose inodes have later file ids. Keeps ids with lost bytes until
+        LEDGER_MS after their last announcement. At the first look, forgets all older ids whose
+        files are gone: otherwise an agent that is started every day would never forget them."""
         self._known.copies.forget_gone(found)
+        is_first = not self._forget_at
+        missed, self._missed = self._missed, {}
         for tracked in list(self.files.values()):
             if not self._endings.may_forget(tracked) or self._unreadable.hides(tracked.location):
                 continue
-            is_young = 0 <= self._now_ms - tracked.announced_ms < LEDGER_MS
-            if is_young and self.has_lost(tracked.file):
+            is_newest, since = self._known.is_newest(tracked), missed.get(tracked.file)
+            if is_newest and tracked.birth.key in found:
                 continue
-            if self._known.is_newest(tracked):
-                if tracked.birth.key in found:
-                    continue
-                if self._known.is_there(tracked):
-                    self._look_at_ended(tracked, now)
-                    continue
-                if self._may_be_compressed(tracked) or self._mounts.may_come_back(tracked, now):
-                    continue
+            is_due = since is not None and now - since >= HIDDEN_S
+            if is_newest and (since is None or is_due) and self._is_there(tracked, now):
+                continue
+            if since is None:
+                self.news.gone.append(tracked)
+            is_young = 0 <= self._now_ms - tracked.announced_ms < LEDGER_MS
+            may_return = is_newest and not is_due and not tracked.is_deleted
+            if is_first and not is_young:
+                may_return = False
+            if may_return or (is_young and self.has_lost(tracked.file)):
+                self._missed[tracked.file] = now if since is None else since
+                continue
             self._known.forget(tracked)
             self.news.forgotten.append(tracked)
+
+    def _is_there(self, tracked: TrackedFile, now: float) -> bool:
+        """Whether a closed file to which no pattern leads still exists, or may still exist in
+        another form or in a file system that is not mounted. Looks at the file if it exists."""
+        if self._known.is_there(tracked):
+            self._look_at_ended(tracked, now)
+            return True
+        return self._may_be_compressed(tracked) or self._mounts.may_come_back(tracked, now)
 
 
 def _by_birth(tracked: TrackedFile) -> tuple[int, int]:

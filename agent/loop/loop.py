@@ -454,4 +454,5 @@ class Loop:
         for unseen in news.unseen:
             self._accounts.lose_unseen(unseen, now_ms, changes)
         self._accounts.forget({tracked.file for tracked in news.forgotten}, changes)
-        self._backlogs.gone(news.forgotten, now_ms)
+        self._backlogs.gone(news.gone, now_ms)
+        self._backlogs.forget(news.forgotten)

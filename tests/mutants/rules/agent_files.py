@@ -893,8 +893,8 @@ MUTANTS = (
     Mutant(
         "each file that went in one look is a loss of its own",
         "agent/files/news.py",
-        "taken = News(self.born, _together(self.set_apart), self.unseen, self.forgotten)",
-        "taken = News(self.born, self.set_apart, self.unseen, self.forgotten)",
+        "apart = _together(self.set_apart)",
+        "apart = self.set_apart",
         ("tests/unit/agent/files/test_same_file.py::test_one_look_declares_one_loss",),
     ),
     Mutant(
@@ -1017,6 +1017,76 @@ MUTANTS = (
         (
             "tests/unit/agent/files/test_mounts.py::"
             "test_what_was_read_is_known_again_however_late_its_file_system_comes",
+        ),
+    ),
+    Mutant(
+        "a closed file that was moved away is forgotten at once",
+        "agent/files/tracking.py",
+        "may_return = is_newest and not is_due and not tracked.is_deleted",
+        "may_return = False",
+        (
+            "tests/unit/agent/files/test_moved_back.py::"
+            "test_a_log_that_was_moved_away_and_back_is_not_read_again",
+        ),
+    ),
+    Mutant(
+        "a closed file that is gone is never forgotten",
+        "agent/files/tracking.py",
+        "            is_due = since is not None and now - since >= HIDDEN_S\n",
+        "            is_due = False\n",
+        (
+            "tests/unit/agent/files/test_moved_back.py::"
+            "test_a_log_that_is_gone_for_a_day_is_forgotten",
+        ),
+    ),
+    Mutant(
+        "a file that was seen to be deleted is remembered like one that was moved",
+        "agent/files/tracking.py",
+        "may_return = is_newest and not is_due and not tracked.is_deleted",
+        "may_return = is_newest and not is_due",
+        (
+            "tests/unit/agent/files/test_moved_back.py::"
+            "test_a_log_that_is_gone_for_a_day_is_forgotten",
+        ),
+    ),
+    Mutant(
+        "an agent that is started every day never forgets what is gone",
+        "agent/files/tracking.py",
+        "            if is_first and not is_young:\n                may_return = False\n",
+        "",
+        (
+            "tests/unit/agent/files/test_moved_back.py::"
+            "test_an_agent_that_is_started_every_day_forgets_what_is_gone_for_a_week",
+        ),
+    ),
+    Mutant(
+        "a running agent forgets at once what is gone and was closed long ago",
+        "agent/files/tracking.py",
+        "            if is_first and not is_young:\n",
+        "            if not is_young:\n",
+        (
+            "tests/unit/agent/files/test_moved_back.py::"
+            "test_a_log_that_was_closed_long_ago_may_be_moved_away_and_back",
+        ),
+    ),
+    Mutant(
+        "a closed file that came back beside its path is forgotten",
+        "agent/files/tracking.py",
+        "if is_newest and (since is None or is_due) and self._is_there(tracked, now):",
+        "if is_newest and since is None and self._is_there(tracked, now):",
+        (
+            "tests/unit/agent/files/test_moved_back.py::"
+            "test_a_log_that_is_back_beside_its_path_is_not_forgotten",
+        ),
+    ),
+    Mutant(
+        "a closed file that is gone lives on until the agent forgets it",
+        "agent/loop/loop.py",
+        "self._backlogs.gone(news.gone, now_ms)",
+        "self._backlogs.gone(news.forgotten, now_ms)",
+        (
+            "tests/unit/agent/accounts/test_backlog.py::"
+            "test_the_life_of_a_closed_file_is_rather_too_short",
         ),
     ),
     Mutant(
