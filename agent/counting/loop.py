@@ -109,9 +109,9 @@ class CountLoop:
         reported changes. everything: whether to look through all patterns, because the changed
         paths are unknown.
         """
-        now = self._clock.monotonic()
+        now, now_ms = self._clock.monotonic(), self._clock.time_ms()
         for path in paths:
-            everything |= self.tracker.look(path, now)
+            everything |= self.tracker.look(path, now, now_ms)
         if everything:
             self._looks.ask(now)
 

@@ -25,6 +25,7 @@ copies         copies of logs: the agent reads at most those bytes of a copy tha
 known          all known files: by id, by inode, by the path at which they were written
 first_looks    where reading begins in files that the first look found
 ignored        counts the files that are too old to be read
+set_back       notices that the wall clock was set back while the agent runs
 births         how file ids begin
 endings        how file ids end
 holes          lines that a program writes in place of NUL bytes that were read already

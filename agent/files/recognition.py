@@ -26,6 +26,7 @@ from skidway.agent.files.host_files import HostFiles
 from skidway.agent.files.ignored import Ignored, is_old
 from skidway.agent.files.likeness import begins_like, compare
 from skidway.agent.files.same_file import Answer
+from skidway.agent.files.set_back import SetBack
 from skidway.agent.files.sighting import Sighting
 from skidway.agent.files.sources import TailedSource
 from skidway.agent.values import identity
@@ -65,6 +66,7 @@ class Recognition:
         self._births = births
         self._endings = endings
         self._compression = Compression(host, files.known, births)
+        self._set_back = SetBack()
         self._now = 0.0
         self._now_ms = 0
         self._reborn: set[str] = set()  # paths where a new file has a known file's inode
@@ -72,7 +74,12 @@ class Recognition:
 
     def begin_look(self, now: float, now_ms: int) -> None:
         """Notes the time of a look."""
+        self.note_clock(now, now_ms)
         self._now, self._now_ms = now, now_ms
+
+    def note_clock(self, now: float, now_ms: int) -> None:
+        """Notes the times of both clocks, to notice that the wall clock was set back."""
+        self._set_back.note(now, now_ms)
 
     def mark_changed(self, files: Iterable[Found]) -> None:
         """Notes the files that have no file id and were written since the last look. After the
@@ -483,7 +490,10 @@ class Recognition:
         """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns
-        if not size or not is_same or before is None or found.changed_ns <= before:
+        is_later = before is not None and (
+            found.changed_ns > before or self._set_back.is_later(found.changed_ns, before)
+        )
+        if not size or not is_same or before is None or not is_later:
             if tracked.written is not None:
                 tracked.written = None
                 self._unreadable.go_on(sighting.source.topic, found.path)

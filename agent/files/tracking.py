@@ -320,10 +320,11 @@ class Tracker:
             self._forget_at = now + FORGET_AFTER_S
         self._directories.forget()  # the listings take memory, and become outdated
 
-    def look(self, path: str, now: float) -> bool:
+    def look(self, path: str, now: float, now_ms: int) -> bool:
         """Looks at one path. Returns True if the path now leads to another file, or to no file. In
         this case the agent should look through all patterns.
         """
+        self._recognition.note_clock(now, now_ms)
         path = self._linked.get(path, path)
         for index, source in enumerate(self.sources):
             if any(pattern.means(path) for pattern in source.patterns):

@@ -186,9 +186,9 @@ class Loop:
         """Examines the files at these paths, for which the operating system reported events.
         everything: whether to look through all patterns, because the changed paths are unknown.
         """
-        now = self._clock.monotonic()
+        now, now_ms = self._clock.monotonic(), self._clock.time_ms()
         for path in paths:
-            everything |= self.tracker.look(path, now)
+            everything |= self.tracker.look(path, now, now_ms)
         if everything:
             self._looks.ask(now)
 

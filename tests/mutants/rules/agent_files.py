@@ -898,6 +898,43 @@ MUTANTS = (
         ("tests/unit/agent/files/test_same_file.py::test_one_look_declares_one_loss",),
     ),
     Mutant(
+        "after the clock was set back, an older time of change says nothing",
+        "agent/files/recognition.py",
+        "found.changed_ns > before or self._set_back.is_later(found.changed_ns, before)",
+        "found.changed_ns > before",
+        (
+            "tests/unit/agent/files/"
+            "test_same_file.py::test_the_same_bytes_written_again_after_the_clock_was_set_back",
+        ),
+    ),
+    Mutant(
+        "only a look through all patterns notices that the clock was set back",
+        "agent/files/tracking.py",
+        "        self._recognition.note_clock(now, now_ms)\n        path",
+        "        path",
+        (
+            "tests/unit/agent/files/"
+            "test_same_file.py::test_the_same_bytes_written_again_after_the_clock_was_set_back",
+        ),
+    ),
+    Mutant(
+        "after the clock was set back, any older time of change is a write",
+        "agent/files/set_back.py",
+        "return begin_ns <= changed_ns < before_ns <= end_ns",
+        "return bool(end_ns) and changed_ns < before_ns",
+        (
+            "tests/unit/agent/files/"
+            "test_same_file.py::test_a_time_of_change_that_is_older_than_the_clock_ever_was_says_nothing",
+        ),
+    ),
+    Mutant(
+        "a clock that is set back again was never set back before",
+        "agent/files/set_back.py",
+        "self._end_ms = max(self._end_ms, expected_ms + STEP_MS)",
+        "self._end_ms = expected_ms + STEP_MS",
+        ("tests/unit/agent/files/test_set_back.py::test_a_clock_that_is_set_back_twice",),
+    ),
+    Mutant(
         "by a clock that was set a file was at rest",
         "agent/files/endings.py",
         "changed_ms = max(tracked.changed_ns / 1_000_000, self._set_ms)",

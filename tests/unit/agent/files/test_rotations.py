@@ -646,7 +646,7 @@ def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> Non
         made.files.append(APP, b"unseen\n")
         rotate(made)
     made.files.append(APP, b"seen\n")
-    made.agent.tracker.look(APP, made.clock.monotonic())
+    made.agent.tracker.look(APP, made.clock.monotonic(), made.clock.time_ms())
     lines = generations(made, 3)
     made.settle()
     assert sorted(made.values()) == sorted(["seen", *lines, *([] if is_first else ["unseen"])])

@@ -391,6 +391,47 @@ def test_an_older_time_of_change_says_nothing() -> None:
     assert losses(world) == []
 
 
+@pytest.mark.parametrize("back_s", [1, 60, 3600])
+@pytest.mark.parametrize("is_noticed", [True, False])
+def test_the_same_bytes_written_again_after_the_clock_was_set_back(
+    back_s: int, is_noticed: bool
+) -> None:
+    """If the clock is set back and a file is then rewritten with the same bytes, the file's
+    modification time is older than before. The agent knows that the clock was set back, and
+    declares a loss. is_noticed: whether the agent looks between the two events; if not, an event of
+    the file system may be the first thing that it notices."""
+    world = made(knows_births=True)
+    world.clock.set_time_ms(world.clock.time_ms() - back_s * 1000)
+    if is_noticed:
+        world.tick()
+    world.files.truncate(RUN)
+    world.files.append(RUN, JOB)
+    world.agent.touch([RUN])
+    world.settle()
+    (loss,) = losses(world)
+    assert loss.reason.endswith("the same bytes may have been written again")
+    world.clock.advance(2 * back_s)
+    world.settle()
+    assert losses(world) == [loss]
+
+
+@pytest.mark.parametrize("aged_s", [1, 7200])
+def test_a_time_of_change_that_is_older_than_the_clock_ever_was_says_nothing(aged_s: int) -> None:
+    """If the clock was set back, an older modification time counts as a write only if both times
+    are in the span that the clock shows twice. In this test, `touch` sets the time to a time before
+    this span, or the file was written after this span."""
+    world = made(knows_births=True)
+    world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
+    world.tick()
+    if aged_s == 1:
+        world.clock.advance(7200)
+        world.files.append(RUN, b"more\n")
+        world.settle()
+    world.files.by_path[RUN].changed_ns -= aged_s * 1_000_000_000
+    world.settle()
+    assert losses(world) == []
+
+
 @pytest.mark.parametrize("waits_s", [0.1, 5.0])
 def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
     """A write changes a file's modification time first, then may wait for the disk, and then

@@ -1,0 +1,29 @@
+"""The agent notices that the wall clock was set back."""
+
+from __future__ import annotations
+
+from skidway.agent.files.set_back import SetBack
+
+MS = 1_000_000
+
+
+def test_only_a_clock_that_was_set_back_makes_older_times_later() -> None:
+    """While the wall clock and the monotonic clock agree, or if the wall clock was set forward, an
+    older time is never a later time."""
+    clock = SetBack()
+    for now, now_ms in ((1.0, 100_000), (2.0, 101_000), (3.0, 102_001), (4.0, 903_000)):
+        clock.note(now, now_ms)
+        assert not clock.is_later(100_500 * MS, 101_000 * MS)
+
+
+def test_a_clock_that_is_set_back_twice() -> None:
+    """If the clock is set back a second time before it has passed the first span, the span reaches
+    from the second time to which it was set to the end of the first span."""
+    clock = SetBack()
+    clock.note(1.0, 100_000)
+    clock.note(2.0, 50_000)
+    clock.note(3.0, 40_000)
+    assert clock.is_later(39_500 * MS, 100_500 * MS)
+    assert not clock.is_later(38_500 * MS, 100_500 * MS)
+    assert not clock.is_later(40_000 * MS, 101_500 * MS)
+    assert not clock.is_later(60_000 * MS, 60_000 * MS)
