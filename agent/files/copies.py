@@ -148,6 +148,7 @@ class Copies:
                 births=(each.birth.born_ns, found.born_ns),
                 is_in_place=place == each.birth.key,
                 count=max(each.promised, each.birth.fingerprint.length),
+                read=each.promised,
             )
             if answer is Answer.OTHER and _may_be_compressed(found, each):
                 answer = Answer.UNKNOWN

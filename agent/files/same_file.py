@@ -79,7 +79,9 @@ def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
     return Answer.UNKNOWN
 
 
-def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: int) -> Answer:
+def copied(
+    *, births: tuple[int | None, int | None], is_in_place: bool, count: int, read: int
+) -> Answer:
     """Whether a second file is a copy of an original file, if the first `count` bytes of both turn
     out to be equal.
 
@@ -87,17 +89,20 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
     the original, whole or truncated, is at the path where it was first found. If the original is in
     place, the second file cannot be a younger log that was renamed from that path by rotation. If
     the original is not in place, the second file may be the next log of a program whose logs are
-    alike. In this case the agent reads the second file. If the two files share many bytes, the
-    agent declares that these bytes may be delivered twice.
+    alike. If the second file seems older than the original, it is an earlier log, or the clock was
+    set back before the copy was made. In both cases the agent reads the second file. If the two
+    files share many bytes, the agent declares that these bytes may be delivered twice. read: how
+    many bytes of the original were read. An earlier log is compared with these bytes only, because
+    it often has the same first bytes as a log of which nothing was read yet.
     """
     original, other = births
     if original is None or other is None:
         return Answer.UNKNOWN
-    if other < original:
-        return Answer.OTHER
-    if is_in_place:
+    is_older = other < original
+    if is_in_place and not is_older:
         return Answer.SAME
-    return Answer.UNKNOWN if count >= FINGERPRINT_BYTES else Answer.OTHER
+    shared = read if is_older else count
+    return Answer.UNKNOWN if shared >= FINGERPRINT_BYTES else Answer.OTHER
 
 
 def is_time_of(changed_ns: int, times: Iterable[int]) -> bool:

@@ -748,6 +748,27 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a file that seems older than a log is no copy of it, though the clock was set back",
+        "agent/files/same_file.py",
+        "    shared = read if is_older else count\n",
+        "    shared = 0 if is_older else count\n",
+        ("tests/unit/agent/files/test_strays.py::test_a_copy_that_seems_older_than_its_log",),
+    ),
+    Mutant(
+        "a file that seems older than a log and has its bytes is surely a copy",
+        "agent/files/same_file.py",
+        "    if is_in_place and not is_older:\n",
+        "    if is_in_place:\n",
+        ("tests/unit/agent/files/test_strays.py::test_an_earlier_log_is_no_copy",),
+    ),
+    Mutant(
+        "an earlier log with the first bytes of a log that was not read yet may be its copy",
+        "agent/files/same_file.py",
+        "    shared = read if is_older else count\n",
+        "    shared = count\n",
+        ("tests/unit/agent/files/test_strays.py::test_an_earlier_log_is_no_copy",),
+    ),
+    Mutant(
         "a younger file with the name of a generation is a copy whatever its bytes are",
         "agent/files/copies.py",
         "if answer is not Answer.OTHER and self._is_alike(handle, found, each):",

@@ -189,6 +189,48 @@ def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
     assert sorted(made.values()) == ["one", "three", "two"]
 
 
+@promise("1 copies")
+@pytest.mark.parametrize("pattern", [APP, f"{APP}*"])
+def test_a_copy_that_seems_older_than_its_log(pattern: str) -> None:
+    """If the clock is set back and a log is then copied and truncated (logrotate's `copytruncate`),
+    the copy seems older than the log. The agent reads the copy, and declares that its lines may be
+    delivered twice."""
+    lines = b"line\n" * 300
+    made = World(settings(raw("logs", pattern)))
+    made.files.append(APP, lines)
+    made.start()
+    made.settle()
+    made.clock.set_time_ms(made.clock.time_ms() - 60_000)
+    made.settle(3)
+    made.files.append(f"{APP}.1", lines)
+    made.files.truncate(APP)
+    made.settle()
+    (doubt,) = (loss for loss in losses(made) if loss.certainty is Certainty.UNCERTAIN)
+    assert (doubt.first, doubt.end) == (0, len(lines))
+
+
+@pytest.mark.parametrize("first", [b"", b"=" * 2_000 + b"\n"])
+def test_an_earlier_log_is_no_copy(first: bytes) -> None:
+    """If a rotated file is older than the log, and the two files have few bytes, or the same first
+    bytes and then different ones, the rotated file is an earlier log. The agent reads it, and
+    declares no doubt."""
+    made = World(settings(raw("logs", APP)))
+    made.files.append("/log/kept", b"seen\n")
+    made.files.rename("/log/kept", APP)
+    made.start()
+    made.settle()
+    made.kill()
+    made.files.rename(APP, f"{APP}.2")
+    made.files.append(APP, first + (b"run 1\n" if first else b"run\n"))
+    made.files.rename(APP, f"{APP}.1")
+    made.files.append(APP, first + (b"run 2\n" if first else b"run\n"))
+    made.start()
+    made.settle()
+    runs = [value for value in made.values() if value.startswith("run")]
+    assert sorted(runs) == (["run 1", "run 2"] if first else ["run", "run"])
+    assert losses(made) == []
+
+
 @pytest.mark.parametrize("is_grown", [False, True])
 def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
     """The kernel reports the new file app.log to the agent. Then somebody runs `cp app.log
