@@ -225,7 +225,9 @@ class Tracker:
         """Whether the file of an id has a later id. If another file has got the inode of the id,
         the answer is no."""
         later = self._known.at(tracked.birth.key)
-        return later not in (None, tracked) and later.birth.born_ns == tracked.birth.born_ns
+        if later is None or later is tracked:
+            return False
+        return later.birth.born_ns == tracked.birth.born_ns
 
     def is_hidden(self, tracked: TrackedFile, now: float) -> bool:
         """Whether a file has a name on the host, but no look can find the file: it may have been
