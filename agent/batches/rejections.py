@@ -102,14 +102,18 @@ class Rejections:
 
     def due(self, now: float) -> list[Untold]:
         """Returns the rejected lines about which a log entry is due now (a topic gets at most one
-        entry in TELL_EVERY_S seconds), and marks them as logged."""
+        entry in TELL_EVERY_S seconds), and marks them as logged. Forgets the topics that no present
+        source has, once nothing about them has to be logged."""
         found = []
-        for topic, known in self._topics.items():
-            rested = known.told_at is None or now - known.told_at >= TELL_EVERY_S
-            if known.reasons and rested:
+        for topic, known in list(self._topics.items()):
+            if known.told_at is not None and now - known.told_at < TELL_EVERY_S:
+                continue
+            if known.reasons:
                 found.append(Untold(topic, dict(known.reasons), *known.example))
                 known.reasons.clear()
                 known.told_at = now
+            elif topic not in self._present:
+                del self._topics[topic]
         return found
 
     def too_many(self) -> dict[str, str]:

@@ -6,10 +6,10 @@ the overlaps of agents depend on it.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from skidway.audit.evidence.evidence import agent_named
@@ -61,16 +61,10 @@ INSERT INTO offsets VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
     first = min(first, excluded.first), last = max(last, excluded.last)
 """
 
-_OFFSETS_OF_HOSTS: Final = """
-SELECT host, agent, topic, topic_id, partition, first, last FROM offsets
-WHERE host IN (SELECT value FROM json_each(?))
-"""
-
 _OFFSETS_OF_HOST: Final = """
 SELECT host, agent, topic, topic_id, partition, first, last FROM offsets WHERE host = ?
 """
 
-_NUL: Final = "\0"
 _KINDS: Final = {Delta: Kind.DELTA, Seal: Kind.SEAL, Heartbeat: Kind.HEARTBEAT}
 
 
@@ -185,12 +179,8 @@ class SenderRows:
 
     def _offsets_of(self, hosts: Iterable[str]) -> list[tuple[Any, ...]]:
         """Returns the rows of the table `offsets` for these host names."""
-        plain = [host for host in hosts if _NUL not in host]
-        rows = self._connection.execute(_OFFSETS_OF_HOSTS, (json.dumps(plain),)).fetchall()
-        for host in hosts:
-            if _NUL in host:  # json_each of SQLite ends a text at a NUL character
-                rows += self._connection.execute(_OFFSETS_OF_HOST, (host,)).fetchall()
-        return rows
+        found = (self._connection.execute(_OFFSETS_OF_HOST, (host,)) for host in hosts)
+        return list(chain.from_iterable(found))
 
 
 @lru_cache(SENDERS_MAX)

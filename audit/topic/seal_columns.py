@@ -9,6 +9,7 @@ from typing import Any, Final, Self, overload
 import numpy as np
 import numpy.typing as npt
 
+from skidway.audit.topic.count_columns import CHECKED_BYTES_MAX
 from skidway.audit.topic.source_names import names_of, sources_of
 from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
@@ -16,9 +17,6 @@ from skidway.kafka.source import Source
 NEVER_SEALED: Final = 0
 """The value of `sealed_until` for a topic whose files the agent has found, but cannot read
 completely yet."""
-
-CHECKED_BYTES_MAX: Final = 4_096
-"""The result of a check is remembered only if the checked indexes have at most this many bytes."""
 
 _LONG: Final = np.dtype("<i8")
 _ROWS: Final = 3

@@ -6,7 +6,6 @@ determines the partition. Readers do not rely on the order, because messages hav
 
 from __future__ import annotations
 
-import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -18,7 +17,7 @@ from skidway.audit.topic.messages import TOPIC
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka import columns
-from skidway.kafka.batch import CONTROL, LOG_APPEND_TIME, CorruptBatch
+from skidway.kafka.batch import CONTROL, LOG_APPEND_TIME, CorruptBatch, unpack_header
 from skidway.kafka.client import (
     EARLIEST,
     LATEST,
@@ -35,9 +34,6 @@ from skidway.kafka.types import TopicPartition
 PARTITIONS = 1
 STALLED_AFTER_S = 30.0
 POLL_MS = 500
-
-_OFFSETS = struct.Struct(">q15xi")
-"""The base offset and the last offset delta in the header of a record batch."""
 
 TOGETHER_MAX = 256
 """At most this many batches are decoded together."""
@@ -236,8 +232,7 @@ def poll(
 def _batches(part: Fetched, begin: int) -> Iterator[TopicBatch]:
     for raw in part.batches:
         yield TopicBatch(part.tp, begin, bytes(raw))
-        base_offset, last_offset_delta = _OFFSETS.unpack_from(raw)
-        begin = max(begin, base_offset + last_offset_delta + 1)
+        begin = max(begin, unpack_header(raw).last_offset + 1)
 
 
 def _is_cluster_prefix(prefix: str) -> bool:

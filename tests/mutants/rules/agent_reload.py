@@ -63,6 +63,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "the agent never forgets the rejected lines of a topic that no source has any more",
+        "agent/batches/rejections.py",
+        "            elif topic not in self._present:\n                del self._topics[topic]\n",
+        "",
+        (
+            "tests/unit/agent/batches/test_rejections.py::"
+            "test_topics_without_a_source_are_forgotten",
+        ),
+    ),
+    Mutant(
         "a reload forgets the topics that only the old settings name",
         "agent/loop/loop.py",
         """        self._topics.keep_former(self._sealed)

@@ -1637,13 +1637,6 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "the name of a host ends at a NUL character",
-        "audit/evidence/sender_rows.py",
-        "[host for host in hosts if _NUL not in host]",
-        "list(hosts)",
-        ("tests/unit/audit/evidence/test_ledger.py::test_two_machines_may_have_any_name",),
-    ),
-    Mutant(
         "records before the wanted offset are taken",
         "audit/evidence/collection.py",
         "                if offset >= begin and value is not None:\n",

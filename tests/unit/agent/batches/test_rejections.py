@@ -75,3 +75,16 @@ def test_a_topic_without_a_source_is_no_longer_named() -> None:
     assert list(rejections.too_many()) == ["others"]
     rejections.saw("logs", 0, [line(n) for n in range(10)], 2.0)
     assert rejections.too_many()["logs"].startswith("10 of the last 10 lines")
+
+
+def test_topics_without_a_source_are_forgotten() -> None:
+    """The agent keeps nothing in memory about a topic that no source has any more, once each
+    rejected line of the topic is in a summary. So sources that come and go need no memory."""
+    rejections = counting("logs")
+    for number in range(100):
+        rejections.saw(f"gone {number}", 0, [line(1)], 0.0)
+    assert len(rejections.due(0.0)) == 100
+    rejections.saw("gone 0", 0, [line(2)], 1.0)
+    assert [untold.topic for untold in rejections.due(TELL_EVERY_S)] == ["gone 0"]
+    assert rejections.due(2 * TELL_EVERY_S) == []
+    assert not rejections._topics
