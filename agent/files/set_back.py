@@ -22,8 +22,10 @@ class SetBack:
             elapsed_ms = int((now - self._noted[0]) * 1000)
             expected_ms = self._noted[1] + elapsed_ms
             if now_ms + STEP_MS < expected_ms:
-                self._begin_ms = now_ms - elapsed_ms - STEP_MS
-                self._end_ms = max(self._end_ms, expected_ms + STEP_MS)
+                begin_ms, end_ms = now_ms - elapsed_ms - STEP_MS, expected_ms + STEP_MS
+                if begin_ms <= self._end_ms:  # the clock has not passed the last span yet
+                    begin_ms = min(begin_ms, self._begin_ms)
+                self._begin_ms, self._end_ms = begin_ms, max(end_ms, self._end_ms)
         self._noted = now, now_ms
 
     def is_later(self, changed_ns: int, before_ns: int) -> bool:

@@ -951,9 +951,19 @@ MUTANTS = (
     Mutant(
         "a clock that is set back again was never set back before",
         "agent/files/set_back.py",
-        "self._end_ms = max(self._end_ms, expected_ms + STEP_MS)",
-        "self._end_ms = expected_ms + STEP_MS",
+        "= begin_ms, max(end_ms, self._end_ms)",
+        "= begin_ms, end_ms",
         ("tests/unit/agent/files/test_set_back.py::test_a_clock_that_is_set_back_twice",),
+    ),
+    Mutant(
+        "the span of a clock that was set back twice begins at the second time",
+        "agent/files/set_back.py",
+        "begin_ms = min(begin_ms, self._begin_ms)",
+        "pass",
+        (
+            "tests/unit/agent/files/test_set_back.py::"
+            "test_a_clock_that_is_set_back_less_the_second_time",
+        ),
     ),
     Mutant(
         "by a clock that was set a file was at rest",

@@ -17,8 +17,8 @@ def test_only_a_clock_that_was_set_back_makes_older_times_later() -> None:
 
 
 def test_a_clock_that_is_set_back_twice() -> None:
-    """If the clock is set back a second time before it has passed the first span, the span reaches
-    from the second time to which it was set to the end of the first span."""
+    """If the clock is set back a second time before it has passed the first span, the two spans
+    together are one span."""
     clock = SetBack()
     clock.note(1.0, 100_000)
     clock.note(2.0, 50_000)
@@ -27,3 +27,19 @@ def test_a_clock_that_is_set_back_twice() -> None:
     assert not clock.is_later(38_500 * MS, 100_500 * MS)
     assert not clock.is_later(40_000 * MS, 101_500 * MS)
     assert not clock.is_later(60_000 * MS, 60_000 * MS)
+
+
+def test_a_clock_that_is_set_back_less_the_second_time() -> None:
+    """If the clock is set back a second time to a time within the first span, the times before that
+    time are still times that the clock showed twice. Once the clock has passed the span, a new span
+    contains none of them."""
+    clock = SetBack()
+    clock.note(1.0, 100_000)
+    clock.note(2.0, 50_000)
+    clock.note(22.0, 70_000)
+    clock.note(23.0, 60_000)
+    assert clock.is_later(50_500 * MS, 99_500 * MS)
+    clock.note(123.0, 160_000)
+    clock.note(124.0, 150_000)
+    assert clock.is_later(150_500 * MS, 160_500 * MS)
+    assert not clock.is_later(50_500 * MS, 99_500 * MS)
