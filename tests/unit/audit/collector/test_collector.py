@@ -25,7 +25,7 @@ HOUR = 3_600_000
 
 
 class Collector:
-    """A collector with a clock that tests set. It receives heartbeats from three hosts."""
+    """A collector with a clock that tests set. It receives only the messages that tests give it."""
 
     def __init__(self, folder: Path, **others: Any) -> None:
         settings = AuditSettings(bootstrap_servers="a:1", store_dir=folder, **others)
@@ -87,7 +87,7 @@ def test_a_rebuild_is_said_at_once(tmp_path: Path) -> None:
 
 def test_how_much_clocks_may_differ_is_a_setting(tmp_path: Path) -> None:
     """A setting says by how much the clock of a host may differ from the audit's clock before the
-    audit reports the host's clock as wrong. The default is a minute."""
+    audit reports the host's clock as wrong. By default, a difference of 20 s is allowed."""
     for others, named in (({}, 0), ({"clock_difference_max_ms": 10_000}, 1)):
         collector = Collector(tmp_path, **others)
         collector.hear(0, 20_000, 0)
@@ -151,8 +151,9 @@ def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
 
 
 def test_a_roster_that_changes_is_what_is_expected_from_then_on(tmp_path: Path) -> None:
-    """The roster is the list of expected hosts. When the roster changes, metrics and verdicts use
-    the new roster without a restart. An invalid roster is reported and changes nothing."""
+    """When the roster (the list of hosts that must report) changes, the metric of expected hosts
+    changes without a restart. While the roster's file is invalid, the collector is unhealthy, its
+    health gives the reason, and the earlier roster stays in use."""
     roster = tmp_path / "roster.yml"
     roster.write_text("hosts: [{host: app1, cluster: dc1}]")
     collector = Collector(tmp_path, roster_file=roster)

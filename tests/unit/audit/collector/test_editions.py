@@ -73,8 +73,8 @@ def test_an_answer_does_not_mix_two_moments(store: Store) -> None:
 
 
 def test_an_edition_has_the_evidence_of_the_store(store: Store) -> None:
-    """For any window of time and any topics, an edition gives the same evidence and verdicts as
-    reading the whole store and judging it."""
+    """For any window of time and any topics, an edition gives the same evidence as the store. The
+    edition's short verdicts are the short forms of its verdicts."""
     store.late()
     store.publish()
     with store.editions.newest() as edition:
@@ -118,7 +118,8 @@ def test_editions_do_not_let_the_log_of_the_store_grow(store: Store) -> None:
 @promise("6 doublings")
 def test_a_file_that_a_second_agent_announces_is_known_at_once(store: Store) -> None:
     """The ledger keeps a cache of what it knows about files. If a second agent announces a file,
-    the next step of judging already takes into account that the file's lines may be doubled."""
+    the evidence for the next step of judging already says that the second agent may have read the
+    file again, so that lines may be doubled."""
     found = []
     for agent in (7, 8):
         said = Announcement(

@@ -146,7 +146,7 @@ def test_nobody_knows_when_old_records_arrived(site: Site) -> None:
 def test_a_history_of_an_older_version_is_kept(site: Site) -> None:
     """An older version of the collector did not store the times at which the tiers received the
     records of a bucket. The collector keeps the rows of a history that such a version has written,
-    and stores these times from now on."""
+    and has no such times for the buckets of these rows."""
     site.late_line()
     before = site.changes()
     database = site.history._database

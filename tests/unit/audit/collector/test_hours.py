@@ -42,7 +42,7 @@ NAME = "dc1.logs"
 def heard() -> list[Message]:
     """Returns messages about one bucket, which lies in the first hour after 1970-01-01T00:00Z. All
     tiers counted the same records in this bucket. The agent's seal says that all lines of the first
-    two hours are counted. The newest message of every sender has just arrived."""
+    two hours are counted. The broker's counter has sent a heartbeat just now."""
     return [*good(), seal(AGENT, 3, 2 * BLOCK_MS + LATENESS, 1), Heartbeat(BROKER, 1, NOW - 1)]
 
 
@@ -59,7 +59,7 @@ def got(
 @promise("6 complete before a time")
 def test_complete_json_is_the_answer_of_audit_complete() -> None:
     """In /complete.json, `ok` is true if the topic is complete in the requested span of time, and
-    false otherwise. The document is the same as that of `skidway audit complete --json`."""
+    false otherwise."""
     assert got(heard(), "/complete.json")[1]["ok"]
     assert got(heard(), "/complete.json", until=report.time_text(2 * BLOCK_MS))[1]["ok"]
     _, future = got(heard(), "/complete.json", until=report.time_text(3 * BLOCK_MS))

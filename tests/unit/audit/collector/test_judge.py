@@ -407,7 +407,8 @@ def test_blocks_that_are_gone_are_forgotten() -> None:
 @promise("6 complete")
 def test_an_acceptance_that_was_taken_back_holds_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a person takes back the acceptance of a bucket, the bucket is overdue again (due, but not
-    complete). This is also true if the next step of judging has no time for the bucket."""
+    complete). In this test, a step of judging has time for only one of two such buckets. The next
+    step judges the other one."""
     site = Site()
     for index in (0, 1):
         site.count(LOGS, index, broker=4)
@@ -487,8 +488,8 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
 ) -> None:
     """The judge reaches every bucket, even if an event before each step makes it judge all buckets
     again. In this test, an agent declares a loss before each step, and a step has time for only one
-    bucket. The oldest bucket has lost lines. The judge notices them at the latest when it has
-    judged each bucket once."""
+    bucket. The oldest bucket has lost lines. The judge notices them at the latest after two
+    steps for each bucket and PATIENT_STEPS more."""
     site, count = Site(), 10
     for index in range(count):
         site.count(LOGS, index)

@@ -72,7 +72,7 @@ def test_risks_are_told_with_bytes_and_the_time_that_is_left() -> None:
     """One metric has the bytes of a topic that are at risk, for each tier that lacks them. For the
     tier broker, this is the number of bytes that no broker has acknowledged, added up over all
     hosts. Another metric has the time until the first of these bytes will be lost, and no value if
-    this time is not known. Both metrics disappear when no bytes are at risk any more."""
+    this time is not known. The first metric has no value any more when no bytes are at risk."""
     state = HostState("dc1", "app1", HostStatus.REPORTING, expected=True)
     hosts = [
         HostRisk(state, "dc1", NOW, TopicBacklog("logs", 5, 6, 1, loss_ms))
@@ -108,8 +108,8 @@ def test_each_tier_says_until_when_it_has_records() -> None:
 
 def test_the_collector_says_it_of_its_own_judgement(tmp_path: Path) -> None:
     """The collector's metrics come from the judgement that it makes block by block (a block is an
-    hour of buckets). These metrics include the records of each tier, and change with the next
-    judgement."""
+    hour of buckets). These metrics say for each tier up to which time it has records, and change
+    with the next judgement."""
     clock, ledger = ManualClock(), Ledger()
     settings = AuditSettings(bootstrap_servers="a:1", store_dir=tmp_path)
     start = clock.time_ms() // SIZE - 90  # so the first and the last bucket are in different hours

@@ -107,8 +107,7 @@ def test_text_from_outside_is_escaped(path: str) -> None:
 
 
 def test_the_overview_says_the_verdict_first() -> None:
-    """The overview begins with one sentence that contains the verdict. The topics and buckets come
-    after this sentence."""
+    """The overview has a sentence with the verdict on all buckets, and names the topics."""
     _, _, body = _get(_ledger(buckets=3), "/")
     assert "All 3 buckets of 1 topic are complete." in body
     assert "dc1.logs" in body
@@ -156,15 +155,16 @@ def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
 
 
 def test_a_short_tier_is_shown_with_its_reason() -> None:
-    """If a tier has counted too few records of a bucket, the bucket's page names this tier, and
-    says how many records it lacks."""
+    """If a tier has counted too few records of a bucket, the list of buckets names this tier, and
+    says how many records the tier lacks."""
     _, _, body = _get(_ledger(records=3), "/buckets")
     assert "broker dc1 is short by 2 of 5" in body
     assert "incomplete" in body
 
 
 def test_a_bucket_is_shown_agent_by_agent() -> None:
-    """The page of a bucket shows each agent's part of the bucket, with counts and checksums."""
+    """The page of a bucket shows each agent's part of the bucket, with the counts of the tiers.
+    The page's JSON document also has the checksums."""
     _, _, body = _get(_ledger(), "/buckets?topic=logs&bucket=0")
     assert ">By host</h2>" in body
     assert _flat(body).count('<td class="number r1">5</td>') == 2, "agent and broker"
@@ -265,14 +265,15 @@ def test_the_page_of_a_bucket_judges_no_other_buckets(
 
 
 def test_before_the_first_message_the_pages_say_so() -> None:
-    """Before the first message, every page can be loaded, and says that nothing was counted yet."""
+    """Before the first message, every page can be loaded, and the overview says that nothing was
+    counted yet."""
     for path in PAGES:
         assert _get(Ledger(), path)[0] == 200
     assert "Nothing was counted" in _get(Ledger(), "/")[2]
 
 
 def test_every_view_is_there_as_json() -> None:
-    """Every page of the dashboard also exists as JSON with the same content."""
+    """The overview and the pages of buckets, hosts and topics also exist as JSON documents."""
     ledger = _ledger(records=3)
     overview = json.loads(_get(ledger, "/index.json")[2])
     assert overview["by_verdict"]["incomplete"] == 1
@@ -297,7 +298,7 @@ WATCHED = replace(POLICY, roster=ROSTER, silence_ms=600_000)
 
 def test_the_overview_names_hosts_that_are_missed() -> None:
     """The overview lists the hosts that are silent or from which no message ever came, each with
-    the command to run on it. It lists no host that reports."""
+    the command to run on it. A host that reports is not counted among them."""
     _, _, body = _get(_ledger(), "/", policy=WATCHED)
     assert "2 of 2 expected hosts do not report" in body
     assert "silent since 1970-01-12 13:46:40" in body
@@ -311,7 +312,7 @@ def test_the_overview_names_hosts_that_are_missed() -> None:
 
 
 def test_the_roster_is_shown_with_every_hosts_state() -> None:
-    """The page of agents shows each host's state, for example "never heard", "retired", or since
+    """The page of hosts shows each host's state, for example "never heard", "retired", or since
     when the host is silent."""
     _, _, body = _get(_ledger(), "/hosts", policy=WATCHED)
     assert "✗</span> silent since 1970-01-12 13:46:40" in body

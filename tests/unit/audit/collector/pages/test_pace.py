@@ -34,9 +34,9 @@ def _done(bucket: int, after_ms: int | None) -> Completion:
 
 
 def test_freshness_is_from_the_end_of_a_bucket_to_its_first_completion() -> None:
-    """p50 and p99 are percentiles (by the nearest-rank method) of the times between the end of a
-    bucket and the moment at which it was first complete. Buckets that were never complete do not
-    count."""
+    """The freshness of a bucket is the time from its end to the moment at which it was first
+    complete. Half of the buckets took less time than p50, and 99 of 100 took less time than p99.
+    Buckets that were never complete do not count."""
     done = [_done(index * MINUTE, 1_000 * (index + 1)) for index in range(100)]
     found = _pace(_topic(_verdict(0)), [*done, _done(101 * MINUTE, None)])
     assert (found.p50_s, found.p99_s, found.buckets) == (51.0, 100.0, 100)

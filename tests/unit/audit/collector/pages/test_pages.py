@@ -56,8 +56,8 @@ def in_state(name: str) -> pytest.MarkDecorator:
 
 @in_state("complete")
 def test_where_nothing_is_wrong_the_page_says_so(site: TestClient) -> None:
-    """If a site has no problems, the tables of problems on the first page are empty, and each of
-    them says so."""
+    """If a site has no problems, the first page's tables of silent hosts and of rejects are empty,
+    and each of them says so."""
     found = _json(site, "/index.json")
     assert found["buckets_overdue"] == 0
     assert (found["silent_hosts"], found["rejects"]) == ([], [])
@@ -98,7 +98,8 @@ def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
 @pytest.mark.parametrize("status", [HostStatus.BEHIND, HostStatus.SILENT, HostStatus.NEVER_HEARD])
 def test_a_host_has_one_next_command_on_all_pages(status: HostStatus) -> None:
     """For an expected host that does not report in time, the table of silent hosts and the table of
-    risks name the same command. `skidway audit why` names the same command."""
+    risks name the same command. The command is one of the constants that `skidway audit why` also
+    uses."""
     line = SET_CLOCK if status is HostStatus.BEHIND else START_AGENT
     hosts = [HostState("dc1", "web9", status, expected=True)]
     facts = Facts(NOTHING_JUDGED, {}, Evidence(), POLICY, NOW, hosts=hosts)
@@ -151,7 +152,7 @@ def test_unsafe_bytes_of_a_host_are_at_risk_with_file_time_and_command() -> None
 
 
 def test_what_is_lost_first_comes_first() -> None:
-    """In the table of risks, each row names records or bytes that will be lost. The rows are sorted
+    """In the table of risks, each row names records or bytes that may be lost. The rows are sorted
     by the time of this loss, the earliest time first. Rows without a known time come last."""
     soon = TopicBacklog("auth", 7, 0, NOW - 5 * MINUTE, NOW + MINUTE)
     gone = TopicBacklog("auth", 7, 0, NOW - 5 * MINUTE, NOW - MINUTE)
@@ -441,7 +442,7 @@ def test_the_buckets_of_all_topics_are_listed_the_newest_first(site: TestClient)
 
 @in_state("incidents")
 def test_every_table_is_there_as_csv(site: TestClient) -> None:
-    """Every table of every page is also served as CSV, under the table's name."""
+    """The tables of the pages are also served as CSV; a parameter names one of a page's tables."""
     for path in (
         "/index.csv?table=at_risk", "/topics.csv", "/hosts.csv", "/hosts.csv?table=senders",
         "/loads.csv?table=recounts", "/mirrors.csv?table=gaps", "/rejects.csv", "/search.csv?q=app",
