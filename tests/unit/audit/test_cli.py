@@ -158,7 +158,7 @@ def test_settings_can_be_checked_without_starting(
     program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`audit validate` ends with status 0 if the settings are good. If the settings have a mistake,
-    the command ends with status 78 and prints the mistake."""
+    the command ends with status 78."""
     arguments = ["audit", "validate", program, "--set", "bootstrap.servers=a:1"]
     if program == "count":
         arguments += ["--set", f"state.dir={tmp_path}"]
@@ -172,7 +172,8 @@ ROSTER = "hosts:\n  - {host: web1, cluster: dc1, topics: [logs]}\n"
 
 
 def _config(folder: Path, roster: str = ROSTER) -> Path:
-    """Writes settings with a roster file. The store of these settings has only complete buckets."""
+    """Writes settings with a roster file, and a store with one bucket. Agent and broker counted the
+    same records in this bucket. The tier hdfs, which the settings expect, counted nothing."""
     _store(folder / "store")
     (folder / "roster.yml").write_text(roster)
     config = folder / "audit.yml"
@@ -186,9 +187,9 @@ def _config(folder: Path, roster: str = ROSTER) -> Path:
 def test_waiting_for_a_host_that_is_proven_ends_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`wait` ends at once if the host is already proven (its lines are sealed and counted). It
-    requires counts of the tier hdfs only if `--tiers` contains this tier, because the next load may
-    be a day away."""
+    """`wait` ends at once if the host is already proven (its lines are sealed and counted). Without
+    `--tiers`, the command usually requires no counts of the tier hdfs, because the next load may be
+    a day away."""
     clock = ManualClock(SEALED_MS + 5_000)
     monkeypatch.setattr("skidway.audit.commands.hosts.SystemClock", lambda: clock)
     arguments = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1"]
@@ -348,8 +349,9 @@ def test_a_name_that_may_mean_a_topic_that_was_never_heard_of_gets_a_note(
 ) -> None:
     """The name `dc1.logs` may mean topic `logs` of cluster `dc1`, or a topic that is called
     `dc1.logs`. If the audit has never heard of topic `logs` of cluster `dc1`, `audit complete`
-    judges the topic that is called `dc1.logs`. It prints this topic's full name, and a note about
-    the other meaning. There is no note if the name has only one meaning."""
+    judges the topic that is called `dc1.logs`. The command prints this topic's full name, and a
+    note about the other meaning. There is no note in three cases: if the given name is a full name,
+    if it is that of a known topic of cluster `dc1`, and if no known topic has it."""
     _store(tmp_path, topic="dc1.logs")
     _heard(tmp_path, SEALED_MS)
     assert _complete(tmp_path, "--json", topic="dc1.logs") == 0
@@ -503,7 +505,7 @@ def test_reports_name_what_the_roster_says(
 def test_a_roster_that_cannot_be_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`validate`, and each command that reads the roster, refuses a roster with mistakes."""
+    """`validate`, `report` and `hosts` refuse a roster with mistakes."""
     config = str(_config(tmp_path, "hosts:\n  - {host: web1}\n"))
     for verb in (["validate"], ["report"], ["hosts"]):
         assert main(["audit", *verb, "--config", config]) == 78
