@@ -312,8 +312,8 @@ def test_a_file_of_another_length_is_found(output: Output) -> None:
 
 def test_rows_that_the_loader_itself_wrote_wrongly_are_found(output: Output) -> None:
     """The loader may have written wrong rows into a file, and the checksum of this wrong file into
-    the manifest. The recount still finds the wrong rows, because it compares them with the
-    counts."""
+    the manifest. The recount still finds the wrong rows, because the manifest also has the
+    checksum of the records that belong in the file."""
     path = output.load(0, 10)
     other = _parquet(_origins(5, 10), np.full(10, 5 * MINUTE))
     manifest = output.root / f"_skidway/{TOPIC}/{1:020}.json"
@@ -436,9 +436,9 @@ def test_an_output_is_held_against_its_newest_epoch(output: Output) -> None:
 def test_a_topic_of_which_nothing_is_left_is_named(
     output: Output, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The recount reports a topic whose rows and manifests are gone, even if all other topics
-    agree. It also reports the topic if the topic's directory still has files with rows, but with
-    names that no loader gives to files."""
+    """The recount reports a topic whose rows and manifests are gone. It also reports the topic if
+    the topic's directory still has files with rows, but with names that no loader gives to files.
+    It does not report the topic if the output is retired."""
     path = output.load(0, 10)
     store = tmp_path_factory.mktemp("store")
     ledger = Ledger(store / DATABASE)

@@ -147,9 +147,9 @@ def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None
 
 
 def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
-    """If a file of the output is damaged, the result of `skidway audit sample` names the file. The
-    lines whose rows are in this file are compared with their records in the log instead. They do
-    not count among the lines with equal rows."""
+    """If a file of the output is damaged, the result of `skidway audit sample` says that a file was
+    not read. The lines whose rows are in this file do not count as lines with rows, and are no
+    differences."""
     world.append(batch(VALUES))
     load(world, *TEXTS).write_bytes(b"no parquet")
     found = surveyed(world)

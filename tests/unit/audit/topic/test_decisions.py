@@ -140,8 +140,7 @@ def _standing(messages: list[Message]) -> list[Acceptance]:
 
 
 def test_all_that_was_accepted_of_a_bucket_is_taken_back() -> None:
-    """A revocation takes back all acceptances of a bucket, including those of a second person and
-    those that no longer have an effect."""
+    """A revocation takes back all acceptances of a bucket, including those of a second person."""
     lost = said(5, None, LOSS)
     both = [*lost, *acceptances.acceptances([bucket(lost)], SIGNED)]
     both += acceptances.acceptances([bucket(lost)], replace(SIGNED, person="grace"))
@@ -183,9 +182,10 @@ def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() 
 
 @promise("6 acceptance")
 def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
-    """Lines are in doubt if two agents of a host may both have delivered them. An acceptance of
-    such lines applies only to the lines that are already in doubt. It does not apply to lines that
-    become doubtful after the acceptance, even for the same reason."""
+    """If an agent begins a new epoch, the lines that it delivers before the epoch's first seal are
+    in doubt: they may count twice. An acceptance of such lines applies only to the lines that are
+    already in doubt. It does not apply to lines that become doubtful after the acceptance, even for
+    the same reason."""
     new = replace(AGENT, epoch=2)
     early = [*said(), delta(new, 5), delta(BROKER, 5, 2), delta(OLD, 5, 2)]
     doubted = "before its first seal"

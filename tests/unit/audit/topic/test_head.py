@@ -57,9 +57,9 @@ def test_a_head_says_what_the_whole_message_says(version: str) -> None:
 
 @pytest.mark.parametrize("value", [b"", b"hello, audit", ANNOUNCED, value_of(SEAL, Tier.HDFS)[:11]])
 def test_other_values_have_no_sort(value: bytes) -> None:
-    """Only messages in which a tier reports counts have kind and tier in their first bytes. For any
-    other value, reading kind and tier gives None, and the reader decodes the whole value to find
-    out what it is."""
+    """Only deltas, seals and heartbeats have kind and tier in their first bytes. For any other
+    value, and for a message that is cut off there, reading kind and tier gives None. The reader
+    then decodes the whole value to find out what it is."""
     assert sort_of(value) is None
 
 
