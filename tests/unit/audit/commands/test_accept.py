@@ -262,8 +262,9 @@ def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledge
 
 
 def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
-    """`retire` accepts the name of an output in the form in which the report prints it. The output
-    stays retired until a person takes the retirement back."""
+    """`retire hdfs PATH` retires the output at this path, with all its topics, until a person takes
+    the retirement back. If the audit knows no such output, `retire` refuses, and lists the known
+    places (a place is a tier of one cluster, or an output)."""
     assert ask("retire hdfs /old --reason moved --name ada") == (
         0, "hdfs /old is retired by ada: nobody waits for its counts any more.\n"
     )  # fmt: skip
@@ -311,8 +312,8 @@ def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> N
 
 
 def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:
-    """Decisions are published to the audit topic in order. A decision is removed from the outbox as
-    soon as all in-sync replicas have it."""
+    """Decisions are published to the audit topic. When all of them are acknowledged, the outbox is
+    empty."""
     cluster = MemoryCluster()
     said = [Retirement(1, 5, "ada", "x", "hdfs /old"), Retirement(2, 5, "ada", "x", "mirror")]
     outbox = MemoryOutbox([messages.encode(each) for each in said])

@@ -1,4 +1,4 @@
-"""Tests how `skidway audit wait` repeats its check until all given hosts are proven healthy, and
+"""Tests how `skidway audit wait` repeats its check until all given hosts are proven complete, and
 what the command does while it cannot reach a cluster."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ AWAY = Unreachable("nobody answers")
 
 
 class Looks:
-    """Stands for the check that `wait` repeats until all hosts are proven healthy. The method
+    """Stands for the check that `wait` repeats until all hosts are proven complete. The method
     `look` makes the check: it returns the results that the constructor got, one after the other,
     and then the last result again and again. Each call takes `takes_s` seconds."""
 
@@ -48,15 +48,15 @@ class Looks:
 
 def test_it_ends_with_the_first_good_look() -> None:
     """`wait` pauses between its checks, and ends when a check finds that all hosts are proven
-    healthy."""
+    complete."""
     looks = Looks(SHORT, SHORT, GOOD)
     assert looks.patiently(60) == GOOD
     assert looks.pauses == [POLL_S, POLL_S]
 
 
 def test_it_ends_when_the_time_is_over() -> None:
-    """When the allowed time is over, `wait` ends and says which hosts are not proven healthy yet,
-    and why. It makes at least one check, even if the allowed time is zero."""
+    """When the allowed time is over, `wait` ends and says which hosts are not proven complete
+    yet, and why. It makes at least one check, even if the allowed time is zero."""
     looks = Looks(SHORT)
     assert looks.patiently(2.5) == SHORT
     assert looks.pauses == [1.0, 1.0, 0.5]

@@ -204,7 +204,7 @@ def test_records_of_others_are_left_out(log: Log) -> None:
 
 
 def test_generations_with_equal_lines_at_equal_places(log: Log) -> None:
-    """If two rotated files of a log begin with the same line, each of the two lines needs its own
+    """If two files of a log begin with the same line, each of the two lines needs its own
     record."""
     log.write(["header", "a"], "app.log.1")
     log.write(["header", "b"])
