@@ -57,8 +57,7 @@ def _cluster() -> MemoryCluster:
 
 
 def test_the_outbox_is_published_in_order_and_emptied() -> None:
-    """Messages are published in order. A message is removed from the outbox only when every in-sync
-    replica has it."""
+    """The messages of an outbox are published in order, and the outbox is empty afterwards."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n for n in range(1200)])
     publisher = _publisher(cluster, outbox)
     assert not publisher.is_idle
