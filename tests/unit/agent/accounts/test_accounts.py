@@ -87,8 +87,8 @@ def test_a_clock_that_was_set_back_hides_no_lost_line() -> None:
 @promise("6 complete")
 def test_a_loss_reaches_the_buckets_of_an_earlier_size() -> None:
     """If `audit.bucket.ms` is raised at a restart, a declared loss names the time up to which lines
-    may be lost, not the start of a longer bucket. So it also reaches a bucket of the earlier size
-    that began later."""
+    may be lost, not the start of a longer bucket. So the loss also reaches a bucket of the earlier
+    size that begins after this start."""
     world = World(settings(raw("logs", A), audit_bucket_ms=30_000))
     world.clock.set_time_ms(BEGIN_MS + 20_000)
     world.files.append(A, b"read\n")

@@ -1,7 +1,7 @@
-"""Each audit message of the agent, except announcements and notes, contains two bounds. The first
-says how much older than the last seal a lost line may be. The second says how far ahead of the
-agent's clock a line's time may be. The audit judges with these bounds. If the audit's own settings
-are larger, it uses its own settings."""
+"""The agent's deltas, seals and heartbeats contain two bounds. The first says how much older than
+the last seal a lost line may be. The second says how far ahead of the agent's clock a line's time
+may be. The audit judges with these bounds. If the audit's own settings are larger, it uses its own
+settings."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ A = "/log/a.log"
 
 @promise("6 lateness")
 def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
-    """Each audit message, except announcements and notes, contains two bounds: the agent's setting
-    `lateness.ms`, and the limit by which a line's own time may be ahead of the agent's clock."""
+    """Deltas, seals and heartbeats contain two bounds: the agent's setting `lateness.ms`, and the
+    limit by which a line's own time may be ahead of the agent's clock."""
     world = World(settings(raw(), lateness_ms=5_000))
     world.files.append(A, b"1\n")
     world.start()
@@ -30,8 +30,8 @@ def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
 @promise("6 lateness")
 def test_a_loss_begins_with_the_bucket_of_the_last_seal() -> None:
     """When the agent declares a loss, the loss begins with the bucket of the last seal's time. A
-    lost line may be older than this time by the agent's setting `lateness.ms`. The agent does not
-    subtract this lateness from the time, because the audit subtracts it."""
+    lost line may be older than this time by up to the agent's setting `lateness.ms`. The agent does
+    not subtract this lateness from the time, because the audit subtracts it."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n")
     world.start()

@@ -50,8 +50,8 @@ def test_only_a_topic_at_rest_gets_its_last_word() -> None:
 def test_a_last_word_lasts_until_something_turns_up() -> None:
     """A topic's last word is a message which says that all the topic's lines are delivered. When
     the agent starts, it takes back the last words that it sent before this start. While it runs, it
-    takes back a last word as soon as a scan of the files finds more bytes, another file or an
-    error."""
+    takes back a last word as soon as a scan finds that a file has more bytes, or may no longer have
+    the bytes that the agent read."""
     leaving = Leaving({"t": LastWord(1, 900, 3)})
     leaving.is_asked = True
     assert not leaving.is_done_with("t"), "it is looked through again"
@@ -73,10 +73,9 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 
 
 def test_a_note_in_doubt_is_made_again() -> None:
-    """Before a last word, the agent notes the sizes of the topic's files. If one of these files is
-    then replaced, the next scan finds the new file, and the agent does not send the last word,
-    which would say that all lines are delivered. It sends a last word when it has read the new
-    file."""
+    """Before a topic's last word (the message which says that all its lines are delivered), the
+    agent notes the sizes of the topic's files, and stops reading them. If the next scan finds that
+    one of these files was replaced, the agent reads the topic's files again."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))

@@ -42,7 +42,8 @@ def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
 def test_nothing_is_said_of_a_file_in_doubt() -> None:
     """A seal says that all lines before a certain time are counted. After a start, the agent sends
     a seal only after it has checked that every file whose size it noted is still the file that it
-    has read. If a file was replaced after its size was noted, the agent does not send this seal."""
+    has read. If a file was replaced or truncated after its size was noted, the agent does not send
+    this seal."""
     file = tracked(1, 20, 20, verified=False)
     note = noted(file)
     assert not sealing.is_complete(note, {1: file})
