@@ -182,8 +182,8 @@ def test_a_time_that_cannot_be_read_is_the_time_of_reading_if_this_is_set(parser
     ],
 )
 def test_lines_of_other_encodings_become_utf8(encoding: str, words: str) -> None:
-    """Lines in the encoding that the source's settings name become records in UTF-8. The origin of
-    each record gives the range of the line's bytes in the file, in the file's encoding."""
+    """Lines in the encoding that the source's settings name become records in UTF-8. The lengths in
+    the records' origins count the bytes in the file, that is, in the file's encoding."""
     lines = [f"{words} {number}" for number in range(3)]
     data = b"".join(line.encode(encoding) + b"\n" for line in lines)
     pressed = press(recipe(encoding=encoding), reading(data))
@@ -209,7 +209,7 @@ def test_a_character_that_a_runtime_divided_is_whole_again(encoding: str, on_err
 
 def test_lines_that_are_not_in_their_encoding() -> None:
     """If a line is not in the source's encoding, only this line is rejected. With `on_error:
-    replace`, the line becomes a record that contains U+FFFD and counts as replaced."""
+    replace`, the line becomes a record, and this record counts as replaced."""
     data = "表\n".encode("shift_jis") + b"\x81\n" + b"b\n"
     pressed = press(recipe(encoding="shift-jis"), reading(data))
     assert [datum_text(each.value) for each in records(pressed)] == ["表", "b"]

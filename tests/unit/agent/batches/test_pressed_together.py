@@ -106,9 +106,9 @@ def left_out(found: Pressed) -> list[tuple[int, int, int, str]]:
 @settings(max_examples=4)
 @given(ranges=RANGES)
 def test_each_record_is_the_same_alone_and_together(name: str, ranges: list[bytes]) -> None:
-    """With every parser and any bytes, each line has exactly one result: a record, a rejected
-    record, or an entry in the list of lines that rules leave out. The result is the same whether
-    the line is processed alone or together with other lines."""
+    """With each source of `SOURCES`, each line (or group of lines that the source joins) has one
+    result: a record, a rejected record, or an entry in the list of lines that rules leave out. The
+    result is the same whether the agent processes the line alone or together with other lines."""
     press = press_of(name)
     if name == "utf-16":
         ranges = [each.decode("utf-8", "replace").encode("utf-16-le") for each in ranges]

@@ -1,6 +1,6 @@
-"""A sample is an audit message with content sums (checksums) of some records, which an agent has
-made from a byte range of a file. The tests check which records of the range are in the sample, and
-what the sample contains for each record."""
+"""A sample is an audit message with content sums (checksums) of records that an agent makes from a
+byte range of a file. The tests check which records of the range are in the sample, and what the
+sample contains for each record."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_a_part_has_rising_positions_with_their_own_sums() -> None:
     """A sample has records of one byte range of a file. These records may come in any order and in
     several batches. The sample has one part for each topic, with the topic's schema id and the
     range of the records' times. A part contains two lists. One has the positions of the records, in
-    ascending order. The other has, for each of these records, its content sum (a hash of the whole
-    record)."""
+    ascending order. The other has, for each of these records, its content sum (a hash of the
+    record's time, length and value)."""
     mixed, rejects = records([20, 0, 10]), records([30], REJECTED, 9)
     found = parts([mixed, rejects, records([99])], 0, 40)
     assert [(x.source, x.schema_id, x.firsts) for x in found] == [

@@ -68,9 +68,10 @@ def program(parser: str = "raw", timezone: str | None = None, **source: Any) -> 
 
 @promise("2 another program")
 def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The field `program` of a recipe identifies the code that makes the records. For JSON sources,
-    it contains the version of Python. For regex and JSON sources, it contains the version of
-    pyarrow. For a source with a time zone, it also contains the rules of this zone."""
+    """The field `program` of a recipe identifies the code that makes the records. For JSON sources
+    and Docker's logs, it contains the version of Python. For regex sources, logs of containers and
+    `path.pattern`, it contains the version of pyarrow. For a time zone other than UTC, it contains
+    a text that identifies the rules of this zone."""
     assert program() == versions.program_version()
     assert "pyarrow-" in program("regex")
     assert "python-" not in program("regex")

@@ -32,5 +32,5 @@ GOLDEN_SPREAD = [1, 1, 1, 3, 1]
 
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_every_partition_is_one_of_the_topic(partitions: int) -> None:
-    """No record is sent to a partition that does not exist."""
+    """With the default partitioning, no file's records go to a partition that does not exist."""
     assert all(0 <= routing.of_file(file, partitions) < partitions for file in range(50))

@@ -78,7 +78,8 @@ def test_a_record_is_a_row_a_reject_or_left_out() -> None:
 
 def test_a_derived_schema_follows_the_rules() -> None:
     """If the agent derives a schema, the fields that rules rename have their new names in it, and
-    the fields that rules remove are not in it. The values keep their types."""
+    the fields that rules remove are not in it. Conditions of rules see the values in the types that
+    the settings name."""
     made = recipe(
         shape="drop status = 200 as ok\nremove status\nrename message to text",
         parser=ParserSettings(type="regex", pattern=PATTERN, types={"status": "int"}),
@@ -113,9 +114,9 @@ def test_a_given_schema_is_that_of_the_shaped_records() -> None:
 
 
 def test_a_removed_member_may_have_any_type() -> None:
-    """If the rules of `shape` only remove a JSON member, the member may have any type. A removed,
-    masked or hashed member never gets into `_extra` (the map of members for which the schema has no
-    field)."""
+    """If the rules of `shape` only remove a JSON member, the member may have any type. A removed or
+    masked member never gets into `_extra` (the map of members for which the schema has no field).
+    """
     extra = member("_extra", {"type": "map", "values": "string"}, default={})
     made = given(
         [member("user", ["null", "string"], default=None), extra],
@@ -224,9 +225,9 @@ def test_further_keys_may_get_another_name(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "logfmt"])
 def test_private_keys_do_not_reach_extra_by_another_name(kind: str) -> None:
-    """If rules mask, hash or remove a field, its original value is never sent in `_extra`, the map
-    of values for which the schema has no field. This is so even if the key in the line is an alias
-    of the field, or the name that the field has before a rule renames it."""
+    """If rules mask or remove a field, its original value is never sent in `_extra`, the map of
+    values for which the schema has no field. This is so even if the key in the line is an alias of
+    the field, or the name that the field has before a rule renames it."""
 
     def line(**pairs: str) -> bytes:
         if kind == "json":
@@ -291,7 +292,7 @@ def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
 
 def test_a_private_group_of_the_path_is_noted() -> None:
     """If a rule removes a group of `path.pattern`, the agent's preview of rows contains a note. The
-    note says that the rows lack the group, but that the agent sends the file's whole path."""
+    note quotes the rule."""
     source = SourceSettings(
         topic="logs", paths=["/log/*/a"], path_pattern="/log/(?P<user>[^/]+)/", shape="remove user"
     )
