@@ -111,8 +111,8 @@ def test_a_source_becomes_a_recipe() -> None:
 
 
 def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
-    """If the settings name a schema file, the agent registers the file's schema under the topic's
-    subject. If the settings name a subject, the agent uses the subject's newest version."""
+    """If the settings name a schema file, the agent uses the file's schema. If the settings name a
+    subject, the agent uses the subject's newest version."""
     path = tmp_path / "line.avsc"
     path.write_text('{"type":"record","name":"r","fields":[{"name":"text","type":"string"}]}')
     site = Site(raw("a", schema=str(path)), raw("b", schema="some-subject"))
@@ -160,9 +160,9 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
 
 @promise("2 topic made again")
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
-    """When a running agent asks the brokers about its topics again, it takes over new partitions
-    and size limits, and keeps the schemas' ids. If a topic was deleted and created again, the agent
-    uses nothing of the new topic, and reports that the topic was created again."""
+    """When a running agent asks the brokers about its topics again, it takes over new partitions,
+    and keeps the schemas of the records. If a topic was deleted and created again, the agent uses
+    nothing of the new topic, and reports that the topic was created again."""
     site = Site(raw("a"))
     site.ensure()
     before = site.resolve()
