@@ -28,7 +28,7 @@ def test_it_is_a_script_of_three_commands() -> None:
 
 
 def test_version_and_python_are_those_of_the_wheels(tmp_path: Path) -> None:
-    """If `install-snippet` is given a directory of wheels, the commands that it prints use the
+    """If `install-snippet` is given a directory of wheels, the script that it prints names the
     Skidway version and the Python version of these wheels."""
     folder = tmp_path / "with blank"
     folder.mkdir()
