@@ -78,7 +78,8 @@ def test_the_notes_say_since_when_they_are_whole(tmp_path: Path) -> None:
 
 def test_the_notes_are_never_called_whole_for_an_earlier_time(tmp_path: Path) -> None:
     """Dropping an older segment does not move back the time since which the notes are complete.
-    This time may be later than the segment's newest note, because unnoted rows were deleted."""
+    This time may be later than the segment's newest note, because the database has deleted rows
+    about byte ranges without a note."""
     world = Counting(tmp_path / "notes")
     world.write("a")
     world.turn()
