@@ -53,8 +53,8 @@ def test_a_flight_is_done_when_all_its_batches_are_acknowledged() -> None:
 
 
 def test_what_the_producer_does_not_take_waits_in_order() -> None:
-    """If the producer's buffer is full, further batches wait in order, and the agent stops reading
-    files."""
+    """If the producer's buffer is full, further batches wait in order, and `has_room` is false, so
+    that the agent reads no more files."""
     sending = Sending(b"a\n", b"b\n", b"c\n", room=1)
     assert not sending.outbound.has_room
     for _ in range(3):
@@ -98,8 +98,8 @@ def test_what_came_back_is_sent_before_what_waited() -> None:
 @pytest.mark.parametrize("certainty", [None, Certainty.LOST, Certainty.UNCERTAIN])
 def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> None:
     """A flight (the batches of one intent that are on their way) with a refused record is done only
-    when the agent knows whether the record arrived. If the record arrived, it is counted like every
-    other record. Otherwise it is not counted."""
+    when the agent has decided about the record. If the record arrived, it is counted like every
+    other record. If it is lost or uncertain, it is not counted."""
     sending = Sending(b"a\nb\n\xff\n")
     sending.brokers.refuses = lambda record: record.first == 2
     (refusal,) = refused(sending)

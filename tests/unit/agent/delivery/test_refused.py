@@ -133,9 +133,9 @@ def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
 
 
 def test_what_expired_unread_is_uncertain(world: World) -> None:
-    """The agent searches a partition for a refused line from an offset on that is called the floor.
-    If the log begins at a higher offset, the agent declares the line uncertain, because the line
-    may have arrived and then expired."""
+    """The agent searches a partition for a refused line, beginning at an offset that is called
+    the partition's floor. If the log begins at a higher offset, the agent declares the line
+    uncertain, because the line may have arrived and then expired."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.starts[FIRST] = 2

@@ -10,8 +10,8 @@ ONE, TWO = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 def test_a_partition_that_nobody_acknowledges_is_named() -> None:
-    """A partition whose leader acknowledges nothing is reported, with the seconds since its last
-    acknowledgement, even while the leaders of other partitions acknowledge batches."""
+    """A partition whose leader acknowledges nothing is reported, with the seconds for which its
+    batches have waited, even while the leaders of other partitions acknowledge batches."""
     silences = Silences()
     for now in range(12):
         silences.look([ONE, TWO], [TWO], float(now))
