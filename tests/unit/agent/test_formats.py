@@ -79,8 +79,8 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
 
 @pytest.mark.parametrize("name", [each for each in NAMES if each not in ("logback", "syslog")])
 def test_a_sample_is_guessed(name: str, tmp_path: Path) -> None:
-    """`guess` finds the format of each sample log in the catalog. The block of settings that it
-    proposes works without changes."""
+    """`guess` finds the format of each sample log in the catalog, except the samples of `logback`
+    and `syslog`. The block of settings that it proposes works without changes."""
     found = guess(write(tmp_path, f"{name}.log", catalog.formats()[name].sample), 100)
     assert found.block["format"] == name
     config = write(tmp_path, "agent.yml", CONFIG + found.yaml)
@@ -196,7 +196,7 @@ def test_guess_says_what_it_cannot_read(tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_cannot_work_are_refused(more: str, sentence: str, tmp_path: Path) -> None:
-    """Settings that cannot work together are refused in one sentence."""
+    """Settings of a source that cannot work, alone or together, are refused in one sentence."""
     text = CONFIG + f"sources: [{{topic: a, paths: [/a], {more}}}]"
     config = write(tmp_path, "agent.yml", text)
     with pytest.raises(ConfigurationRefused, match=sentence):
@@ -263,8 +263,7 @@ def test_relative_paths_begin_at_the_file_that_names_them(
 
 
 def test_a_format_takes_the_zone_and_the_joining_of_its_source() -> None:
-    """If a source with a format sets `timezone`, local times are read in this time zone. A setting
-    of the source replaces the same setting of the format."""
+    """If a source with a format sets `timezone`, local times are read in this time zone."""
     sample = catalog.formats()["nginx_error"].sample.encode()
     made = preview(source("nginx_error", timezone="Europe/Berlin"), sample, "/a", now_ms=NOW_MS)
     assert made.rows[0].time is not None
@@ -273,7 +272,7 @@ def test_a_format_takes_the_zone_and_the_joining_of_its_source() -> None:
 
 def test_fields_of_the_settings_are_in_each_row() -> None:
     """Each row has the fields of the setting `fields`. If a group of the format's pattern has a
-    type, the group's column has this type, and an empty value becomes null."""
+    type, the group's column has this type, and a missing value becomes null."""
     sample = catalog.formats()["access"].sample.encode()
     rows = [
         each.row for each in preview(source("access", fields={"env": "prod"}), sample, "/").rows

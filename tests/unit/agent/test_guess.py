@@ -1,5 +1,5 @@
-"""Tests `skidway agent guess` with logs like those of real programs. Each proposal is put into a
-configuration, and `skidway agent test` tries it on the same file."""
+"""Tests `skidway agent guess` with logs like those of real programs. Most tests put the proposal
+into a configuration, and `skidway agent test` tries the configuration on the same file."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ state.dir: /nowhere
 def tried(
     folder: Path, content: str | bytes, encoding: str | None = None, lines_max: int = 1_000
 ) -> tuple[Guess, list[dict[str, Any]]]:
-    """Guesses the format of a file. Returns the proposal, and the records that `agent test` makes
-    from the whole file with the proposal."""
+    """Guesses the format of a file. Returns the proposal, and what `agent test` makes from the file
+    with the proposal: rows, rejected records and records that are left out."""
     log = folder / "shop.log"
     log.write_bytes(content if isinstance(content, bytes) else content.encode())
     found = guess(log, lines_max, encoding)
@@ -222,8 +222,8 @@ def test_utf_16_is_recognized_by_its_mark(tmp_path: Path) -> None:
     ],
 )
 def test_what_may_be_any_encoding_is_repaired(content: bytes, tmp_path: Path) -> None:
-    """If the bytes are neither UTF-8 nor similar to western text, `guess` proposes no encoding, but
-    settings with which no line is rejected. It recommends the option `--encoding`."""
+    """If it is not clear which encoding the bytes have, `guess` proposes no encoding, but settings
+    with which no line is rejected. It recommends the option `--encoding`."""
     found, results = tried(tmp_path, content)
     assert "encoding" not in found.block
     assert found.block["on_error"] == "replace"
@@ -411,8 +411,7 @@ def test_how_times_are_written(texts: list[str], format_: str | None) -> None:
     ],
 )
 def test_times_without_a_zone_are_named(content: str, tmp_path: Path) -> None:
-    """If the times of a log have no zone, `guess` says that they are read as UTC. If the times have
-    a zone, even after a blank, the zone is used, and `guess` does not mention it."""
+    """If the times of a log have no zone, `guess` says so."""
     found, _ = tried(tmp_path, content)
     assert "timestamp" in found.block or "format" in found.block
     assert any("name no zone" in note for note in found.notes)
@@ -420,7 +419,8 @@ def test_times_without_a_zone_are_named(content: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("time", ["2026-11-23 08:15:01.5 +0100", "2026-11-23T08:15:01.5+01:00"])
 def test_times_with_a_zone(time: str, tmp_path: Path) -> None:
-    """A zone after the time belongs to the time, even if a blank is before the zone."""
+    """A zone after the time belongs to the time, even if a blank is before the zone. `guess` then
+    does not say that a zone is missing."""
     found, results = tried(tmp_path, f"{time} INFO up\n" * 3)
     assert not any("name no zone" in note for note in found.notes)
     assert results[0]["time"] == "2026-11-23T07:15:01.500000+00:00"

@@ -62,7 +62,7 @@ def test_times_are_recognized_however_they_are_written(
      ("11-20 08:00:00.123", "%m-%d %H:%M:%S.%f")],
 )  # fmt: skip
 def test_times_without_a_year_are_recognized(time: str, format_: str, tmp_path: Path) -> None:
-    """Times without a year are recognized. They get the latest possible year."""
+    """Times without a year are recognized, and no line is rejected."""
     found, results = tried(tmp_path, f"[{time}] something & happened\n" * 3)
     assert found.block["timestamp"]["format"] == format_
     assert len(rows(results)) == 3
@@ -107,7 +107,7 @@ def test_members_with_numbers_in_their_names_are_no_columns(tmp_path: Path) -> N
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_json_and_text_behind_a_time(share: float, tmp_path: Path) -> None:
     """If some lines of a log have a JSON object after a time and a level, and the other lines have
-    text there, both the members and the text become fields."""
+    text there, the objects' members go to `_extra`, and the text becomes a field."""
     lines = [
         f"2026-11-20T08:00:00Z INFO {json.dumps({'user': n}) if n < share * 50 else 'up {ready}'}"
         for n in range(50)

@@ -242,7 +242,7 @@ def test_patterns_that_nobody_can_read_back_are_refused(
 
 @pytest.mark.parametrize("name", sorted(java_dates._NAMES))
 def test_the_names_of_dates_are_known(name: str) -> None:
-    """The agent can read the dates of every named date pattern, such as ABSOLUTE or COMPACT."""
+    """The agent accepts the names of date patterns in `_NAMES`, such as ABSOLUTE or COMPACT."""
     assert log4j.compiled(f"%d{{{name}}} %m").pattern
 
 
