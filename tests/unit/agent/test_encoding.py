@@ -1,5 +1,5 @@
-"""Tests of everything that a source with `on_error: replace` does, from its settings to its
-records."""
+"""Tests what the agent does with lines that are not UTF-8, with `on_error: replace` and without it,
+from the settings to the records."""
 
 import json
 from pathlib import Path

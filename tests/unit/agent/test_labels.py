@@ -198,8 +198,8 @@ def test_a_pod_that_is_gone_keeps_its_labels(world: World, later: object) -> Non
 
 def test_what_is_missing_is_named_once(world: World) -> None:
     """The agent logs only once that a log has no labels. If the file with the labels cannot be
-    read, the agent logs the reason once. It logs again if the reason changes, or if the file could
-    be read in between."""
+    read, the agent logs the reason once. It logs again if the reason changes, and when the file can
+    be read again."""
     labels = PodLabels(world.files)
     world.files.append(LOG, line("a"))
     world.start()
@@ -442,8 +442,8 @@ state.dir: /nowhere
 def test_settings_that_cannot_work_are_refused(
     more: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If a source's setting `labels` cannot work, it is refused in one sentence that names the
-    setting."""
+    """If a source's setting `labels` cannot work, the agent refuses the source with a sentence that
+    names the mistake."""
     fields = [{"name": name, "type": "string"} for name in ("namespace", "pod", "container", "x")]
     schema = tmp_path / "a.avsc"
     schema.write_text(json.dumps({"type": "record", "name": "a", "fields": fields}))
@@ -485,9 +485,9 @@ def test_a_test_of_settings_shows_the_labels(
 
 
 def test_a_sample_of_a_range_whose_labels_are_forgotten_is_gone() -> None:
-    """The agent keeps only the labels that unsent lines need. If a range of bytes that was chosen
-    for a sample needs older labels, the sample reports the range as gone, because the agent cannot
-    make the range's records again."""
+    """The agent keeps only the labels of lines that are not accounted for yet. If a range of bytes
+    that was chosen for a sample needs older labels, the sample reports the range as gone, because
+    the agent cannot make the range's records again."""
     here = a_world(sample_ranges=20, sample_interval_ms=60_000)
     write(here, labelled("1"))
     here.files.append(LOG, line("one"))

@@ -167,7 +167,7 @@ def test_a_truncated_log_with_a_hole_at_its_beginning_is_read() -> None:
 @promise("2 nul bytes")
 def test_holes_between_lines_lose_and_double_nothing(seeds: Seeds) -> None:
     """However holes (runs of NUL bytes), lines and kills follow one another, each line is delivered
-    once, and all NUL bytes are rejected."""
+    and counted once, and all NUL bytes are rejected."""
     for seed in seeds(range(6)):
         draw = random.Random(seed)
         world, lines, nuls = World(settings(raw())), [], 0

@@ -126,7 +126,7 @@ def test_a_utf8_mark_is_no_part_of_the_first_line() -> None:
 )
 def test_unpaired_surrogates_are_rejected_or_replaced(bad: bytes) -> None:
     """A line with an unpaired surrogate is rejected, and the rejected record has the line's bytes.
-    With `on_error: replace`, the surrogate becomes U+FFFD. In both cases the lines before and after
+    With `on_error: replace`, this line becomes a record. In both cases the lines before and after
     this line are delivered."""
     data = "a\n".encode("utf-16-le") + bad + "\nb\n".encode("utf-16-le")
     world = running("utf-16le")
@@ -189,7 +189,7 @@ def test_validate_and_test_read_utf16(
     codec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`validate`, `test` and `guess` read a UTF-16 file in the byte order that its byte order mark
-    gives. These commands also read the last lines of a large file in this byte order."""
+    gives. `validate` also reads the last lines of a large file in this byte order."""
     text = "\ufeff" + "".join(f"id {number}\n" for number in range(100_000)) + "x"
     log = tmp_path / "a.log"
     log.write_bytes(text.encode(codec) + b"-")
