@@ -77,7 +77,7 @@ def _truncate_unread(world: World, data: bytes) -> None:
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
     """If a file is truncated, the metrics count as lost the bytes that the agent had found in the
     file and not delivered. The metrics count no lost lines. They count the loss once, even if the
-    agent is restarted before it reports the loss to the audit."""
+    agent is restarted after it has reported the loss to the audit."""
     world = a_world("figures-lost")
     world.files.append(A, b"1\n")
     world.start()

@@ -216,8 +216,8 @@ def test_a_file_is_closed_when_it_is_read_and_idle() -> None:
 @promise("1 closed early")
 def test_a_file_with_unread_bytes_or_without_a_name_stays_open() -> None:
     """The agent keeps an idle file open in two cases: some of its bytes are not acknowledged yet,
-    or the file was deleted. Only with an open descriptor can the agent still read a deleted
-    file."""
+    or the file was deleted less than `close.rotated.ms` ago. Only with an open descriptor can the
+    agent still read a deleted file."""
     world = inactive()
     world.hold(80)
     assert world.files.open_count == 1

@@ -238,7 +238,7 @@ def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
 def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
     """The last word is the final message of an agent that leaves. An older version of the agent,
     which knows no last words, may have sent a seal after this last word. When the present version
-    starts again, it deletes the stored last word, because the last word's time is older than the
+    starts again, it sends no seal with the last word's time, because this time is older than the
     time of that seal."""
     world.files.append(A, b"1\n")
     assert drain(world)

@@ -67,10 +67,9 @@ def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -
 
 
 def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: Any) -> None:
-    """An intent is a stored promise to send a range of bytes. If only the intent's records for the
-    data topic arrived, or only its records for the topic of rejected lines, the agent divides the
-    intent. The missing records get new intents, with the time at which the old intent's bytes were
-    read."""
+    """An intent is a stored promise to send a range of bytes. If only some of the intent's records
+    arrived, in this test those for the data topic, the agent divides the intent. The missing
+    records get new intents, with the time at which the old intent's bytes were read."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     (read_ms,) = {intent.read_ms for intent in StateDatabase(picky.connection).intents()}
     upgrade()

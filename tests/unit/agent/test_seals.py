@@ -164,9 +164,8 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
 
 
 def test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer() -> None:
-    """If all lines of a rotated file are delivered, but the agent cannot read the file when it
-    starts, the file delays the topic's seals. The delay ends when the agent can read the file
-    again."""
+    """All lines of a rotated file are delivered, but the agent cannot read the file when it starts.
+    When the agent can read the file again, the file does not prevent the topic's seals."""
     world, rotated = World(settings(raw("logs", "/log/*.log"))), f"{A}.1"
     world.files.append(A, b"one\n")
     world.start()

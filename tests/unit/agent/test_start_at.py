@@ -246,7 +246,7 @@ def test_a_big_endian_file_begins_at_a_line() -> None:
 def test_a_long_line_at_the_end_never_becomes_another_line() -> None:
     """To skip the lines of a file with `start_at: end`, the agent searches the file's last MiB for
     a line feed. If there is none, the file ends with a long unfinished line. When the rest of this
-    line is written, the agent rejects the rest, so that it does not become a record of its own."""
+    line is written, the rest does not become a record of the data topic."""
     world = world_of()
     world.files.append(PATH, b"x" * (3 << 20))
     world.start()

@@ -19,8 +19,8 @@ def end(topic: str, *paths: str, **others: object) -> SourceSettings:
 
 
 def looked(*sources: SourceSettings) -> World:
-    """Returns an agent with these sources. At its first scan it skipped the line `old` of app.log,
-    and then it read the line `one`."""
+    """Returns an agent with these sources. If the source of app.log has `start_at: end`, the agent
+    skipped the line `old` of app.log at its first scan. Then it read the line `one`."""
     world = World(settings(*sources))
     world.files.append(APP, b"old\n")
     world.start()
