@@ -47,8 +47,8 @@ Other packages could import these modules."""
 
 def test_an_agent_with_raw_text_imports_what_it_uses() -> None:
     """At its start, an agent imports Arrow without pandas, even if pandas is installed. It imports
-    no further package, no parser that its sources do not need, and no code for requests that alter
-    a cluster."""
+    no package outside `PACKAGES`, no parser that its sources do not need, and no code for requests
+    that alter a cluster."""
     arguments = ["agent", "run", "--set", "no.such.setting=1"]  # refused after the imports
     modules = imported(f"from skidway.cli import main; main({arguments})")
     assert {"pyarrow", "skidway.agent.program"} <= modules

@@ -63,7 +63,8 @@ def test_a_busy_agent_keeps_freed_memory_and_a_quiet_one_gives_it_back(
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the C library is not glibc, `keep_freed` and `give_back` do nothing."""
+    """If the C library lacks the functions that `keep_freed` and `give_back` call, both do
+    nothing."""
     monkeypatch.setattr(memory, "_libc", object())
     memory.keep_freed()
     memory.give_back()

@@ -46,7 +46,7 @@ def test_the_tables_list_every_setting() -> None:
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_the_examples_are_accepted(number: int, tmp_path: Path) -> None:
-    """The agent accepts every example of a configuration in docs/agent.md."""
+    """The agent accepts every example in docs/agent.md that begins with the key `sources`."""
     assert EXAMPLES
     assert load(EXAMPLES[number], tmp_path).sources
 

@@ -291,8 +291,8 @@ def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
 
 
 def test_a_private_group_of_the_path_is_noted() -> None:
-    """If a rule removes a group of `path.pattern`, the agent's preview of rows contains a note. The
-    note quotes the rule."""
+    """If a rule removes a group of `path.pattern`, the agent's preview of rows contains a note that
+    names the group."""
     source = SourceSettings(
         topic="logs", paths=["/log/*/a"], path_pattern="/log/(?P<user>[^/]+)/", shape="remove user"
     )
