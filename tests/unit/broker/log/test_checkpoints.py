@@ -27,8 +27,9 @@ def test_checkpoints_are_in_kafkas_format(tmp_path: Path) -> None:
     ["", "0\n", "1\n0\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 x\n", "\xff", "nonsense"],
 )
 def test_a_damaged_checkpoint_is_empty(tmp_path: Path, text: str) -> None:
-    """A damaged or missing checkpoint file of the broker counts as empty. The offsets in it only
-    save work: without them, the broker reads more of the log, and nothing is lost."""
+    """A damaged or missing checkpoint file of the broker counts as empty. Nothing is lost without
+    its offsets: without recovery points, the broker reads more of the log, and without log start
+    offsets, consumers can again read deleted records whose segments still exist."""
     path = tmp_path / "checkpoint"
     path.write_bytes(text.encode("latin-1"))
     assert checkpoints.read_offsets(path) == {}
@@ -70,7 +71,7 @@ def test_topic_ids_are_spelled_as_kafka_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize("at", range(22))
 def test_a_damaged_byte_is_refused_or_another_name(tmp_path: Path, at: int) -> None:
     """A metadata file has no checksum. So if a byte of the file is damaged, reading the file either
-    raises StateRefused or gives other values. It raises no other exception."""
+    raises StateRefused, or returns values that may be wrong. It raises no other exception."""
     topic_id = uuid.UUID("12345678-9abc-def0-1234-56789abcdef0")
     checkpoints.write_partition_metadata(tmp_path, topic_id)
     checkpoints.write_meta(tmp_path, MetaProperties(3, "cluster", "directory"))

@@ -29,7 +29,7 @@ def written(directory: Path, **config: int) -> Path:
 
 def test_batches_are_shown_as_they_lie(tmp_path: Path) -> None:
     """`broker dump-log` shows the batches in the order of the file. For each batch it shows the
-    position, the offsets, the codec, the producer, and whether the CRC is right."""
+    base offset, the codec, whether the CRC is right, and the records."""
     found = list(dump.batches(written(tmp_path)))
     assert all(isinstance(each, DumpedBatch) and each.crc_ok for each in found)
     headers = [each.header for each in found if isinstance(each, DumpedBatch)]
@@ -60,8 +60,8 @@ def test_what_is_no_batch_is_named(tmp_path: Path) -> None:
 def test_the_command_says_that_all_is_good(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`broker dump-log` on a directory without damage prints every segment in order and exits with
-    status 0."""
+    """`broker dump-log` on a directory without damage prints every segment and exits with status
+    0."""
     written(tmp_path, segment_bytes=150)
     assert main(["broker", "dump-log", str(tmp_path), "--records"]) == 0
     said = capsys.readouterr().out
@@ -107,8 +107,8 @@ def test_offsets_that_are_missing_are_told(
     ],
 )
 def test_what_is_no_log_is_refused(tmp_path: Path, name: str, words: str) -> None:
-    """`broker dump-log` refuses a path that is not a log, with one sentence that says which path to
-    use instead."""
+    """`broker dump-log` refuses a path that is not a log, with one sentence that says why. If it
+    can, the sentence also says what to use instead."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "logs" / "logs-0").mkdir(parents=True)
     (tmp_path / "00000000000000000000.index").touch()

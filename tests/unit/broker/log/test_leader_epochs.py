@@ -28,9 +28,10 @@ KNOWN = [EpochStart(1, 0), EpochStart(4, 30), EpochStart(5, 70)]
     ],
 )
 def test_where_an_epoch_ends(asked: int, end: EpochEnd) -> None:
-    """The broker's answer about the end of a leader epoch has two values. The first is the largest
-    known epoch that is not higher than the requested epoch. The second is the offset at which the
-    next known epoch begins."""
+    """The broker's answer about the end of a leader epoch has two values. The first is the highest
+    known epoch that is not higher than the requested epoch, or the requested epoch if there is
+    none. The second is the offset at which the next known epoch begins, or the log end offset. For
+    a negative epoch, or one above the current epoch, both values are -1."""
     epochs = LeaderEpochs([*KNOWN, EpochStart(7, 90)])
     assert epochs.end_of(asked, current=7, log_end_offset=100) == end
 
@@ -47,8 +48,9 @@ def test_the_leaders_own_epoch_begins_at_the_end() -> None:
 
 def test_both_ends_are_cut() -> None:
     """When records are removed from the beginning or the end of a log, the entries of leader epochs
-    without remaining records are removed. The log may then start in the middle of an epoch. The
-    entry of this epoch keeps the offset at which the epoch began."""
+    without remaining records are removed. But a removal at the beginning always leaves the last
+    entry. The log may start in the middle of an epoch. The entry of this epoch keeps the offset at
+    which the epoch began."""
     epochs = LeaderEpochs(KNOWN)
     epochs.cut_tail(70)
     assert (epochs.latest, epochs.entries) == (4, tuple(KNOWN[:2]))
@@ -106,8 +108,8 @@ def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | No
 
 
 def test_the_file_is_durable_before_its_records_are(tmp_path: Path) -> None:
-    """A flush writes the epochs of records to the epoch file before it makes these records
-    durable."""
+    """The flush that makes the first records of an epoch durable also writes the epoch to the epoch
+    file."""
     log = open_in(tmp_path)
     append(log, batch(), epoch=4)
     assert read(tmp_path) is None

@@ -129,8 +129,8 @@ def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the disk of a log directory is full, the checkpoint files of the other directories are
-    written nevertheless. The full directory stays online, and its checkpoint files are written
-    later."""
+    written nevertheless. The full directory stays online, and `LogManager.checkpoint` reports that
+    its checkpoint files were not written."""
     world = World(tmp_path / "a", tmp_path / "b")
     world.create("logs", 2)
     write = log_directory.write_checkpoints
@@ -170,8 +170,7 @@ def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Pa
 
 def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
     """A topic that was deleted and created again begins at offset 0. For this, the broker removes
-    the entries of the old topic from the checkpoint files before it creates the new partition's
-    directory."""
+    the entries of the old topic from the checkpoint files."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     partition = TopicPartition("logs", 0)

@@ -137,9 +137,8 @@ def decision(state: ProducerState, one: BatchHeader) -> object:
 
 
 def test_a_damaged_snapshot_is_known() -> None:
-    """A snapshot is the file with the stored state of all producers. The broker always detects that
-    a snapshot has a flipped bit, or lacks bytes at its end. Then it ignores the snapshot and reads
-    the log."""
+    """A snapshot is the file with the stored state of all producers. If a snapshot has a flipped
+    bit, or lacks bytes at its end, reading it raises SnapshotDamaged."""
     data = encode_snapshot(state_with(header(0), header(1)), 1)
     for at in range(len(data)):
         broken = bytearray(data)

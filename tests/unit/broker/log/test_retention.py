@@ -33,7 +33,7 @@ def decide(
 
 def test_old_segments_go_and_the_first_young_one_stops_it() -> None:
     """Retention by time deletes segments, beginning with the oldest. It stops at the first segment
-    whose last append is more recent than the limit."""
+    whose last append is not longer ago than the limit."""
     assert decide(5, 4, 3, 0, retention_ms=3 * HOUR).count == 2
     assert decide(1, 5, 5, 0, retention_ms=3 * HOUR).count == 0
 

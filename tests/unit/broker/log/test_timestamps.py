@@ -134,8 +134,7 @@ def test_records_that_contradict_their_header_are_not_believed(
 
 def test_a_time_beyond_the_clock_is_a_time(tmp_path: Path) -> None:
     """The time of a record is the batch's base time plus the record's own difference. If the sum is
-    too large for an int64, a look-up returns the largest int64, because the protocol cannot
-    transport a larger time."""
+    too large for an int64, a look-up returns the maximum time in the batch's header instead."""
     log = open_in(tmp_path)
     latest = (1 << 63) - 1
     records = record(b"x", 1000, 0)

@@ -83,8 +83,8 @@ def test_zstd_needs_a_client_that_knows_it() -> None:
 
 @pytest.mark.parametrize("at", range(12, 90))
 def test_every_flipped_bit_behind_the_length_is_found(at: int) -> None:
-    """Every flipped bit after the length field is detected, except in the leader epoch, which the
-    broker writes itself."""
+    """A flipped bit in any byte after the length field is detected, except in the leader epoch,
+    which the broker writes itself."""
     data = batch(b"a" * 40)
     data[at] ^= 0x40
     if at < 16:
