@@ -52,8 +52,8 @@ def produced(core: BrokerCore, acks: int = -1) -> int:
 
 
 def fetched(core: BrokerCore, offset: int) -> int | None:
-    """Returns the error code of a fetch, or None if the broker closed the connection without an
-    answer."""
+    """Returns the error code of a fetch, or None if the broker closed the connection before the
+    whole answer was sent."""
     wanted = [fetch_request.FetchTarget("logs", 0, offset, 1)]
     request = fetch_request.Fetch(wanted, 0, 1, 1 << 20)
     answer = core.connect().ask(fetch_request.write_request(1, "t", 11, request))

@@ -184,7 +184,7 @@ def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
 
 
 class Asking:
-    """A client that asks a broker in this process for one topic, and then for all topics."""
+    """A client that asks a broker in this process for one topic or for all topics."""
 
     def __init__(self, core: BrokerCore) -> None:
         self.core = core

@@ -117,8 +117,9 @@ def test_a_change_outlives_a_reading_that_failed(error: Exception) -> None:
     ("name", "data"), [("x", b"{}"), ("7", b"{}"), ("7", b"\xff"), ("-1", b'{"host":"a","port":1}')]
 )
 def test_a_broken_registration_hides_nobody_else(name: str, data: bytes) -> None:
-    """If the node by which a broker has registered in ZooKeeper has no valid content, this broker
-    is left out of the catalog. The other brokers stay in the catalog."""
+    """If the node by which a broker has registered in ZooKeeper has an invalid name or invalid
+    content, the broker of this node is left out of the catalog. The other brokers stay in the
+    catalog."""
     world = World()
     address = documents.BrokerAddress(1, "127.0.0.1", 9092)
     good = documents.registration(documents.Registration(address, "id"), 0)
@@ -128,8 +129,8 @@ def test_a_broken_registration_hides_nobody_else(name: str, data: bytes) -> None
 
 
 def test_a_topic_that_becomes_unreadable_stays_as_it_was() -> None:
-    """If the node of a topic becomes unreadable, the topic stays in the catalog as it was, and its
-    partitions are served. A new topic with an unreadable node is ignored."""
+    """If the node of a topic becomes unreadable, the topic stays in the catalog as it was. A new
+    topic with an unreadable node is ignored."""
     world = World()
     first = world.catalog().topics["logs"]
     world.nodes.put(documents.topic_path("logs"), b"not JSON")

@@ -77,7 +77,7 @@ def test_what_zookeeper_refuses_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, error: KazooException
 ) -> None:
     """After its session with ZooKeeper was lost, the broker must register and read the catalog
-    again. It repeats its attempts until both succeed."""
+    again. If ZooKeeper refuses, the broker tries both again."""
     alive = Alive(monkeypatch)
     answers: list[Exception | Catalog] = [error, error, Catalog("cluster")]
 

@@ -363,7 +363,7 @@ def test_the_protocol_is_what_most_like_best_of_what_all_can() -> None:
 
 def test_a_restored_group_goes_on() -> None:
     """After a restart of the broker, a restored group has its members, generation and assignments.
-    A member that sends no heartbeat within one session timeout after the restart is removed."""
+    A member that then sends no heartbeat for one session timeout is removed."""
     world = World()
     member = world.stable()
     content = encode(world.group.record())
@@ -398,7 +398,7 @@ def test_a_member_replaced_before_a_crash_is_not_taken_for_a_zombie() -> None:
 
 
 def test_everybody_is_answered_when_the_broker_stops() -> None:
-    """When the broker stops, waiting JoinGroup and SyncGroup requests get a retriable error."""
+    """When the broker stops, a waiting JoinGroup request gets a retriable error."""
     world = World()
     member = world.stable()
     world.join("new")

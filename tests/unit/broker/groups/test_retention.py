@@ -43,8 +43,8 @@ def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
 @promise("4 readers")
 def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
     """If a topic's setting retention.hold names a group, records that the group has not read are
-    not deleted. The group's offsets for this topic expire after the time retention.hold.max.ms
-    instead of offsets.retention.minutes. If retention.hold.max.ms sets no limit, they never
+    not deleted. The group's offsets for this topic expire after retention.hold.max.ms, if this time
+    is longer than offsets.retention.minutes. If retention.hold.max.ms sets no limit, they never
     expire."""
     more = {**OLD, TopicPartition("other", 0): Committed(2, time_ms=100)}
     for now_ms in (1200, 5099):

@@ -130,8 +130,8 @@ def test_a_source_that_expired_wholly_is_a_gap_up_to_its_end() -> None:
 
 
 def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
-    """If the first batch of the source expires before the mirror has fetched it, the mirror
-    immediately records the offsets up to the source's new beginning as missing (a gap). It does not
+    """If the source begins above the mirror's end, and has no records any more, the mirror
+    immediately records the offsets up to the source's beginning as missing (a gap). It does not
     wait for another batch."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.nothing_there(10) is None

@@ -33,8 +33,8 @@ def flush(world: MirrorWorld) -> None:
 def test_the_source_is_told_what_is_on_disk_here(world: MirrorWorld) -> None:
     """For each partition, a mirror commits the offset up to which its own log is flushed. It
     commits these offsets to the source cluster, as the offsets of a consumer group that belongs to
-    the mirror. It commits nothing for an empty partition, and does not repeat a commit while the
-    offset stays the same."""
+    the mirror. It commits nothing for an empty partition, and does not commit an unchanged offset
+    again in the next rounds."""
     world.follow()
     assert world.source.committed == {}
     flush(world)

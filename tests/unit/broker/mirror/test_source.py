@@ -140,8 +140,8 @@ def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld
 
 
 def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorld) -> None:
-    """In regular rounds, the mirror asks for the configs of the source's topics. Each round asks
-    for the configs of all topics, even if this needs several requests."""
+    """In regular rounds, the mirror asks for the configs of the source's topics. It asks for the
+    configs of all topics, even if this needs several requests."""
     names = [f"t{number}" for number in range(2 * TOPICS_A_QUESTION + 5)]
     for name in names:
         world.source.create(name)

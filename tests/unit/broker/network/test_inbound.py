@@ -72,7 +72,7 @@ def test_a_frame_larger_than_the_arena_is_received() -> None:
 )
 def test_lengths_that_cannot_be_are_refused(start: bytes) -> None:
     """Each frame begins with its length. A length that cannot be right (the first bytes of HTTP or
-    TLS, or a negative number) is refused before any memory is allocated for the frame."""
+    TLS, or a negative number) is refused."""
     for sizes in ([], [4], [1] * 20):
         with pytest.raises(FrameTooLarge):
             received(start, list(sizes))

@@ -92,8 +92,8 @@ def test_a_turn_has_a_bound_and_the_next_one_goes_on() -> None:
 
 
 def test_who_was_away_has_saved_nothing_up() -> None:
-    """If a connection sends requests again after a long time without requests, it gets a share as
-    large as the others. It gets nothing extra for the time without requests."""
+    """If a connection closes, and a client connects again after a long time, the new connection
+    gets a share as large as the others. It gets nothing extra for the time before."""
     shares, costs = joined("ab"), {"a": 500, "b": 500}
     shares.leave("b")
     for _ in range(100):
@@ -105,8 +105,8 @@ def test_who_was_away_has_saved_nothing_up() -> None:
 
 
 def test_who_asked_for_nothing_has_saved_nothing_up() -> None:
-    """A connection that has been open for long, but sends its first request only now, gets an equal
-    share, and no extra share for the time before."""
+    """If an open connection sends requests again after a long time without requests, it gets an
+    equal share, and no extra share for the time without requests."""
     shares, costs = joined("ab"), {"a": 500, "b": 500}
     shares.begin_turn()
     for _ in range(2):
@@ -151,8 +151,8 @@ def test_what_is_sent_counts_while_it_waits() -> None:
 
 
 def test_coming_anew_for_each_request_gains_nothing() -> None:
-    """A client gains nothing by opening a new connection for each request. Connections that already
-    wait are served before the new connection."""
+    """A client that opens a new connection for each request does not keep a waiting connection from
+    being served."""
     shares, costs = joined("a"), {"a": 4000}
     turn(shares, costs)
     for number in range(1000):

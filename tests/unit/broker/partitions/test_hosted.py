@@ -187,7 +187,7 @@ def test_a_broken_disk_takes_its_partitions_with_it(world: World) -> None:
 
 def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
     """If a partition is deleted while it is flushed, the end of the flush does not raise the
-    partition's high watermark, and the broker checks no waiting requests."""
+    partition's high watermark."""
     world.produce(b"a")
     world.advance(0.05)
     world.hosted.drop(PARTITION)

@@ -39,8 +39,8 @@ class AtOnce:
 
 
 class FakeSession:
-    """A fake ZooKeeper session. Every request succeeds, but the answer comes only when the test
-    asks for it."""
+    """A fake ZooKeeper session. The test decides when each submitted request is answered, and how.
+    `lead` always succeeds at once."""
 
     def __init__(self) -> None:
         self.jobs: list[Callable[[Any], None]] = []

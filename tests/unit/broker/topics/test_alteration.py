@@ -27,8 +27,8 @@ def test_some_settings_change_and_the_others_stay() -> None:
 
 
 def test_a_list_that_is_not_set_begins_with_the_inherited_one() -> None:
-    """If a topic inherits a list setting from the broker, appending a value gives the inherited
-    values and the new value."""
+    """If a topic inherits a list setting from the broker, and a change appends a value that is
+    already in the list, the topic gets the inherited list."""
     found = altered({}, [Change("cleanup.policy", APPEND, "delete")], {"cleanup.policy": "delete"})
     assert found == {"cleanup.policy": "delete"}
 
