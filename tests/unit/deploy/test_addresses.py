@@ -171,9 +171,10 @@ def test_health_is_asked_where_the_program_is_and_not_where_it_will_be() -> None
 def test_a_collector_is_asked_where_its_listener_can_be_reached(
     listener: Any, here: str, elsewhere: str
 ) -> None:
-    """A program on the audit collector's own host uses the address of the collector's listener. A
-    program on another host uses the name under which other hosts reach the collector, or gets no
-    address if the collector listens on loopback."""
+    """A program on the audit collector's own host uses the address of the collector's listener, or
+    loopback if the collector listens on all addresses. A program on another host uses the name
+    under which other hosts reach the collector, or gets no address if the collector listens on
+    loopback."""
     settings = {} if listener is None else {"audit_settings": {"listener": listener}}
     audit = [host("m", skidway_address="m.internal", **settings)]
     assert addresses.collector_url(audit, host("m")) == here

@@ -116,8 +116,8 @@ def test_changed_settings_and_schemas_are_reloaded(newer: list[str]) -> None:
 
 @pytest.mark.parametrize("newer", [[KEY], [LINK], [CONFIG, LINK]])
 def test_anything_else_restarts_the_agent(newer: list[str]) -> None:
-    """If a key, a certificate, a unit or the version has changed, the role restarts the agent, and
-    does not try a reload first."""
+    """If a file that a reload does not read has changed (here a key or the version), the role
+    restarts the agent, and does not try a reload first."""
     run = Run(*newer)
     assert not run.reloads
     assert run.restarts

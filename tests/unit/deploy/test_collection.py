@@ -124,9 +124,8 @@ def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
 
 def test_one_oldest_ansible_is_named_everywhere() -> None:
     """The oldest supported version of Ansible is named in pyproject.toml, in requires_ansible, in
-    the roles, and in the instructions for operators. All four name the same version. The
-    repository's own checks run with a version that pyproject.toml allows. The key requires_ansible
-    makes Ansible refuse older versions."""
+    the roles, and in the instructions for operators. All four name the same version. The key
+    requires_ansible makes Ansible refuse older versions."""
     runtime = yaml.safe_load((COLLECTION / "meta" / "runtime.yml").read_text())
     oldest = runtime["requires_ansible"].removeprefix(">=").removesuffix(".0")
     extra = tomllib.loads((COLLECTION.parents[1] / "pyproject.toml").read_text())

@@ -141,9 +141,9 @@ def said_about(file: Path) -> list[str]:
 @pytest.mark.parametrize("every", ["", "60s"])
 @pytest.mark.parametrize("unit", ["skidway-loader.service", "skidway-loader.timer", RESIDENT])
 def test_systemd_understands_both_forms(unit: str, every: str, tmp_path: Path) -> None:
-    """`systemd-analyze verify` finds no fault in the loader's two units with the drop-ins that the
-    role writes. The command does report a misspelt key in a drop-in, which shows that it reads the
-    drop-ins."""
+    """`systemd-analyze verify` finds no fault in the loader's three units with the drop-ins that
+    the role writes. The command does report a misspelt key in a drop-in, which shows that it reads
+    the drop-ins."""
     overrides = {"Service": {"Environment": "HADOOP_USER_NAME=etl", "MemoryMax": "4G"}}
     found = role(loader_every=every, loader_unit_overrides=overrides)
     installed("skidway-loader.service", found, tmp_path)

@@ -118,7 +118,7 @@ def test_the_boards_are_what_the_panels_say(board: boards.Board) -> None:
 @pytest.mark.parametrize("board", boards.BOARDS, ids=lambda x: x.name)
 def test_every_panel_has_title_unit_and_source(board: boards.Board) -> None:
     """Each panel of a board has its own title, a unit, and the board's variable as its data source.
-    Panels do not overlap, and each variable that a query names exists."""
+    No two panels have the same position, and each variable that a query names exists."""
     document: dict[str, Any] = json.loads(boards.text(board))
     variables = {each["name"] for each in document["templating"]["list"]}
     assert "datasource" in variables
@@ -136,7 +136,7 @@ def test_every_panel_has_title_unit_and_source(board: boards.Board) -> None:
 
 def test_the_example_scrapes_every_program() -> None:
     """The example of Prometheus' configuration has a job for each program, under the name that the
-    rules use, and with the port that the program has by default."""
+    rules use."""
     text = (ROOT / "deploy/monitoring/prometheus.yml").read_text()
     jobs = {x["job_name"]: x["static_configs"] for x in yaml.safe_load(text)["scrape_configs"]}
     assert set(jobs) == {f"skidway-{program}" for program in PROGRAMS} | {"node"}

@@ -179,8 +179,8 @@ def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
 def test_a_mistake_in_the_inventory_is_one_sentence(
     group: str, hosts: list[dict[str, Any]], clusters: dict[str, Any], sentence: str
 ) -> None:
-    """A mistake in the inventory is reported before anything is installed, in a sentence that names
-    the host and the variable."""
+    """A mistake in the inventory is reported before anything is installed, in a sentence that says
+    what is wrong."""
     assert sentence in problems(
         {group: [h["inventory_hostname"] for h in hosts]}, hosts, **clusters
     )

@@ -46,7 +46,7 @@ def targets(found: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
 def test_every_program_of_the_inventory_is_a_target() -> None:
     """Prometheus scrapes each program of each host, with the job name that the rules use. The label
     `instance` has the host's name in the inventory. The target's address is the one at which other
-    hosts reach the host."""
+    hosts reach the host. On Prometheus' own host, it is loopback."""
     found = scraping.scrape_targets(CLUSTERS, GROUPS, opened(), "watch")
     assert targets(found) == {
         "b1:9102": ("skidway-broker", "10.0.0.1:9102"),
@@ -96,8 +96,8 @@ def test_a_loader_that_a_timer_starts_is_no_target() -> None:
 
 
 def test_counters_that_the_inventory_names_are_scraped_where_they_listen() -> None:
-    """If the inventory lists the audit's counters, Prometheus scrapes each of them at the address
-    in the counter's settings."""
+    """If the inventory lists the audit's counters, Prometheus scrapes each of them at the port in
+    the counter's settings."""
     audit = opened()
     audit["watch"]["audit_counters"] = {"dc1": {"metrics": {"listener": "10.0.0.9:9200"}}}
     found = targets(scraping.scrape_targets(CLUSTERS, GROUPS, audit, "b1"))

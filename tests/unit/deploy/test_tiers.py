@@ -128,7 +128,8 @@ def test_what_one_of_two_loaders_loads_is_loaded() -> None:
 
 
 def test_clusters_that_mirror_each_other_have_all_tiers() -> None:
-    """If two clusters with agents mirror each other, the audit expects all topics in all tiers."""
+    """If two clusters with agents mirror each other, the audit expects all topics in all tiers,
+    unless a loader's settings leave topics out."""
     both = {"dc1": {"mirrors": ["dc2"]}, "dc2": {"mirrors": ["dc1"]}}
     assert exempt(both, None, "dc1 dc2") == {}
     assert exempt(both, [at("dc1")], "dc1 dc2") == {}
@@ -163,9 +164,9 @@ def test_a_text_in_place_of_a_list_exempts_no_more_than_the_list() -> None:
 
 
 def test_a_tier_is_not_lost_without_a_word() -> None:
-    """If an inventory has no loaders any more, this is reported as a problem. Otherwise the audit
-    would call buckets (spans of event time) complete although no loader has loaded their
-    records."""
+    """If an inventory has no mirrors or no loaders any more, this is reported as a problem.
+    Otherwise the audit would call buckets (spans of event time) complete although, for example, no
+    loader has loaded their records."""
     all_four = {"tiers": ["agent", "broker", "mirror", "hdfs"]}
     said = tiers.lost_tiers_problem(all_four, ["agent", "broker"], [])
     assert "not for mirror, hdfs any more" in said

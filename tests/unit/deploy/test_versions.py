@@ -47,8 +47,9 @@ MANIFEST = {"version": "1.0", "python": "3.11", "implementation": "CPython", "pl
     ],
 )
 def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
-    """Wheels for another version of Python are refused before anything is changed. pip would refuse
-    them, too, but would only say that it finds no wheel."""
+    """Wheels for another version or implementation of Python, or for another platform, are refused
+    before anything is changed. pip would refuse them, too, but would only say that it finds no
+    wheel."""
     said = versions.python_problem(found, MANIFEST, "/usr/bin/python3")
     assert (said == "") is good
     assert good or f"/usr/bin/python3 here is {found}" in said
@@ -73,8 +74,9 @@ def test_going_back_is_told_by_the_numbers(version: object, than: str, older: bo
 
 
 def test_versions_in_use_stay_and_the_newest_of_the_others() -> None:
-    """Versions in use and the newest of the unused versions stay installed, so that an operator can
-    roll back by hand without copying wheels. Older unused versions are deleted."""
+    """Versions in use stay installed. If they are fewer than the number of versions to keep, the
+    newest of the unused versions stay, too, so that an operator can roll back by hand without
+    copying wheels. All other unused versions are deleted."""
     there = [{"path": f"/opt/skidway/{v}", "mtime": v} for v in ("1", "2", "3", "4")]
     assert versions.superfluous(there, ["../4", "../4"], 2) == [
         "/opt/skidway/2",

@@ -50,7 +50,8 @@ def test_a_wave_goes_back_for_each_of_its_hosts_and_for_the_audit() -> None:
 
 def test_a_fleet_that_fails_as_a_whole_is_told_in_a_screen() -> None:
     """If all hosts of a large wave (agents that are upgraded together) fail, the report shows at
-    most as many problems as fit on one screen. The variables of each host are read only once."""
+    most as many problems as fit on one screen. The variables of each host that can be reached are
+    read only once."""
     names = [f"h{n}" for n in range(3000)]
     hosts = Reads(**{name: [f"{name}: failed"] for name in names})
     found = waves.wave_problems(hosts, names, names[:2900], [])
