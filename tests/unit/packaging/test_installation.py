@@ -13,7 +13,8 @@ LOCKS = Path(__file__).parents[3] / "requirements"
 
 def test_pip_becomes_one_line_for_each_distribution() -> None:
     """The installation prints one line for each wheel or source archive that pip downloads or takes
-    from its cache. pip's other lines are left out."""
+    from its cache, for each package that pip builds, and for the unpacking. pip's other lines are
+    left out."""
     said = told(
         "Collecting kazoo>=2.10",
         "  Downloading kazoo-2.11.0-py2.py3-none-any.whl.metadata (1.2 kB)",

@@ -17,8 +17,9 @@ def test_the_same_seed_gives_the_same_faults() -> None:
 
 
 def test_every_kind_hits_every_target_and_none_twice_at_once() -> None:
-    """In a long schedule, every kind of fault hits all its possible targets. Faults of several
-    targets can be active at the same time, but a target has at most one active fault."""
+    """In the schedules of twenty seeds together, every kind of fault hits all its possible targets.
+    Faults of several targets can be active at the same time, but a target has at most one active
+    fault."""
     faults = [x for seed in range(20) for x in schedule(seed, HOUR_S)]
     hit = {(x.kind, x.target) for x in faults}
     assert hit == {(kind, target) for kind in Kind for target in TARGETS[kind]}

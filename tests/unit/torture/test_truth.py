@@ -99,8 +99,8 @@ def test_a_row_that_no_line_is() -> None:
 
 def test_what_is_declared_is_counted_apart() -> None:
     """A missing or doubled line counts as declared (the audit admits the fault) if the audit calls
-    the line's bucket lost or unknown. If the audit calls the bucket open or incomplete, the line
-    does not count as declared."""
+    the line's bucket lost or unknown. If the audit calls the bucket open or incomplete, a missing
+    line does not count as declared."""
     found = _found([1, 1], _bucket("lost", "bytes 1 to 2 are lost"))
     assert (found.declared, found.lost, found.missing, found.false_alarms) == (3, [], [], {})
     for verdict in ("open", "incomplete"):
@@ -133,7 +133,8 @@ def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
 def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
     """A line that does not match the pattern in the agent's settings goes to the rejects. The event
     time of its reject is the time at which the agent read the line. So the line may arrive, or be
-    declared lost, in any bucket of the rejects after the time at which it was written."""
+    declared lost, in a bucket of the rejects that is later than the time at which it was written,
+    but in none that is earlier."""
     lines = _lines(4, fits=False)
     rejected = f"{APP}.rejected"
 
