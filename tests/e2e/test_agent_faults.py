@@ -406,8 +406,8 @@ def file_deleted_and_written_again(trial: Trial) -> Told:
 
 @STORIES.add()
 def copied_and_truncated(trial: Trial) -> Told:
-    """If a log is copied and truncated, the lines that the agent read before the truncation and the
-    lines written after it are loaded once.
+    """If a log is truncated, as logrotate's copytruncate does after it has copied the log, the
+    lines that the agent read before the truncation and the lines written after it are loaded once.
 
     The agent cannot know whether lines were written between the copying and the truncation, so the
     audit's verdict is "lost".

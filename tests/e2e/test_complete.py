@@ -39,7 +39,7 @@ def asked(trial: Trial, until: datetime, wait: str) -> dict[str, Any]:
 @STORIES.add()
 def rows_that_are_asked_for_before_and_after_the_load(trial: Trial) -> Told:
     """As long as some rows of the requested time are not loaded, `skidway audit complete` answers
-    "no". The answer also says how many rows are missing in the output. After the load the command
+    "no". The answer also says that rows are missing in the tier hdfs. After the load the command
     answers "yes", and reports exactly as many rows as the output's files have."""
     trial.write("app.log", 200)
     trial.settle()
@@ -60,9 +60,9 @@ def rows_that_are_asked_for_before_and_after_the_load(trial: Trial) -> Told:
 )
 def an_hour_has_success_exactly_while_it_is_complete(trial: Trial) -> Told:
     """If a loader is configured with the collector's URL, it marks an hour with the file `_SUCCESS`
-    when the audit reports the hour as complete. If any loader, with or without this URL, adds late
-    rows to the hour, that loader removes the file. The file is written again when the audit reports
-    the hour as complete again."""
+    when the audit reports the hour as complete. If a loader without this URL adds late rows to the
+    hour, it removes the file. The file is written again when the audit reports the hour as complete
+    again."""
     hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
     name = f"{DATACENTER}.{trial.topic}/dt={hour:%Y-%m-%d}/hour={hour:%H}/_SUCCESS"
     success = Path(trial.pipeline.site.output, name)

@@ -139,8 +139,8 @@ def test_two_demos_at_once_share_no_port(two: Two) -> None:
 
 
 def test_the_demo_loads_into_a_real_hdfs(two: Two) -> None:
-    """With --hdfs the demo writes the rows and the manifests to HDFS, and recounts the rows
-    there."""
+    """With --hdfs the demo writes no rows into its own folder, and ends with the verdict
+    "complete"."""
     assert not (two.into_hdfs / "skidway-demo-quick" / "hdfs").exists()
 
 

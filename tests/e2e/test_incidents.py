@@ -259,8 +259,9 @@ def test_a_loader_was_killed(site: Incidents) -> None:
 
 
 def test_a_log_was_deleted_unread(site: Incidents) -> None:
-    """If an agent declared a loss, `skidway audit why` names the host, path, file id and bytes of
-    the lost lines. The lines cannot come back, so `why` names a command that accepts the bucket."""
+    """If an agent declared a loss, `skidway audit why` names the host, path and file id of the lost
+    lines, and the first lost byte. The lines cannot come back, so `why` names a command that
+    accepts the bucket."""
     log = site.log("deleted-log")
     path = log.write("app.log", 10)
     site.settle(log)

@@ -47,7 +47,7 @@ def secured(folder: Path) -> Pipeline:
 
 def test_lines_become_rows_and_no_log_has_the_password(tmp_path: Path) -> None:
     """The agent and the loader register and read schemas over https with a password. No program
-    writes this password to its log."""
+    that runs all the time writes this password to its log."""
     oracle = Oracle(tmp_path / "logs")
     pipeline = secured(tmp_path)
     try:

@@ -32,9 +32,9 @@ def test_a_line_is_followed(stage: Stage, story: Story) -> None:
 )
 def lines_followed_through_all_tiers(trial: Trial) -> Told:
     """`skidway audit trace` finds a line by host, path and byte position, by partition and offset,
-    and by columns of its row. `skidway audit find` finds it by a text, even if the parser has
-    divided this text among several fields. Both show the line and its times in all tiers. They also
-    say if a line is not loaded yet, was rejected, or was left out by a rule."""
+    and by columns of its row. It shows the line and its times in all tiers. It also says if a line
+    is not loaded yet, was rejected, or was left out by a rule. `skidway audit find` finds a line by
+    a text, even if the parser has divided this text among several fields."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     lines = [f"{now} INFO order {number:05} shipped" for number in range(50)]
     lines += ["!! not parsed: order 00050", f"{now} DEBUG order 00051 seen"]
