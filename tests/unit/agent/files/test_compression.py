@@ -168,10 +168,9 @@ def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
 
 
 def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
-    """If a compressed file cannot be decompressed, the agent reports the file and waits for a
-    minute, because another program may still be writing it. While the agent waits, it sends no
-    seal, because a seal says that all earlier lines are counted. After this minute it declares the
-    file lost."""
+    """If a compressed file cannot be decompressed, the agent lists the file as unreadable and waits
+    for a minute, because another program may still be writing it. After this minute, the agent
+    declares the file lost."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.1")
@@ -394,9 +393,9 @@ def test_promises_are_not_given_up_before_the_first_look() -> None:
 
 
 def test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one() -> None:
-    """An intent is a stored promise to send certain bytes of a file. If a compressed file begins
-    like the intent's file but ends before the end of these bytes, the compressed file is another
-    file. The agent sends the bytes from the right file."""
+    """If a compressed file begins like the file of an intent, but ends before the end of the
+    intent's bytes, the compressed file is another file. The agent sends the bytes from the right
+    file. An intent is a stored promise to send certain bytes of a file."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

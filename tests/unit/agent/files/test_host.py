@@ -23,8 +23,8 @@ def tracked(path: Path, file: int = 1) -> TrackedFile:
 
 
 def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
-    """The key of a file is its device and inode. The agent gets the same size and the same key of a
-    file whether it asks by a pattern, by the file's path or by an open handle."""
+    """The agent gets the same key and time of birth of a file whether it asks by a pattern, by the
+    file's path or by an open handle. The key of a file is its device and inode."""
     path = tmp_path / "a.log"
     path.write_bytes(b"hello")
     (tmp_path / "d").mkdir()
@@ -51,9 +51,8 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
-    """The agent reports a dead symbolic link. While the link is dead, the agent sends no seal,
-    because the link's file may have unread lines, and a seal says that all earlier lines are
-    counted. The agent does not report a link that was removed."""
+    """A search reports a dead symbolic link as unreadable, because the link's file may have unread
+    lines. A search does not report a link that was removed."""
     (tmp_path / "dead.log").symlink_to(tmp_path / "nowhere")
     scan = HOST.scan([Pattern(f"{tmp_path}/*.log"), Pattern(f"{tmp_path}/dead.log")])
     path = str(tmp_path / "dead.log")
@@ -164,8 +163,8 @@ def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Pat
 
 
 def test_descriptors_are_bounded(tmp_path: Path) -> None:
-    """When the limit of open file descriptors is reached, the agent closes the file that it has not
-    used for the longest time. The file is opened again when it is needed."""
+    """At most as many files are open as the limit allows: to open one more file, the agent closes
+    another. A closed file is opened again when it is needed."""
     handles = Handles(HOST, 2)
     files = []
     for index in range(4):
@@ -181,8 +180,8 @@ def test_descriptors_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_handle_follows_a_rename_and_never_another_file(tmp_path: Path) -> None:
-    """A file handle still works after its file was renamed. It never reads from another file that
-    now has the old path."""
+    """The agent opens a file that was renamed in its directory, and never opens another file that
+    now has the old path. If the file is gone, `get` raises Moved."""
     path = tmp_path / "a.log"
     path.write_bytes(b"old")
     mine = tracked(path)

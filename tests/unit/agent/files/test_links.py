@@ -290,7 +290,7 @@ def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -
 @promise("1 link leads elsewhere")
 def test_containers_that_are_started_again_between_two_looks(world: World) -> None:
     """The agent reads every line of a container that is restarted several times between two scans,
-    although each of kubelet's logs 0.log, 1.log, ... is rotated and compressed."""
+    although kubelet's logs of all earlier runs (0.log, 1.log, 2.log) are rotated and compressed."""
     for number in range(1, 4):
         old = f"/pods/{number - 1}.log"
         world.files.rename(old, f"{old}.20261121-07000{number}")

@@ -84,8 +84,8 @@ def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
 
 
 def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
-    """If a file system is not mounted for an hour, its files count as gone. The agent declares a
-    loss for each file that may have unread bytes."""
+    """If a file system is not mounted for an hour, its files count as gone. The agent declares one
+    loss for all of these files that may have unread bytes."""
     world.files.append(APP, b"second\n")
     world.kill()
     world.files.is_mounted = False
@@ -137,9 +137,9 @@ def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
 
 @promise("6 unreadable")
 def test_what_was_rotated_while_nobody_might_look_is_read(world: World) -> None:
-    """Files that are too old for the agent to read are called history. While the agent has the
-    right to list the names in a directory, but not to access the files, it counts no file as
-    history. It reads the files when it has the right to access them again."""
+    """While the agent has the right to list the names in a directory, but not to access the files,
+    it counts no file as history (too old to be read). It reads the files when it has the right to
+    access them again."""
     world.files.may_search = False
     world.settle(4)
     go_on(world)

@@ -56,9 +56,9 @@ def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
 @promise("6 unreadable")
 @pytest.mark.parametrize("pattern", ["closed/app.log", "*/app.log", "**/app.log", "closed/**"])
 def test_where_no_file_can_be_looked_at_nobody_knows_of_one(tmp_path: Path, pattern: str) -> None:
-    """If the agent has no right to search a directory, it reports the directory, because the
-    directory may contain a file that the pattern matches. The directory is reported whether or not
-    the pattern has a wildcard."""
+    """If the agent cannot search a directory, for example because it has no right to, it reports
+    the directory or a path in it, because the pattern may match a file there. This is so whether or
+    not the pattern has a wildcard."""
     (tmp_path / "closed").symlink_to("x" * 300)  # a search below this link fails
     unreadable: list[tuple[str, str]] = []
     assert list(Pattern(f"{tmp_path}/{pattern}").walk(unreadable)) == []

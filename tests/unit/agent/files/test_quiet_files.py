@@ -53,9 +53,9 @@ def test_a_look_at_a_file_at_rest_asks_nothing_more(monkeypatch: pytest.MonkeyPa
 
 @promise("1 same file")
 def test_whatever_changes_a_file_is_found_without_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scan compares a file with known files again if the file was written, truncated, rewritten
-    with the same number of bytes, or replaced. The scan finds the change even if no file system
-    event announced it."""
+    """A scan compares a file with known files again if the file was written, or was replaced by a
+    file of the same size. The agent also reads what was written after a truncation. The scan finds
+    each change even if no file system event announced it."""
     world, seen = at_rest(monkeypatch)
     for change in (
         lambda: world.files.append(PATH, b"two\n"),

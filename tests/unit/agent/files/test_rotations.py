@@ -1,5 +1,5 @@
-"""Tests rotations of the log `app.log`, with an agent and files in memory. The agent's pattern
-matches `app.log` but none of the names that rotation gives to the file."""
+"""Tests rotations of the log `app.log`, with an agent and files in memory. In most tests, the
+agent's pattern matches `app.log` but none of the names that rotation gives to the file."""
 
 import errno
 
@@ -58,7 +58,8 @@ def generations(world: World, count: int, *, keep: int = 99) -> list[str]:
 
 def test_generations_between_two_looks_are_read(world: World) -> None:
     """If app.log is rotated several times between two scans, each rotated file is read once, to its
-    end, and is announced under its present path. Nothing is declared lost."""
+    end. Rotated files that the agent did not know are announced under their present paths. Nothing
+    is declared lost."""
     lines = generations(world, 4)
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -90,9 +91,10 @@ def test_a_generation_is_read_on_and_closed(world: World) -> None:
 def test_a_closed_generation_that_is_rewritten_with_the_same_size(
     world: World, is_down: bool
 ) -> None:
-    """A file id is closed when the agent has announced the file's final length. If a rotated file
-    is then rewritten with different bytes of the same size, the agent reads the new bytes. It also
-    declares a loss, because further bytes may have been written and replaced in the meantime."""
+    """If a rotated file is rewritten with different bytes of the same size after its file id was
+    closed, the agent reads the new bytes. It also declares a loss, because further bytes may have
+    been written and replaced in the meantime. A file id is closed when the agent has announced the
+    file's final length."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -109,9 +111,9 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
 
 
 def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
-    """A seal says that all earlier lines are counted. If a completely read rotated file gets a new
-    modification time but keeps its bytes, the agent declares no loss and continues to send seals
-    for the topic."""
+    """If a completely read rotated file gets a new modification time but keeps its bytes, the agent
+    declares no loss and continues to send seals for the topic. A seal says that all earlier lines
+    are counted."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -217,7 +219,8 @@ def test_history_is_left_alone() -> None:
 
 @pytest.mark.parametrize("name", ["app.log.1", "app.log-20261120", "app.1.log", "app-20261120.log"])
 def test_names_of_generations(world: World, name: str) -> None:
-    """The agent finds rotated files under every kind of name that logrotate can give."""
+    """The agent finds rotated files whose names have a number or a date, at the end or before the
+    file extension."""
     world.files.append("/log/app.log.2", b"")
     world.files.rename(APP, "/log/app.log.2")
     world.files.append(APP, b"between\n")
@@ -444,7 +447,7 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
 @pytest.mark.parametrize("last", ["a last generation that is longer than the first\n", "4\n"])
 def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, last: str) -> None:
     """If a file is deleted while the agent is down, the log may get the file's inode. The agent
-    then recognizes by the log's content that the log is another file."""
+    then recognizes that the log is another file, and reads the log from its start."""
     inode = world.files.by_path[APP].inode
     world.kill()
     lines = generations(world, 3, keep=2)
@@ -561,9 +564,8 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Files that are too old for the agent to read are called history. An unread rotated file
-    counts as history only if it is older than a scan that found all names. A scan during a rotation
-    does not count, because it may miss names."""
+    """An unread rotated file counts as history (too old to be read) only if it is older than a scan
+    that found all names. A scan during a rotation does not count, because it may miss names."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -654,8 +656,8 @@ def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> Non
 
 
 def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
-    """Other files that are created and deleted in the directory do not delay the seal of the log's
-    topic. A seal says that all earlier lines are counted."""
+    """Other files that are created in the directory do not make the directory unreadable. So they
+    do not delay the seal of the log's topic. A seal says that all earlier lines are counted."""
     rotate(world)
     world.files.append(APP, b"more\n")
     world.settle()
@@ -850,9 +852,9 @@ def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
 
 
 def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
-    """The agent stores the time at which it first read a topic. If the agent starts again before it
-    has sent the topic's first seal, the stored time shows which rotated files are new. A seal says
-    that all earlier lines are counted."""
+    """The agent stores the time at which it first started with a topic, and keeps this time when it
+    starts again. If the agent starts again before it has sent the topic's first seal, the stored
+    time shows which rotated files are new. A seal says that all earlier lines are counted."""
     first = StateDatabase(world.connection).since()
     world.kill()
     world.clock.advance(60)

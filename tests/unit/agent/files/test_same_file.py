@@ -61,8 +61,8 @@ def losses(world: World) -> list[Loss]:
 
 
 def read(world: World) -> None:
-    """Makes the agent continue to read in its only file, without first looking at the
-    directories."""
+    """Makes the agent continue to read in its only file in the next turn. If a scan is due, the
+    turn scans first."""
     world.agent.reader.wake(next(iter(world.agent.tracker.files.values())))
     world.turn()
     world.turn(world.producer.answer_all())
@@ -241,7 +241,7 @@ def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
 @promise("1 deleted at rest")
 def test_one_look_declares_one_loss() -> None:
     """If one scan finds that several files are gone, the agent declares one loss for all these
-    files. The loss names one of the files and the number of the others."""
+    files. The reason of the loss says that there are more files than one."""
     world = World(settings(raw(), max_open_files=1))
     for number in range(50):
         world.files.append(f"/log/{number}.log", b"%d\n" % number)
@@ -306,8 +306,8 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
     """If a file is truncated, the agent continues at the last position up to which it has read the
-    file and the bytes are unchanged. If the file is truncated again, the agent considers only
-    positions that it has reached since the first truncation. So it sends no line twice."""
+    file and the bytes are unchanged. If the file is truncated again, the agent no longer considers
+    the positions that the first truncation cut off. So it sends no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)
@@ -455,8 +455,7 @@ def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s
 
 
 def test_each_of_many_writes_is_waited_for_anew() -> None:
-    """For each new write, the agent waits again until the file has its new size. It does so even if
-    it did not look at the file between this write and the previous write."""
+    """For each new write, the agent waits again until the file has its new size."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     for _ in range(3):
@@ -535,7 +534,7 @@ def rewritten(size: int, text: bytes) -> World:
     world.settle()
     world.files.append(RUN, b"line 3\n")
     world.settle()
-    world.kill()  # the evidence is durable
+    world.kill()  # after its start, the agent takes the evidence from its state
     world.start()
     world.settle()
     world.files.truncate(RUN, size)

@@ -280,7 +280,7 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
 @pytest.mark.parametrize("later", [b"new\n", b"a later and longer text\n"])
 def test_a_copy_of_a_log_of_which_nothing_was_read_is_read(later: bytes) -> None:
     """If a log is copied and truncated before the agent has read any of its bytes, the agent reads
-    the copy, even if the log is then as long again as it was."""
+    the copy, even if the log is soon longer than it was before."""
     made = World(settings(raw("logs", APP)))
     made.start()
     made.settle(3)
@@ -396,8 +396,8 @@ def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
 
 
 def test_a_look_asks_for_each_name_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scan of the agent asks the file system for each name only a few times, however many logs
-    and unrelated files are created and deleted."""
+    """A scan of the agent asks the file system on average fewer than ten times for each file, even
+    if many logs and unrelated files were created and deleted."""
     made = World(settings(raw("logs", "/log/job-*.log")))
     for number in range(200):
         made.files.append(f"/log/stranger-{number}", b"x\n")

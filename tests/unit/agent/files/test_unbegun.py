@@ -162,8 +162,7 @@ def test_an_empty_log_on_a_disk_with_another_number() -> None:
 
 
 def test_only_changes_of_files_without_an_id_are_written() -> None:
-    """A file leaves the list of files without an id as soon as it gets an id. A scan that finds
-    nothing new writes nothing to the state."""
+    """A file leaves the list of files without an id as soon as it gets an id."""
     world = make(is_ignored=True)
     state = StateDatabase(world.connection)
     assert [each.found.path for each in state.unbegun()] == [LOG]

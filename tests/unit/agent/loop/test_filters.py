@@ -140,7 +140,7 @@ def test_what_was_left_out_is_not_missed_when_it_is_read_back(
 def test_another_key_is_another_program(tmp_path: Path) -> None:
     """The rule `hash` replaces texts by hashes that depend on a secret key. If the key changes, the
     agent searches the brokers for the records of its intents (stored promises to send bytes). It
-    sends only the missing records, with hashes made with the new key."""
+    sends only the missing records."""
     key = tmp_path / "key"
     key.write_text("0123456789abcdef\n")
     world = made("hash line", hash_key_location=key)

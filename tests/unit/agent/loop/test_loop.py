@@ -89,7 +89,7 @@ def test_nothing_is_sent_before_its_announcement_is_acknowledged(world: World) -
 
 @promise("2 intent")
 def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
-    """The agent makes a batch only after it has committed the transaction that stores the batch's
+    """The agent sends a batch only after it has committed the transaction that stores the batch's
     intent. An intent is the promise to send a range of bytes."""
     world.files.append(A, b"x\n")
     world.start()
@@ -166,8 +166,8 @@ def test_new_settings_begin_behind_the_last_intent() -> None:
 
 @promise("2 partition")
 def test_partitions_added_while_running() -> None:
-    """If partitions are added to a topic, the records of existing intents (stored promises to send
-    bytes) keep their partitions. Later intents also use the added partitions."""
+    """If partitions are added to a topic while the agent runs, later records also go to the added
+    partitions."""
     source = raw(partitioning="key", key="line")
     world = World(settings(source))
     world.files.append(A, b"".join(b"k%d\n" % i for i in range(20)))
@@ -215,8 +215,8 @@ def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> No
 
 @promise("2 over-long line")
 def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> None:
-    """An over-long line is rejected, whatever its length, and only the line's beginning is ever in
-    memory. The next line is delivered."""
+    """An over-long line is rejected as one line, with its whole length. The next line is
+    delivered."""
     size = 2 * READ_BYTES + 17
     world.files.append(A, b"x" * size + b"\nshort\n")
     world.start()
@@ -231,8 +231,9 @@ def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> Non
 def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """At most once a minute, the agent logs the lines that the parser rejected, with the position
-    and the reason. /health reports a topic while most of its lines are rejected."""
+    """At most once a minute, the agent logs how many lines the parser has rejected for each reason,
+    and the position of the first of these lines. /health reports a topic while most of its lines
+    are rejected."""
     told: list[Untold] = []
     monkeypatch.setattr(events, "lines_rejected", told.append)
     number = ParserSettings(type="regex", pattern=r"(?P<number>\d+)")
@@ -591,8 +592,8 @@ def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
 
 @promise("6 topic without a source")
 def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
-    """A seal says that all earlier lines are counted. If the agent no longer has a source for a
-    topic, it continues to send seals for this topic. Otherwise the audit would wait for this agent,
+    """If the agent no longer has a source for a topic, it continues to send seals for this topic. A
+    seal says that all earlier lines are counted. Without it, the audit would wait for this agent,
     although only other hosts still send to the topic."""
     world.files.append(A, b"1\n")
     world.start()
@@ -678,8 +679,7 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
     world: World, monkeypatch: pytest.MonkeyPatch, successor: bytes
 ) -> None:
     """If a file is renamed after the agent's scan has found it and before the agent opens it, the
-    agent still reads the file. The agent sends a seal, which says that all earlier lines are
-    counted, only after it has read every file that the scan found."""
+    agent still reads the file."""
     world.files.append(A, b"old\n")
     scan = world.files.scan
 
@@ -826,9 +826,9 @@ def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
 
 @promise("6 seal")
 def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
-    """A seal says that all earlier lines are counted. While bytes of a topic's files are on their
-    way to the brokers, the agent sends no seal for the topic or for the topic of its rejected
-    lines."""
+    """While bytes of a topic's files are on their way to the brokers, the agent sends no seal for
+    the topic or for the topic of its rejected lines. A seal says that all earlier lines are
+    counted."""
     world.files.append(A, b"1\n")
     world.start()
     world.hold(10, 0.3)
@@ -1029,8 +1029,8 @@ def test_a_quiet_agent_sleeps_longer() -> None:
 
 
 def test_a_settled_agent_says_so(world: World) -> None:
-    """An agent that was asked to stop reads no new lines. It is ready to stop as soon as the
-    records in flight are acknowledged."""
+    """An agent that was asked to stop reads no new lines. It says that it is settled, although a
+    file has lines that it has not read."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)

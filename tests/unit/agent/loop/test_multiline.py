@@ -71,8 +71,8 @@ def test_lines_after_the_time_out_are_a_record_of_their_own(world: World) -> Non
 @promise("2 re-send")
 def test_a_killed_agent_sends_the_same_records_again_under_other_settings(world: World) -> None:
     """The agent is killed while records are in flight, and its settings are changed before its next
-    start. The agent then sends the same records again. Only later lines are joined by the new
-    settings."""
+    start. The agent then sends the same records again. The new settings apply only to later
+    lines."""
     world.kill_in_flight(b"A\n at b\nB\n")
     world.settings = made(None).settings
     world.files.append(A, b" at c\n")

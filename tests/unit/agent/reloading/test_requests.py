@@ -70,8 +70,8 @@ def test_a_starting_agent_takes_up_what_waits(tmp_path: Path) -> None:
 
 
 def test_a_state_without_agent_is_named(tmp_path: Path) -> None:
-    """If no agent ever ran with the state directory, or if the agent was stopped, `skidway agent
-    reload` says so at once."""
+    """If no agent ever ran with the state directory, `skidway agent reload` says so at once. If the
+    agent was stopped, its lock file shows this."""
     with pytest.raises(SkidwayError, match="no agent ever ran with"), Asking(tmp_path):
         pass
     with DirectoryLock(tmp_path):

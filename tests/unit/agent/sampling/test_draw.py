@@ -56,8 +56,8 @@ def test_a_draw_is_bounded_and_takes_all_of_a_quiet_period() -> None:
 
 
 def test_each_range_has_the_same_chance() -> None:
-    """Over many periods, each range of delivered bytes is drawn (chosen at random) equally often,
-    even the first and the last range of a period."""
+    """Over many periods, each range of delivered bytes is drawn (chosen at random) about equally
+    often, even the first and the last range of a period."""
     offered = intents(50)
     found = Counter(x.first for day in range(1, 401) for x in kept(offered, 5, day * DAY))
     expected = 400 * 5 / 50
