@@ -166,8 +166,8 @@ def test_another_key_is_another_program(tmp_path: Path) -> None:
 
 def test_a_rejected_line_keeps_no_secret(tmp_path: Path) -> None:
     """Rules of the kind `mask` hide secrets in the whole text of a rejected line. If these rules
-    cannot hide every secret, for example because the source also has a rule that removes a field,
-    the agent sends only the line's position and the reason."""
+    cannot hide every secret, for example because the pattern of a rule has an anchor (`^`), the
+    agent sends only the line's position and the reason."""
     parser = ParserSettings(type="regex", pattern=r"(?P<line>\w+)")
     for shape, shown in (
         ("mask line for ips, keys", b"password=[key] [ip]"),

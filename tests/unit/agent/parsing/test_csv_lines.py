@@ -88,7 +88,7 @@ def test_values_are_those_of_pythons_csv_module(lines: list[str], delimiter: str
 )
 def test_what_others_write_is_read_back(rows: list[tuple[str, str, str]], quoting: Any) -> None:
     """The parser reads back the values that Python's csv module has written, whatever characters
-    they have."""
+    they have, except line ends and NUL."""
     file = io.StringIO(newline="")
     csv.writer(file, quoting=quoting, lineterminator="\n").writerows(rows)
     found, details = parse(file.getvalue().split("\n")[:-1])

@@ -54,7 +54,8 @@ def test_patterns_with_one_way_to_match_are_simple(pattern: str) -> None:
 )
 def test_patterns_with_several_ways_are_left_to_re2(pattern: str) -> None:
     """The agent matches a pattern with RE2, and not with its own faster search, if a group could
-    end in several places, or if the pattern contains anything but groups and literal text."""
+    end in several places or is of a kind that the search does not know, or if the pattern contains
+    anything but groups and literal text."""
     assert compiled(pattern) is None
 
 

@@ -78,8 +78,8 @@ def test_members_are_fields_and_missing_ones_take_their_default() -> None:
     ],
 )
 def test_a_line_that_does_not_fit_is_rejected_alone(line: str | bytes, reason: str) -> None:
-    """If a line does not fit the schema, only this line is rejected. The parser converts no value
-    to make it fit."""
+    """If a line is no JSON object, is not UTF-8 or does not fit the schema, only this line is
+    rejected. The parser turns no string into a number, and no fraction into an integer."""
     parsed = parse('{"n": 1}', line, '{"n": 3}')
     assert parsed.rows.tolist() == [0, 2]
     assert [(r.row, r.reason) for r in parsed.rejects] == [(1, reason)]

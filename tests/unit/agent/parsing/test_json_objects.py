@@ -56,8 +56,7 @@ def verdict(line: str) -> str | None:
 @given(LINES)
 @example([' {"a": "x"} ', '{"a": "x"} x', '{"a": 1e400}', '{"a": NaN}', ""])
 def test_lines_are_decoded_as_by_the_decoder(lines: list[str | None]) -> None:
-    """Each line is decoded to an object, or is refused with the same reason as by Python's
-    decoder."""
+    """The parser refuses the same lines as Python's decoder, with the same reasons."""
     texts = [line or "" for line in lines]
     parsed = JsonParser(SCHEMA, {}).parse(pa.array(texts, pa.string()).view(pa.binary()), 0)
     found = {each.row: each.detail for each in parsed.rejects if each.reason == NOT_JSON}

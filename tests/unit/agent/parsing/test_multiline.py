@@ -91,9 +91,11 @@ def test_a_record_with_its_end_is_whole_at_once() -> None:
 
 
 def test_pieces_are_counted() -> None:
-    """A piece is a record that has only some of the lines that belong together. The other lines are
-    in another record, because there were too many lines or bytes, or in another range of bytes. The
-    framer (the code that splits bytes into records) counts pieces."""
+    """The framer (the code that splits bytes into records) counts a record as a piece if the
+    record's own lines show that other lines belong to it. With the type `start`, such a record does
+    not begin with a line that matches; with the type `end`, it does not end with one. The other
+    lines are in another record, because there were too many lines or bytes, or in another range of
+    bytes."""
     ends = lambda data: np.array([len(data)])  # noqa: E731
     assert start(2).frame(b"1\nA\n2\n3\n", ends(b"1\nA\n2\n3\n")).pieces == 2
     framer = JoiningFramer(Rule(END, ";$", 500), LARGE)

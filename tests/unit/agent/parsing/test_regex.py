@@ -46,7 +46,8 @@ def parse(texts: list[bytes], pattern: str, schema: pa.Schema, **others: object)
 
 @pytest.mark.parametrize("name", sorted(REAL))
 def test_real_logs_are_parsed_as_others_parsed_them(name: str) -> None:
-    """For every line of real logs, every field has the value that an independent parser found."""
+    """For every line of real logs, every field has the value that an independent parser found,
+    apart from blanks around it."""
     pattern, time_fields, time_format = REAL[name]
     data = (LOGS / f"{name}.log").read_bytes()
     column = lines.cut(data, LineFramer().frame(data, np.array([len(data)])))
@@ -110,7 +111,8 @@ def test_a_line_whose_time_is_none_is_rejected() -> None:
     [("(?P<a>", "missing"), ("(.*)", "without a name"), ("a.*", "no named group")],
 )
 def test_patterns_that_cannot_work_are_refused(pattern: str, words: str) -> None:
-    """A pattern that RE2 refuses, or that has no named group, is a configuration error."""
+    """A pattern that RE2 refuses, that has a group without a name, or that has no group, is a
+    configuration error."""
     with pytest.raises(ConfigurationRefused, match=words):
         groups_of(pattern)
 

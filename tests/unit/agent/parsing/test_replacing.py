@@ -97,9 +97,9 @@ def test_without_the_setting_the_line_is_rejected_whole() -> None:
 
 @promise("2 encoding")
 def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
-    """A recipe consists of the settings and schemas by which lines become records. The same recipe
-    always replaces the same bytes of a line in the same way, even if the line is parsed together
-    with other lines."""
+    """The same recipe always replaces the same bytes of a line in the same way, even if the line is
+    parsed together with other lines. A recipe consists of the settings and schemas by which lines
+    become records."""
     made = recipe(on_error="replace", partitions=3, partitioning="key", key="line")
     alone, others = reading(BROKEN + b"\n", file=1), reading(b"fine\n\xff\n", file=2)
     kept = from_json(made.to_json())
@@ -111,9 +111,9 @@ def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
 
 
 def test_the_setting_is_part_of_the_recipe() -> None:
-    """A recipe consists of the settings and schemas by which lines become records. Two recipes that
-    differ only in on_error have different fingerprints. A recipe that was stored before this
-    setting existed keeps its fingerprint."""
+    """Two recipes that differ only in on_error have different fingerprints. A recipe that was
+    stored before this setting existed keeps its fingerprint. A recipe consists of the settings and
+    schemas by which lines become records."""
     schema = schema_of("logs", ["line"])
     assert recipe().fingerprint != recipe(on_error="replace").fingerprint
     kept = json.loads(recipe().to_json())

@@ -94,8 +94,8 @@ def test_a_missing_year_around_new_year() -> None:
 
 
 def test_local_times_of_a_zone() -> None:
-    """If a format has no %z, its times are times of the configured zone. This is so even close to
-    the moments at which summer time begins and ends."""
+    """If a format has no %z, its times are times of the configured zone. When summer time ends,
+    some times come twice, and the first of the two moments counts."""
     for text, expected in (
         ("2024-07-01 12:00", "2024-07-01T10:00:00.000"),
         ("2024-01-01 12:00", "2024-01-01T11:00:00.000"),
@@ -106,7 +106,8 @@ def test_local_times_of_a_zone() -> None:
 
 @pytest.mark.parametrize("format", ["%Y", "%H:%M", "%Q %d %m", "%I %d %m", "%d.%m.%Y é", "%d %m %"])
 def test_formats_that_name_no_moment_are_refused(format: str) -> None:
-    """A format that does not determine the day is a configuration error."""
+    """A format is a configuration error if it does not determine the day, if it has %I without %p,
+    an unknown or incomplete directive, or a character that is not ASCII."""
     with pytest.raises(ConfigurationRefused):
         TimeFormat(format)
 
@@ -148,7 +149,8 @@ damage = st.tuples(st.integers(0, 40), st.sampled_from(["", " ", "0", "9", "a", 
 )
 def test_a_column_is_read_as_strptime_reads_each(format: str, cases: list) -> None:
     """If a column of texts is parsed at once, each text gives the same time as with
-    datetime.strptime, and no time if strptime fails."""
+    datetime.strptime, and no time if strptime fails. Leap seconds, and numbers side by side without
+    their leading zeros, are not compared."""
     texts = []
     for moment, zone, fault in cases:
         text = moment.replace(tzinfo=zone).strftime(format)

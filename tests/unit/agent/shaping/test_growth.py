@@ -41,7 +41,7 @@ def test_one_rule_is_never_too_much() -> None:
 
 def test_a_record_that_masks_make_too_long_is_named() -> None:
     """If a second rule masks the texts that a first rule has inserted, and a field becomes too
-    long, the record is rejected at once. Later rules do not see the record. Other records are not
+    long, the record is rejected, and the result has the field's name. Other records are not
     affected."""
     rules = 'mask msg matching "[a-z]"\nrename msg to text\n'
     rules += 'mask text matching "[a-z]"\ndrop text contains "z"\n'

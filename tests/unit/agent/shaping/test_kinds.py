@@ -121,9 +121,9 @@ def test_patterns_are_masked_with_re2() -> None:
 
 
 def test_addresses_have_one_way_to_match() -> None:
-    """A text that matches a mask's pattern can be divided among the repeated parts of the pattern
-    in only one way. So the search for the pattern takes time in proportion to the length of the
-    text."""
+    """Only one of the three repetitions in the pattern for IPv6 addresses is unbounded, so a text
+    can match the pattern in only one way. So the search takes time in proportion to the length of
+    the text."""
     parsed = _repeats(kinds._IPV6_LIKE.pattern)
     assert parsed == ["{0,4}", "{2}", "+"]
     text = ":" * 400_000 + "g"

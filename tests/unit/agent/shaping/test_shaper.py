@@ -134,7 +134,8 @@ def test_hashes_need_the_key() -> None:
 
 
 def test_a_key_is_never_shown() -> None:
-    """Neither the printed form (repr) of a key for hashes nor its fingerprint contains the key."""
+    """The printed form (repr) of a key for hashes does not contain the key. The key's fingerprint
+    is no part of the key, and another key has another fingerprint."""
     assert "0123" not in repr(KEY)
     assert KEY.fingerprint not in KEY.secret.hex()
     assert KEY.fingerprint != HashKey(b"0123456789abcdeg").fingerprint

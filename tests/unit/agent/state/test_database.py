@@ -134,8 +134,8 @@ def spoil(path: Path, at: int, size: int = 1) -> None:
 
 
 def test_a_damaged_database_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    """The agent refuses to start with a damaged or missing database, because it must not start over
-    without an operator's decision."""
+    """The agent refuses to start with a damaged database, or if the database is missing but its
+    write-ahead log is there. It must not start over without an operator's decision."""
     open_state(tmp_path).close()
     path = tmp_path / database.DATABASE
     whole = path.read_bytes()
@@ -151,8 +151,8 @@ def test_a_damaged_database_is_refused_with_a_sentence(tmp_path: Path) -> None:
 
 @promise("2 corrupt state")
 def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path) -> None:
-    """When the agent starts, SQLite checks all pages, so damage in any page is noticed before the
-    state is used."""
+    """When the agent starts, SQLite checks the structure of all pages. So the agent notices a
+    damaged page before it uses the state, even if it does not read this page at the start."""
     state, changes = open_state(tmp_path), Changes()
     for number in range(200):
         changes.put_message(number, bytes(200))
@@ -180,9 +180,8 @@ def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
 
 
 def test_a_changed_promise_is_noticed(tmp_path: Path) -> None:
-    """An intent is a stored promise to send certain bytes. If an intent was changed in the
-    database, the agent notices the change by a checksum, and does not send the intent's bytes
-    again."""
+    """If an intent was changed in the database, the agent notices the change by a checksum, and
+    refuses the state. An intent is a stored promise to send certain bytes."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_intents([Intent(1, 2, 3, 4, 5, 6, b"x")])
@@ -403,9 +402,9 @@ def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -
 
 
 def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
-    """The state stores intents, which are promises to send certain bytes of a file. It returns the
-    intents of one file in the order of their positions in the file. Intents of different files are
-    in the order in which the agent made them."""
+    """The state returns the intents of one file in the order of their positions in the file.
+    Intents of different files are in the order in which the agent made them. An intent is a stored
+    promise to send certain bytes of a file."""
     state = open_state(tmp_path)
     rows = [(1, 7, 0), (2, 8, 0), (3, 7, 90), (4, 8, 50), (5, 7, 30), (6, 7, 60)]
     changes = Changes()

@@ -48,8 +48,8 @@ def test_a_line_that_is_being_written_is_no_misfit() -> None:
 
 
 def test_the_work_is_bounded() -> None:
-    """`validate` tries a limited number of lines from the newest files, and shows only a few
-    examples. It reads only a limited number of bytes, even if one line is huge."""
+    """`validate` tries lines of at most FILES_MAX files, the newest, and shows only a few examples.
+    A huge line is rejected as one line that is too long."""
     files = Files(ManualClock())
     for number in range(FILES_MAX + 1):
         files.append(f"/log/{number}.log", b"bad\n" * 10)

@@ -39,8 +39,9 @@ MARKS = tuple(Mark(at, crc_of(OLD[:at])) for at in (100, 500, 1500, 2000))
     ],
 )
 def test_other_bytes_are_noticed(data: bytes, words: str | None) -> None:
-    """If the bytes that the agent has read from a file have changed, the agent notices the change
-    and does not continue to read in the file."""
+    """The agent has doubts about a file that is shorter than the position up to which it was read.
+    It also has doubts if the file's first bytes, or the last bytes before the position, have
+    changed."""
     reason = doubt(reader(data), len(data), POSITION, *EVIDENCE)
     assert reason is None if words is None else words in str(reason)
 
@@ -67,10 +68,10 @@ def test_a_position_without_evidence_is_doubtful() -> None:
     ],
 )
 def test_the_highest_proven_position_is_found(data: bytes, position: int, same: bool) -> None:
-    """A mark is a position with the checksum of the bytes before it. `prove` returns the position
-    of the last mark before which all bytes of the file are unchanged. It also says whether the
-    file's beginning may be the same as before. If only the bytes before the first mark are the
-    same, they may be a line with which each log begins, so the returned position is 0."""
+    """`prove` returns the position of the last mark before which all bytes of the file are
+    unchanged. It also says whether the file's beginning may be the same as before. If only the
+    bytes before the first mark are the same, they may be a line with which each log begins, so the
+    returned position is 0. A mark is a position with the checksum of the bytes before it."""
     proven = prove(reader(data), len(data), EVIDENCE[0], MARKS)
     assert (proven.position, proven.same_beginning) == (position, same)
     assert proven.crc == crc_of(OLD[:position])
@@ -78,8 +79,9 @@ def test_the_highest_proven_position_is_found(data: bytes, position: int, same: 
 
 @given(st.lists(st.integers(1, 10_000), min_size=1, max_size=200))
 def test_marks_are_bounded_and_denser_towards_the_end(steps: list[int]) -> None:
-    """A mark is a position with the checksum of the bytes before it. The agent never keeps more
-    than MARKS_MAX marks of a file, and always keeps the newest mark."""
+    """The agent never keeps more than MARKS_MAX marks of a file, always keeps the newest mark, and
+    keeps the marks in rising order. A mark is a position with the checksum of the bytes before
+    it."""
     marks: tuple[Mark, ...] = ()
     position = 0
     for step in steps:
