@@ -570,8 +570,8 @@ def test_a_bad_default_loses_no_datum() -> None:
 @pytest.mark.parametrize("logical", ["time-millis", "time-micros"])
 @pytest.mark.parametrize("shape", ["flat", "nullable", "items"])
 def test_a_time_outside_of_its_day_is_a_fault_of_its_row(logical: str, shape: str) -> None:
-    """A row is refused if its time of day is negative, or is a day or longer. Every way of encoding
-    and decoding (every path) refuses such a row."""
+    """A row is refused if its time of day is negative, or is a day or longer, whether the row is
+    decoded or encoded, and whichever path does this. The test encodes no times in arrays."""
     kind, day = {"time-millis": ("int", 86_400_000), "time-micros": ("long", 86_400_000_000)}[
         logical
     ]
@@ -613,8 +613,8 @@ UNIONS_IN_UNIONS: list[Any] = [
 
 @pytest.mark.parametrize("avro", UNIONS_IN_UNIONS)
 def test_a_branch_of_a_union_may_hold_unions(avro: Any) -> None:
-    """A branch of a union (for example an array) may contain further unions, at any depth. Each
-    value is decoded with the types of its own union."""
+    """A branch of a union (for example an array) may contain further unions, at any depth. The
+    codec of such a schema refuses a datum with an invalid branch."""
     codec = Codec(avro)
     assert codec.decode(pa.array([b"\x09"], pa.binary())).refused  # the decoder tries every path
 

@@ -162,7 +162,8 @@ def test_deep_schemas_are_refused_and_deep_enough_ones_work() -> None:
 
 
 def chain(depth: int) -> bytes:
-    """Returns a datum of the schema CHAIN: `depth` records, each nested in the one before."""
+    """Returns a datum of the schema CHAIN: a record, and in it `depth` further records, each nested
+    in the one before."""
     return b"\x02" * depth + b"\0"
 
 
@@ -171,7 +172,7 @@ TREE = schema_of(array(["null", "R"]))
 
 
 def test_values_that_contain_themselves_are_read_up_to_a_depth() -> None:
-    """A value of a recursive schema is read if it has at most 256 levels of records. A deeper value
+    """A value of a recursive field is read if it has at most 256 levels of records. A deeper value
     is refused, and the reason names the depth. Neither the stack nor the memory is exhausted."""
     depths = [0, 1, DEPTH_MAX, DEPTH_MAX + 1, 1000, 1_000_000]
     decoded = Codec(CHAIN).decode(pa.array(map(chain, depths), pa.binary()))
@@ -336,8 +337,8 @@ def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
     items: Any, count: int, inside: bytes, is_good: bool
 ) -> None:
     """The items of an array may be arrays or maps, some of them empty (an empty one takes one
-    byte). All are read correctly. A datum with too few or too many bytes for its items is
-    refused."""
+    byte). A datum is accepted if it has exactly the bytes of its items, and is refused if it has
+    too few or too many bytes."""
     record = parse(json.dumps(schema_of(array(items))))
     datum = zigzag(count) + inside + b"\0"
     with contextlib.nullcontext() if is_good else pytest.raises(DatumInvalid):
@@ -347,7 +348,8 @@ def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
 
 @pytest.mark.parametrize("inside", ["long", {"type": "map", "values": "long"}, SEVERAL])
 def test_a_map_is_a_map_by_either_way(inside: Any) -> None:
-    """Maps in arrays have the same values whether they are decoded datum by datum or by columns."""
+    """A datum with too many bytes after its maps is refused for the same reason, whether it is
+    decoded alone or together with others."""
     codec = Codec(schema_of(array({"type": "map", "values": inside})))
     datum = zigzag(2) + b"\0" + zigzag(1) + zigzag(1) + b"k" + b"\0" * 3 + b"\0" * 4
     one = codec.decode(pa.array([datum], pa.binary()))

@@ -63,7 +63,7 @@ def test_only_the_fields_that_lead_back_are_text() -> None:
 @given(st.lists(nodes(), max_size=4))
 def test_texts_hold_what_the_library_decodes(values: list[Any]) -> None:
     """If a schema is recursive, each JSON text represents the value that Apache's Avro library
-    decodes. Each other column has the same values as with a schema that is not recursive."""
+    decodes, and each other column has the values that the library decodes."""
     datums = [datum(NODE, value) for value in values]
     found = Codec(NODE).decode(pa.array(datums, pa.binary()))
     found.batch.validate(full=True)
@@ -94,8 +94,8 @@ def test_values_one_by_one_and_columns_agree(values: list[Any], data: st.DataObj
 @common
 @given(nodes())
 def test_a_text_is_the_datum_again(value: Any) -> None:
-    """The JSON text of a recursive value represents the whole value: the same datum can be made
-    from the text again."""
+    """The JSON text of a recursive value represents the whole value: a datum with the same value
+    can be made from the text."""
     form, raw = JsonText(parse(NODE)), datum(NODE, value)
     found, end = form.read(b"--" + raw + b"--", 2, 2 + len(raw) + 2)
     assert end == 2 + len(raw)

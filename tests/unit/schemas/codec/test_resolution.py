@@ -193,8 +193,8 @@ def expected(writer: Any, reader: Any, datum: bytes) -> Any:
 
 
 def same(avro: Any, found: Any, wanted: Any) -> bool:
-    """Returns whether two values are equal. A float counts as equal to a double if the double,
-    rounded to a float, is the same."""
+    """Returns whether two values are equal. Two values of the types float and double count as equal
+    if both are NaN, or if, rounded to floats, they are the same or neighbours."""
     if isinstance(found, dict) and isinstance(wanted, dict):
         return found.keys() == wanted.keys() and all(
             same(avro, found[key], wanted[key]) for key in found
@@ -351,7 +351,7 @@ def test_a_name_counts_before_an_alias() -> None:
 )
 def test_schemas_that_cannot_be_resolved_are_refused(writer: Any, reader: Any, words: str) -> None:
     """Two schemas that cannot be resolved are refused before any datum is read. The error names the
-    field."""
+    field or the types that do not fit."""
     with pytest.raises(Unresolvable, match=words):
         DatumReader(writer, reader)
 
@@ -383,8 +383,8 @@ def test_rows_without_a_place_are_set_apart_with_index_and_reason() -> None:
 
 
 def test_a_value_becomes_a_branch_and_a_branch_a_value() -> None:
-    """Schemas that are not records are resolved as well. For example, an int becomes a branch of a
-    union, and a branch of a union becomes an int."""
+    """Schemas that are not records are resolved as well. For example, an int is read as the branch
+    double of a union."""
     codec = Codec('"int"')
     datums = codec.encode(pa.record_batch({"value": pa.array([1, 2], pa.int32())}))
     decoded = DatumReader('"int"', ["null", "double"]).decode(datums)
