@@ -180,8 +180,8 @@ def test_an_import_with_references(registry: Registry) -> None:
 
 
 def test_import_only_where_nothing_lives_unless_forced(registry: Registry) -> None:
-    """While there are subjects with live versions, the registry accepts the mode IMPORT only with
-    force=true."""
+    """If a subject has live versions, the registry accepts the mode IMPORT for this subject, and
+    for all subjects, only with force=true."""
     registry.register("s", A)
     for path in ("/mode", "/mode/s"):
         status, document = registry.ask("PUT", path, {"mode": "IMPORT"})
@@ -197,8 +197,8 @@ def test_import_only_where_nothing_lives_unless_forced(registry: Registry) -> No
 
 @pytest.mark.parametrize("mode", ["IMPORT", "FORWARD"])
 def test_while_importing_nobody_registers_without_an_id(registry: Registry, mode: str) -> None:
-    """In mode IMPORT new schemas without an id are refused, because they could take an id that the
-    import needs."""
+    """In the modes IMPORT and FORWARD, new schemas without an id are refused, because they could
+    take an id that the import needs."""
     set_mode(registry, mode)
     assert registry.refused("POST", "/subjects/s/versions", {"schema": A}) == (422, 42205)
     assert registry.register("s", A, id=1) == 1
@@ -206,7 +206,7 @@ def test_while_importing_nobody_registers_without_an_id(registry: Registry, mode
 
 
 def test_ids_and_versions_of_the_clients_own(registry: Registry) -> None:
-    """A client may choose an id only in the mode IMPORT. If a client gives a version number, it
+    """In the mode READWRITE a client may not choose an id. If a client gives a version number, it
     must be the number of the subject's next version. An id or version of null, 0 or -1 counts as
     not given."""
     body = {"schema": A, "id": 77}

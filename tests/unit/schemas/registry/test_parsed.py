@@ -39,7 +39,7 @@ def test_the_least_used_is_forgotten_first() -> None:
 
 
 def test_one_that_is_larger_than_all_is_not_remembered() -> None:
-    """A schema larger than the limit is not cached, and no other schema is dropped for it."""
+    """A schema larger than the limit is not cached."""
     schemas = ParsedSchemas(characters_max=10)
     large = kept(1, record(a=None))
     assert schemas.of(large) is not schemas.of(large)

@@ -46,7 +46,7 @@ def test_the_hash_is_rfc_7914s() -> None:
 
 def test_users_of_a_file(tmp_path: Path) -> None:
     """A user's name and password are accepted only if the file contains the user and the password
-    is right. A user's name may contain any character but a colon."""
+    is right. A password may contain colons, blanks and letters that are not ASCII."""
     users = users_of(tmp_path / "users", ada="a:b c", grace="ü")
     assert users.check("ada", "a:b c")
     assert users.check("grace", "ü")

@@ -321,8 +321,8 @@ def test_guids_for_clients_that_take_them(registry: Registry) -> None:
 
 
 def test_normalize_makes_one_schema_of_two_spellings(registry: Registry) -> None:
-    """With normalize=true, two spellings of a schema count as one schema. With the values False and
-    false they do not."""
+    """With normalize=true, two spellings of a schema count as one schema. With normalize=False they
+    do not."""
     one, two = (
         json.dumps({"type": "record", "name": "R", "fields": [], **extra})
         for extra in ({"x": 1, "y": 2}, {"y": 2, "x": 1})
@@ -439,8 +439,7 @@ def test_a_body_that_is_no_object_is_400(registry: Registry, content: str) -> No
 
 
 def test_a_body_past_the_limit_is_413(registry: Registry) -> None:
-    """A request whose body is larger than the limit gets 413, and the body is not read to its
-    end."""
+    """A request whose body is larger than the limit gets 413."""
     answer = registry.http.post("/subjects/s/versions", content=b"x" * (BODY_BYTES_MAX + 1))
     assert (answer.status_code, answer.json()["error_code"]) == (413, 413)
 
@@ -466,9 +465,8 @@ def test_a_body_that_never_ends_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_id_of_the_clients_own_is_not_permitted(registry: Registry) -> None:
-    """A client may choose the id of a schema only in the mode IMPORT. In any other mode, such a
-    request gets the error code 42205. If it were accepted, records with that id could be read with
-    another schema."""
+    """In the mode READWRITE, a request with an id that the client chose gets the error code 42205.
+    If it were accepted, records with that id could be read with another schema."""
     body = {"schema": A, "id": 77}
     assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
     assert registry.good("POST", "/subjects/s/versions", {"schema": A, "id": -1}) == {"id": 1}

@@ -203,7 +203,8 @@ def test_ids_of_deleted_schemas_are_not_used_again() -> None:
     ],
 )
 def test_a_log_that_makes_no_sense_stops_the_registry(content: bytes) -> None:
-    """If the log has an unknown entry or a gap in the ids, the registry does not start."""
+    """If the log has an entry that cannot be read, or that does not follow from the entries before
+    it, the registry does not start."""
     with pytest.raises(StateRefused, match=r"Entry 1|does not follow|is used before"):
         store_on(SharedLog([content]))
 
@@ -285,7 +286,7 @@ def test_a_log_with_a_gap_is_refused() -> None:
 
 def test_a_schema_that_no_node_holds_is_refused() -> None:
     """A registration of a schema that is too large for a ZooKeeper node gets the error code 42209.
-    The registry does not send the schema to ZooKeeper, which would close the connection."""
+    If the registry sent the schema to ZooKeeper, ZooKeeper would close the connection."""
     _, store = store_on(SharedLog())
     doc = "x" * ENTRY_BYTES_MAX
     text = json.dumps({"type": "enum", "name": "E", "symbols": ["A"], "doc": doc})
