@@ -242,7 +242,7 @@ def test_urls_that_are_none_are_refused(urls: str) -> None:
 
 def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
     """A URL with a user and password is refused, because the password would get into logs. The
-    error shows neither the user nor the password."""
+    error does not show the password."""
     with pytest.raises(ConfigurationRefused, match="user and password") as caught:
         RegistryClient("http://me:secret@one:8081")
     assert "secret" not in str(caught.value)

@@ -31,8 +31,8 @@ def test_avros_rules(reader: Any, writer: Any, found: list[tuple[str, str]]) -> 
 
 
 def test_messages_say_which_field_and_which_schema() -> None:
-    """Each incompatibility has a message in Confluent's form and a sentence of Skidway's own. Both
-    name the field, and say which schema cannot read it."""
+    """Each incompatibility has a sentence, which names the field and says what is wrong in which of
+    the two schemas. The message in Confluent's form contains this sentence."""
     old, new = parse(record(A)), parse(record(A, field("c", "int")))
     version, (found,) = check(new, [(3, old)], Level.BACKWARD) or (0, [])
     assert version == 3
@@ -250,8 +250,8 @@ def test_a_level_is_the_sum_of_its_parts(data: st.DataObject) -> None:
 
 
 def test_reasons_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If many fields use an incompatible type, the compatibility check makes only as many reasons
-    as it reports."""
+    """If many fields use an incompatible type, the compatibility check makes at most twice as many
+    reasons as it reports."""
     made: list[int] = []
     inside = compatibility.Incompatibility.inside
 

@@ -13,7 +13,7 @@ from skidway.schemas.second_opinion import second_opinion
 
 @pytest.mark.parametrize("name", ["announcement", "audit", "decision", "rejected"])
 def test_our_own_schemas_are_read_by_everybody(name: str) -> None:
-    """Apache's Python library accepts the schemas of Skidway's own messages."""
+    """Apache's Python library accepts the schemas of four kinds of Skidway's own messages."""
     text = resources.files("skidway.schemas").joinpath(f"{name}.avsc").read_text()
     assert second_opinion(text) is None
 

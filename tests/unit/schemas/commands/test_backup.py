@@ -12,7 +12,7 @@ from support.registry_http import Registry, record
 
 
 def test_a_dump_goes_through_a_link(registry: Registry, run: Any, tmp_path: Path) -> None:
-    """A dump to a symbolic link replaces the file to which the link points, and the link stays
+    """A dump to a symbolic link is written to the file to which the link points, and the link stays
     unchanged."""
     registry.register("users", record(a=None))
     (tmp_path / "link").symlink_to("target")

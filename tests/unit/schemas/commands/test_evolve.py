@@ -52,8 +52,8 @@ def test_several_files_are_named_after_their_subjects(
     registry: Registry, run: Any, tmp_path: Path, verb: str
 ) -> None:
     """With the option --by-name of `skidway schemas register` and `check`, the subject of each file
-    is the file's name without `.avsc`. All given files, and all files in given directories, are
-    checked. If one file is bad, the exit status is 1."""
+    is the file's name without `.avsc`. All given files, and all `*.avsc` files in given
+    directories, are checked. If one file is bad, the exit status is 1."""
     registry.register("good", V1)
     registry.register("broken", V1)
     (tmp_path / "more").mkdir()
@@ -110,7 +110,8 @@ def test_what_was_registered_is_said_though_the_registry_goes_away(
 @pytest.mark.parametrize("text", ["{", "", '{"type": "nothing"}', "[" * 5000])
 def test_a_file_that_is_no_schema_is_named(run: Any, tmp_path: Path, text: str) -> None:
     """If a file does not contain a schema, the error names the file, even if several files are
-    given."""
+    given. The test leaves out one case: with --reference, only the registry knows whether a type
+    exists."""
     (tmp_path / "wrong.avsc").write_text(text)
     for arguments in (
         ["check", "users", "wrong.avsc"],

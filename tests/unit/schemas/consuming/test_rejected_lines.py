@@ -133,8 +133,8 @@ def test_a_run_of_nul_bytes_is_not_whole() -> None:
 
 
 def test_agents_cut_so_much_that_everybody_sees_it() -> None:
-    """The text of a whole line in a record may be up to ENDS_MAX bytes shorter than the line,
-    because the byte order mark and the line end are left out. If an agent sends only the beginning
-    of a line, it leaves out more than ENDS_MAX bytes, so that a reader can distinguish a cut line
-    from a whole line. Agents and readers use the same ENDS_MAX."""
+    """Agents and readers use the same ENDS_MAX, so that a reader can distinguish a cut line from a
+    whole line. The text of a whole line in a record may be up to ENDS_MAX bytes shorter than the
+    line, because the byte order mark and the line end are left out. If an agent sends only the
+    beginning of a line, it leaves out more than ENDS_MAX bytes."""
     assert rejected.ENDS_MAX == ENDS_MAX

@@ -18,8 +18,8 @@ PAGE = 3
 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
-    """Returns a registry with ten subjects. A dump reads the list of subjects in pages of three
-    subjects."""
+    """Returns a registry with ten subjects of one version each. A dump reads the list of versions
+    in pages of three versions."""
     monkeypatch.setattr(administration, "PAGE_SCHEMAS", PAGE)
     made = Registry()
     for each in "abcdefghij":
@@ -28,7 +28,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 
 def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Registry) -> None:
-    """If a subject is deleted while a dump reads the list of subjects page by page, later subjects
+    """If a subject is deleted while a dump reads the list of versions page by page, later versions
     move to earlier pages. Even then, the dump skips no live subject, and marks no live subject as
     deleted."""
     transport = InProcess(registry)
@@ -48,7 +48,8 @@ def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Re
 
 
 def test_a_registry_that_never_stands_still_is_refused(registry: Registry) -> None:
-    """If a registry changes faster than its pages can be read, the dump fails in bounded time."""
+    """If versions are deleted again and again while a client lists them page by page, the client
+    ends with an error after a limited number of attempts."""
     transport = InProcess(registry)
 
     def change(target: str) -> None:
@@ -65,8 +66,9 @@ def test_a_registry_that_never_stands_still_is_refused(registry: Registry) -> No
 def test_a_registry_without_pages_is_read_once(
     registry: Registry, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    """If a registry always returns its whole list of subjects instead of pages, a dump reads the
-    list only once, even if the list is exactly as long as one page."""
+    """If a registry always returns its whole list of versions instead of pages, the client lists
+    each version once. It sends at most two requests, even if the list is exactly as long as one
+    page."""
     client = registry_client.administration(InProcess(registry))
     everything = client.all_versions()[:count]
     asked: list[str] = []

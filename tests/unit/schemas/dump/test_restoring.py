@@ -109,8 +109,8 @@ def test_a_dump_that_contradicts_itself_is_refused() -> None:
 
 def test_another_spelling_is_the_same_schema() -> None:
     """In a restore, the texts of a schema in the dump and in the registry count as the same schema
-    if they differ only in white space. The reason is that Confluent's registry may store a schema
-    with its white space."""
+    if they have the same canonical text. The reason is that Confluent's registry may store a schema
+    as its author wrote it."""
     wanted, there = Contents(), Contents()
     wanted.add(StoredVersion("s", 1, 1, '{ "type": "int" }'))
     there.add(StoredVersion("s", 1, 1, '"int"'))
@@ -148,8 +148,8 @@ def test_modes_stay_if_asked() -> None:
 
 def test_what_a_registry_cannot_keep_is_told_and_left_out() -> None:
     """A restore into Skidway's registry leaves out and reports what this registry does not support:
-    schemas of types other than Avro, schemas that use such schemas, rules, contexts, and
-    configuration other than compatibility levels."""
+    schemas of types other than Avro, rules, contexts, and configuration other than compatibility
+    levels. It also leaves out schemas that use schemas of other types."""
     wanted = Contents(
         levels={"s": {"compatibilityLevel": "FULL", "alias": "t", "normalize": False}}
     )

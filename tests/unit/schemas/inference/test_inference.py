@@ -1,5 +1,5 @@
 """Tests how a schema is inferred from a log. The types in the result fit the log's lines. The
-result also says, for each field, which share of the lines have the field."""
+result also says, for each field, which share of the fitting lines have the field."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def types(found: Inference) -> dict[str, Any]:
     ],
 )
 def test_types_are_merged_over_lines(values: list[Any], avro: Any) -> None:
-    """In a schema that is inferred from a log, a field gets the narrowest type that fits all its
-    values. The type is a timestamp only if every value is a time."""
+    """In a schema that is inferred from a log, a field gets a type that fits all its values. The
+    type is a timestamp only if every value is a time."""
     assert types(of(*({"x": each} for each in values)))["x"] == avro
 
 
@@ -83,8 +83,9 @@ def test_objects_inside_are_records_and_say_what_may_be_missing() -> None:
 
 
 def test_each_field_has_its_share_of_the_lines() -> None:
-    """For each field, the result says which share of the log's lines have the field. A line counts
-    once for a field, even if an array in the line has the field twice. Blank lines never count."""
+    """For each field, the result says which share of the fitting lines (the lines in the log's
+    format) have the field. A line counts once for a field, even if an array in the line has the
+    field twice. Blank lines never count."""
     found = infer(
         [b'{"a": 1, "l": [{"x": 1}, {"x": 2}]}', b"", b'{"a": 2, "b": null}', b'{"a": 3}', b"?"],
         name="Log",
