@@ -135,7 +135,7 @@ def test_what_passes_is_tried_again_at_every_url() -> None:
 
 def test_it_gives_up_in_bounded_time_and_says_what_each_url_said() -> None:
     """If no URL answers, the client gives up after several rounds with growing pauses. The error
-    has the exit status 3, and says what happened at each URL."""
+    has the exit status 3, names the last URL and says what happened there."""
     transport = Scripted(ConnectionRefusedError("no"), error(503, 503, "store is away"))
     pauses: list[float] = []
     with pytest.raises(RegistryUnreachable) as caught:
