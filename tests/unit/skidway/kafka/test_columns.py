@@ -526,7 +526,7 @@ def test_any_records_section_is_rows_or_corrupt(section: bytes, count: int, code
 
 
 def test_huge_counts_allocate_nothing() -> None:
-    """If a small batch claims 2^31 - 1 records, it is refused before memory is allocated."""
+    """A small batch that claims 2^31 - 1 records is refused."""
     raw = bytearray(sample())
     raw[23:27] = (2**31 - 2).to_bytes(4, "big")
     raw[57:61] = (2**31 - 1).to_bytes(4, "big")

@@ -56,8 +56,8 @@ def test_offset_out_of_range_keeps_its_fields() -> None:
 
 def test_families() -> None:
     """There are different classes of exceptions for an error that a broker reports, for bytes that
-    do not follow the protocol, and for a broker that does not answer. Each class has an exit
-    status."""
+    do not follow the protocol, and for a broker that does not answer. The exit status for a broker
+    that does not answer is 3."""
     assert issubclass(OffsetOutOfRange, KafkaError)
     assert issubclass(UnsupportedVersion, KafkaError)
     assert issubclass(Truncated, ProtocolError)

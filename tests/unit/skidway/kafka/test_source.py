@@ -75,7 +75,7 @@ def test_a_cluster_under_two_names_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["", "dc.1"])
 def test_a_cluster_name_has_no_dot(name: str) -> None:
-    """A cluster name with a dot is refused, because in a mirror topic's name the cluster's name
-    ends at the first dot."""
+    """A cluster name that is empty or has a dot is refused. In a mirror topic's name, the cluster's
+    name ends at the first dot."""
     with pytest.raises(ConfigurationRefused, match="without a dot"):
         check_cluster_name(name)

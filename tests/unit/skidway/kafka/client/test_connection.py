@@ -149,8 +149,8 @@ def test_a_response_that_cannot_be_read_keeps_its_ticket(
 
 
 def test_too_long_a_response_ends_it(connection: Connection, peer: Peer) -> None:
-    """If a response is longer than the limit, the client allocates no memory for it, and the
-    connection ends."""
+    """If a response is longer than the limit, the connection ends as soon as the length has
+    arrived."""
     with pytest.raises(ProtocolError):
         peer.give((LIMIT + 1).to_bytes(4, "big"))
 

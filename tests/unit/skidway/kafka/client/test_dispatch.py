@@ -1,5 +1,5 @@
 """The dispatch is the part of the producer that combines batches of many partitions into Produce
-requests, one for each leader."""
+requests. Each request goes to one leader."""
 
 from __future__ import annotations
 

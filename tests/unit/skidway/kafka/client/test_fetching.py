@@ -145,8 +145,8 @@ def test_an_offset_out_of_range_stops_the_partition() -> None:
 
 
 def test_a_missing_right_stops_the_partition() -> None:
-    """After an error that stays however long the client waits, such as a missing permission, the
-    client no longer fetches the partition."""
+    """An error that stays however long the client waits, such as a missing permission, is returned
+    by `take_error`."""
     fetching = make()
     fetching.seek(TP, 0)
     [planned] = plan(fetching)

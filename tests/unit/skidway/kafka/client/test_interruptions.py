@@ -120,8 +120,8 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
     """A batch is unbroken if there was no interruption between it and the partition's previous
-    batch. After an interruption of all partitions, the next batch of each partition does not count
-    as unbroken, even if it comes on the same connection as the previous batch."""
+    batch. After an interruption of all partitions, a partition's next batch does not count as
+    unbroken, even if it comes on the same connection as the previous batch."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")

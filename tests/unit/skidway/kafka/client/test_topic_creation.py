@@ -34,8 +34,7 @@ class SlowToLearn(MemoryClient):
 
 def test_a_topic_is_there_once_it_was_created() -> None:
     """After `ensure_topics` has created a topic, it waits until the broker that it asks lists the
-    topic. It creates the topic only once, even if the broker's first answers still say that the
-    topic does not exist."""
+    topic. It also waits if the broker's first answers still say that the topic does not exist."""
     cluster, clock = MemoryCluster(), ManualClock()
     client = SlowToLearn(cluster, clock)
     found = ensure_topics(cast(Client, client), [NewTopic("a", 3)], clock.advance)

@@ -62,8 +62,8 @@ def test_fetch_reaches_12_and_produce_begins_at_0() -> None:
 
 @pytest.mark.parametrize("key", ApiKey, ids=lambda key: key.name)
 def test_every_version_has_a_message(key: ApiKey) -> None:
-    """The broker offers a range of versions of each API, and Skidway's client uses a range. For
-    every version in these ranges, the API's request and response can be read and written."""
+    """The broker offers a range of versions of each API, and Skidway's client uses a range. The
+    classes of the API's request and response support every version in these ranges."""
     for versions in (key.broker, key.client):
         for message in (REQUESTS[key], RESPONSES[key]):
             assert versions.lowest in message.VERSIONS

@@ -17,8 +17,9 @@ from support.messages import wire
 
 @pytest.mark.parametrize("version", range(2, 8))
 def test_broker_defaults(version: int) -> None:
-    """If the number of partitions or replicas is -1, the broker uses its default. This is true in
-    every version, including version 3, which kafkajs uses."""
+    """A topic without numbers of partitions and replicas is written with -1 for both, which asks
+    for the broker's defaults. This is so in every version, including version 3, which kafkajs
+    uses."""
     request = CreateTopicsRequest(topics=(CreatableTopic(name="logs"),))
     received = decode(CreateTopicsRequest, encode(request, version), version)
     assert received.topics[0].num_partitions == -1

@@ -123,7 +123,7 @@ def damaged(data: st.DataObject, body: bytes) -> list[bytes]:
 @given(data=st.data())
 def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
     """The hand-written parser and the general function `decode` give the same result for valid,
-    damaged and arbitrary requests."""
+    damaged and arbitrary requests; `agree` names one exception."""
     body = encode(data.draw(messages(FetchRequest, version)), version)
     assert fetch_request.parse_request(memoryview(body), version) == flat(
         decode(FetchRequest, body, version)
@@ -146,7 +146,7 @@ def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None:
     """The hand-written parser and the general function `decode` give the same result for valid,
-    damaged and arbitrary responses."""
+    damaged and arbitrary responses; `agree` names one exception."""
     body = encode(data.draw(messages(FetchResponse, version)), version)
     assert parsed_response(body, version) == flat_response(decode(FetchResponse, body, version))
     for noise in damaged(data, body):
@@ -342,7 +342,7 @@ PARTITION = "00000003 0000 000000000000000c 000000000000000c 0000000000000005"
 )
 def test_hostile_requests(version: int, body: str) -> None:
     """If one part of a request is invalid, the hand-written parser and the general function
-    `decode` refuse it for the same reason."""
+    `decode` raise the same class of exception."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_request.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
@@ -369,7 +369,7 @@ def test_hostile_requests(version: int, body: str) -> None:
 )
 def test_hostile_responses(version: int, body: str) -> None:
     """If one part of a response is invalid, the hand-written parser and the general function
-    `decode` refuse it for the same reason."""
+    `decode` raise the same class of exception."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_response.parse_response(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:

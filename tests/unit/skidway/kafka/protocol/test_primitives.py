@@ -257,7 +257,7 @@ def test_values_that_do_not_fit(attempt: Callable[[bytearray], None]) -> None:
 
 
 def test_tags_are_bounded() -> None:
-    """A tag section that claims more than 1,000 fields is refused before any field is read."""
+    """A tag section that claims more than 1,000 fields is refused."""
     data = bytearray()
     wire.put_uvarint(data, 1001)
     with pytest.raises(BadValue):

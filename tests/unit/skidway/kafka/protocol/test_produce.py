@@ -221,7 +221,7 @@ def test_partitions_are_bounded(version: int, empty: bytes, topics: int) -> None
 )
 def test_hostile_requests(version: int, body: str) -> None:
     """If one part of a request is invalid, the hand-written parser and the general function
-    `decode` refuse it for the same reason."""
+    `decode` raise the same class of exception."""
     with pytest.raises(ProtocolError) as by_hand:
         produce.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
