@@ -129,8 +129,7 @@ def test_missing_extra_names_what_to_install(capsys: pytest.CaptureFixture[str])
 
 
 def test_missing_own_module_is_not_blamed_on_an_extra(capsys: pytest.CaptureFixture[str]) -> None:
-    """If one of Skidway's own modules is missing, the error says so, and does not name an extra to
-    install."""
+    """If one of Skidway's own modules is missing, the error says so and names the module."""
     assert main(["fake", "own"]) == 1
     assert "lacks its own module skidway.x" in capsys.readouterr().err
 

@@ -73,6 +73,6 @@ def test_a_topic_without_known_partitions_is_described(
 def test_a_number_of_replicas_that_the_protocol_lacks_is_a_usage_error(
     count: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A number of replicas that is no signed 16-bit integer ends the command with status 2."""
+    """A number of replicas that is not between -1 and 32,767 ends the command with status 2."""
     assert main(["topics", "create", "logs", "--replication-factor", count]) == 2
     assert f"{count} is " in capsys.readouterr().err

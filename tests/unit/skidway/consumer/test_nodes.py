@@ -68,7 +68,8 @@ def test_registrations_name_readers() -> None:
 
 
 def test_names_of_groups() -> None:
-    """A group name that cannot be the name of a ZooKeeper node is refused with an error message."""
+    """A group name is refused with an error message if it is `.` or `..`, has no or more than 249
+    characters, or has other characters than ASCII letters, digits, `.`, `_` and `-`."""
     assert nodes.check_group("a.b-c_1") == "a.b-c_1"
     for name in ("", ".", "..", "a/b", "a b", "ä", "x" * 250):
         with pytest.raises(UsageError):

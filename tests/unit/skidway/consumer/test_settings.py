@@ -19,7 +19,7 @@ def test_options_are_the_settings() -> None:
     "wrong", [{"auto_offset_reset": "begin"}, {"session_timeout_ms": 5}, {"max_poll": 3}]
 )
 def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
-    """Invalid or contradictory settings are refused with a usage error before the consumer opens a
+    """Invalid and unknown settings are refused with a usage error before the consumer opens a
     connection."""
     with pytest.raises(UsageError):
         Consumer("127.0.0.1:1", "g", "t", **wrong)

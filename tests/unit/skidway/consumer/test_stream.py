@@ -98,9 +98,9 @@ def world() -> Iterator[World]:
 
 
 def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
-    """Records that a stream has returned are committed when the caller asks for the next records.
-    They are also committed when the caller closes the stream and says that it has processed
-    them."""
+    """Records that a stream has returned are not committed before the caller asks for the next
+    records. If the caller closes the stream and says that it has processed them, they are
+    committed."""
     stream = world.member()
     assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
     world.leave(stream)

@@ -114,9 +114,8 @@ def test_a_send_that_makes_no_sense_is_refused_alone(wrong: Any) -> None:
 def test_what_a_flush_waited_for_is_looked_up_where_it_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a flush or close does not finish in time, its error says why batches of a partition are
-    not delivered. The producer's own thread looks up this reason, because only this thread may read
-    the state of the partitions."""
+    """If a flush or close does not finish in time, the producer's own thread looks up why batches
+    are not delivered, because only this thread may read the state of the partitions."""
     asked_on: set[str] = set()
 
     def troubles(_: Outgoing) -> dict[Any, Any]:
