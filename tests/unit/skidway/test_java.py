@@ -132,8 +132,9 @@ def test_a_temporary_directory_that_cannot_be_used_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, with_home: bool
 ) -> None:
     """Skidway writes a script that starts Java. If the script can be written neither to the cache
-    nor to the temporary directory, the error is one sentence with both directories. In this test, a
-    file or a link has the name that the temporary directory should have."""
+    nor to the temporary directory, the error names both directories, or only the temporary one if
+    the user has no home directory. In this test, a file or a link has the name that the temporary
+    directory should have."""
     monkeypatch.setattr(java.tempfile, "gettempdir", lambda: str(tmp_path))
     own = tmp_path / f"skidway-{java.os.getuid()}"
     (tmp_path / "file").write_text("")

@@ -31,7 +31,8 @@ def test_arrow_has_its_functions_without_their_documentation() -> None:
 
 @pytest.mark.parametrize("noun", ["agent", "audit", "load", "rejected", "schemas"])
 def test_a_command_imports_arrow_without_pandas(noun: str) -> None:
-    """A command of `skidway` imports Arrow, and makes arrays, without importing pandas."""
+    """A process that has run a command of `skidway` can import Arrow and make arrays without
+    importing pandas."""
     modules = imported(
         f"from skidway.cli import main; main(['{noun}', '--help']); "
         "import pyarrow; pyarrow.array([1])"

@@ -67,8 +67,8 @@ def test_a_manager_that_is_gone_stops_no_program(
 def test_a_full_queue_holds_a_program_up_for_a_bounded_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the service manager does not read its messages, each message delays the program by at most
-    `PATIENCE_S`."""
+    """If the service manager does not read its messages, a program that sends more messages than
+    fit into the queue still continues. Each message waits at most `PATIENCE_S`."""
     busy = ServiceManager(str(tmp_path / "notify"))
     monkeypatch.setenv("NOTIFY_SOCKET", busy.address)
     monkeypatch.setattr(systemd, "PATIENCE_S", 0.01)

@@ -87,9 +87,9 @@ def test_all_has_to_agree() -> None:
 )
 def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
     """A demo is incomplete in each of these cases: a bucket up to the cut-off is not complete,
-    there is no such bucket, a row is missing or surplus, a byte is unaccounted for, a topic has no
-    rows, or a kill lost something. The bytes that the agent has read after the cut-off do not make
-    up for a lost byte."""
+    there is no such bucket, the recount does not agree, a row is missing or surplus, a byte is
+    unaccounted for, a topic has no rows, or a kill lost something. The bytes that the agent has
+    read after the cut-off do not make up for a lost byte."""
     assert not outcome(**changed).is_complete
 
 

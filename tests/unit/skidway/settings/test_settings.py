@@ -199,8 +199,8 @@ def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, val
     ],
 )
 def test_bad_override_is_one_sentence(override: str, words: str) -> None:
-    """An invalid flag (--set KEY=VALUE) is refused with one sentence that contains the flag, the
-    key, and the values that would be valid."""
+    """An invalid flag (--set KEY=VALUE) is refused with one sentence that contains the flag and
+    says what is wrong."""
     said = refusal(None, override)
     assert words in said
     assert said.startswith(f"--set {override}:")
@@ -347,8 +347,8 @@ def test_example_with_defaults_loads_to_the_defaults(tmp_path: Path) -> None:
 
 
 def test_example_shows_every_key_once_and_only_required_ones_active(tmp_path: Path) -> None:
-    """The example configuration shows each key once with its help. Only required keys are active,
-    and all other keys are commented out, so the example gives the defaults."""
+    """The example configuration shows each key with its help. Only required keys are active, and
+    all other keys are commented out, so the example gives the defaults."""
     text = example(Agent, title="Settings of the agent.")
     for doc in documented(Agent):
         assert doc.key.rpartition("[].")[2].rpartition(".")[2] in text
@@ -442,5 +442,5 @@ def test_settings_are_immutable() -> None:
 
 
 def test_public_names_are_those_of_the_package() -> None:
-    """The package `settings` exports all names that programs need."""
+    """The package `settings` exports `load`, `peek`, `setting`, `documented` and `example`."""
     assert {"load", "peek", "setting", "documented", "example"} <= set(settings.__all__)
