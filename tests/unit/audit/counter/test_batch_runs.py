@@ -60,8 +60,8 @@ def _set_attribute(attribute: int) -> Callable[[bytearray], None]:
 
 
 def _empty(raw: bytearray) -> None:
-    """Removes all records from a batch. A broker's log compaction leaves such a batch if all of its
-    records were replaced by newer ones."""
+    """Removes all records from a batch. The log compaction of Apache Kafka leaves such a batch if
+    all of its records were replaced by newer ones."""
     del raw[HEADER_BYTES:]
     raw[57:61] = bytes(4)
     raw[8:12] = (HEADER_BYTES - 12).to_bytes(4, "big")
@@ -75,7 +75,8 @@ def _too_many(raw: bytearray) -> None:
 
 def _repack(frames: Callable[[bytes], bytes]) -> Callable[[bytearray], None]:
     """Returns a function that compresses the records of an uncompressed batch. frames: compresses
-    bytes to Zstandard frames, in a form that other producers may use."""
+    bytes to Zstandard frames, which may have a form that only other producers use, or may be cut
+    off."""
 
     def change(raw: bytearray) -> None:
         if raw[_ATTRIBUTES_END - 1] & 7 == Codec.NONE:

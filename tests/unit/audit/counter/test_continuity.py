@@ -40,9 +40,9 @@ def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again
 
 @promise("4 readers compare")
 def test_another_batch_below_means_a_diverged_log() -> None:
-    """If the batch just before the counter's position has another CRC or leader epoch than the
-    batch that was counted there, the log has diverged: it lacks records that the counter has
-    counted."""
+    """If the batch just before the counter's position has another base offset, CRC or leader epoch
+    than the batch that was counted there, the log has diverged: it is not the log that the counter
+    has counted."""
     for other in (_batch(90, 99, crc=8), _batch(90, 99, epoch=3), _batch(95, 99)):
         assert "diverged" in continuity.at_batch(RESUMED, other).stop
 
@@ -66,7 +66,8 @@ def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
 
 def test_a_batch_below_that_is_gone_is_named_as_a_doubt() -> None:
     """If the batch just before the counter's position is gone, the counter cannot compare it with
-    what it has counted. It reports a doubt (a gap without offsets)."""
+    what it has counted. It reports a doubt (a gap without offsets). If the offsets after the
+    position are missing too, it reports these as a gap instead."""
     step = continuity.at_batch(RESUMED, _batch(100, 109))
     assert (step.counts, step.gap, step.stop) == (True, (100, 100), "")
     assert "compared" in step.reason

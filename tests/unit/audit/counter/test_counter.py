@@ -129,8 +129,7 @@ def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
 
 
 def test_repeats_are_counted_apart(site: Site) -> None:
-    """If a batch was sent again, the counter counts its records as repeats and not as new
-    records."""
+    """If records were sent again, the counter counts them as repeats and not as new records."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 5, 10)
     site.run()
@@ -140,8 +139,8 @@ def test_repeats_are_counted_apart(site: Site) -> None:
 
 def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
     """A restarted counter continues from its last commit with the same marks. The mark of a file is
-    the highest end byte of the records that were counted. So if an agent sends counted records
-    again after the restart, the counter recognizes them as repeats."""
+    the highest end of the records that were counted. So if an agent sends counted records again
+    after the restart, the counter recognizes them as repeats."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.close()
@@ -201,9 +200,8 @@ def test_new_topics_and_partitions_are_found(site: Site) -> None:
 
 
 def test_a_topic_made_again_is_another_topic(site: Site) -> None:
-    """After a topic was deleted and created again, the counter counts the new topic from offset 0,
-    under the new topic id. It does not use the marks of the old topic (how far each file was
-    counted)."""
+    """After a topic was deleted and created again, the counter counts the new topic from its
+    beginning, under the new topic id."""
     _append(site, LOGS, 0, 10)
     site.run()
     old = site.cluster.topics["logs"].topic_id.hex
@@ -305,9 +303,9 @@ def test_a_hole_waits_until_the_mirror_can_be_asked(
 def test_a_question_for_log_bounds_that_fails_is_asked_again(
     site: Site, monkeypatch: pytest.MonkeyPatch, failure: SkidwayError
 ) -> None:
-    """After the error "offset out of range", the counter asks the broker for the first and last
-    offset of the log. If this request fails, the counter repeats it. Otherwise it would never fetch
-    the partition again."""
+    """After the error "offset out of range", the counter asks the broker where the log begins and
+    ends. If this request fails, the counter repeats it. Otherwise it would never fetch the
+    partition again."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -457,7 +455,8 @@ def test_a_changed_bucket_size_is_refused(site: Site) -> None:
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
     """If the disk is full, the transaction is rolled back and the error is one sentence. When the
-    disk has room again, a restarted counter counts the same records under the same numbers."""
+    disk has room again, a restarted counter counts all records once, and its message numbers have
+    no hole."""
     _append(site, LOGS, 0, 10)
     site.run()
     database = site.state._connection
@@ -482,8 +481,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
 
 
 def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
-    """The counter can use a state in the previous format. It keeps the offsets, the marks (how far
-    each file was counted) and the message numbers of this state, and adds the bucket size."""
+    """The counter can use a state in the previous format. It keeps the offsets and the marks (how
+    far each file was counted) of this state, and adds the bucket size."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state._connection.execute("ALTER TABLE meta DROP COLUMN bucket_ms")

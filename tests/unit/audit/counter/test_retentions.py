@@ -35,8 +35,9 @@ class Brokers:
 
 def test_a_counter_tells_the_retention_under_the_names_of_the_sources() -> None:
     """The counter's note contains the retention time of each topic, under the name that the topic
-    has in the source cluster. The note leaves out topics whose retention time is not known. The
-    counter sends the next note after five minutes (TELL_EVERY_S)."""
+    has in the source cluster. The note leaves out a topic whose records a consumer holds
+    (`retention.hold`), because `retention.ms` does not say when they expire. The counter sends the
+    next note after five minutes (TELL_EVERY_S)."""
     clock, brokers = ManualClock(), Brokers()
     topics = {"dc1.logs": LOGS, "dc1.held": HELD}
     made = Retentions(brokers, COUNTER, lambda: topics, clock)  # type: ignore[arg-type]
@@ -54,9 +55,9 @@ def test_a_counter_tells_the_retention_under_the_names_of_the_sources() -> None:
 
 
 def test_brokers_that_are_away_are_asked_again_later() -> None:
-    """If the brokers do not answer the question for the topics' retention times, the counter
-    continues to count records. It asks the brokers again after 30 seconds (ASK_AGAIN_S), and then
-    reports the retention times. If the counter counts no topic, it does not ask the brokers."""
+    """If the brokers do not answer the question for the topics' retention times, the counter makes
+    no note. It asks the brokers again after 30 seconds (ASK_AGAIN_S), and then reports the
+    retention times. If the counter counts no topic, it does not ask the brokers."""
     clock, brokers = ManualClock(), Brokers()
     topics: dict[str, Source] = {}
     made = Retentions(brokers, COUNTER, lambda: topics, clock)  # type: ignore[arg-type]

@@ -106,9 +106,9 @@ longs = st.integers(-(1 << 63), (1 << 63) - 1)
 @given(longs, longs)
 def test_narrow_checksums_add_up_like_checksums(left: int, right: int) -> None:
     """A narrow checksum has only the low 24 bits of a checksum. The sum of two narrow checksums is
-    the narrow form of the sum of the two checksums. Texts of checksums show only these 24 bits, so
-    a checksum and its narrow form have the same text. Checksums that differ in one of these bits
-    have different texts."""
+    the narrow form of the sum of the two checksums. Checksums that differ in one of these 24 bits
+    have different narrow forms. Texts of checksums show only these bits, so a checksum and its
+    narrow form have the same text, unless all 24 bits are 0."""
     together = checksum.add(left, right)
     assert checksum.add(checksum.narrow(left), checksum.narrow(right)) == checksum.narrow(together)
     differs = (left - right) % (1 << 24) != 0

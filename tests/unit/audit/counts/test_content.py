@@ -15,8 +15,7 @@ def sums(times: list[int], lengths: list[int], datums: list[bytes | None]) -> li
 
 def test_equal_records_have_equal_sums_and_every_part_counts() -> None:
     """The content sums (hashes of the content) of two records are the same if the records' times,
-    lengths and datums are equal. If one of these three differs, the sums differ, even if the
-    records have the same bytes when time, length and datum are put one after the other."""
+    lengths and datums are equal. If one of these three differs, the sums differ."""
     found = sums([1, 1, 2, 1, 1, 256], [9, 9, 9, 8, 9, 9], [b"x", b"x", b"x", b"x", b"y", b""])
     assert found[0] == found[1]
     assert len({*found}) == 5

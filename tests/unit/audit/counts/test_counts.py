@@ -53,9 +53,9 @@ def _one_by_one(chosen: list[tuple]) -> dict[BucketKey, Sums]:
 @pytest.mark.parametrize("times", [1, 300])
 @given(rows)
 def test_columns_count_as_records_one_by_one(times: int, chosen: list[tuple]) -> None:
-    """Counting columns of records gives the same numbers of new records, repeats, rejects and
-    straddles as counting the records one by one. A straddle is a record of which only the first
-    bytes are a repeat."""
+    """Counting columns of records gives the same sums (records, bytes, checksum, rejects and
+    repeats) as counting the records one by one. A straddle is a record of which only the first
+    bytes are a repeat; it counts as a record, and in the loader as a reject, too."""
     chosen = chosen * times if len(chosen) < 4 else chosen
     counts = Counts(60_000)
     counts.add(
@@ -95,16 +95,16 @@ def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
 
 
 def test_records_taken_out_cancel_their_counts() -> None:
-    """A sum and its negative add up to zero in every field. So records that were counted can be
-    subtracted from a sum again."""
+    """A sum without filtered records, and its negative, add up to zero in every field. So records
+    that were counted can be subtracted from a sum again."""
     sums = Sums(3, 70, checksum.signed(2**63 + 5), 1, 2)
     assert sums + -sums == Sums()
 
 
 def test_records_without_a_sound_origin_are_known_by_partition_and_offset() -> None:
     """A record without a valid origin gets agent 0, its partition as its file, and its offset as
-    its first byte. An origin is not valid if it is missing, has agent 0, has length 0, or ends
-    beyond 2^63."""
+    its first byte. An origin is not valid if it is missing, has agent 0, has length 0, or ends at
+    2^63 or beyond."""
     top = 2**63 - 1
     origins = Origins(
         agent=np.array([9, 0, 9, 9, 9]),

@@ -23,8 +23,7 @@ def _counts(buckets: int) -> Counts:
 
 
 def test_one_delta_says_everything_when_it_fits() -> None:
-    """All counts, gaps and ranges of offsets of one transaction go into one delta if this delta is
-    not too large."""
+    """All counts and gaps of one transaction go into one delta if this delta is not too large."""
     gap = Gap(LOGS, 0, 5, 9, "expired")
     numbered = number_deltas(
         SENDER, 1, 41, _counts(2), {}, ranges=[Range(LOGS, 0, 0, 9)], gaps=[gap]
@@ -60,7 +59,7 @@ def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
 
 def test_losses_come_behind_all_counts() -> None:
     """A loss applies to the buckets of its own delta and of all deltas with lower numbers. So if
-    the content of a transaction is divided among several deltas, the losses are in the last delta,
+    the content of a transaction is divided among several deltas, the losses come after all counts,
     and apply to the buckets of all these deltas."""
     loss = Loss(LOGS, 9, 3, 0, 10, Certainty.LOST, "it vanished", 0, 0)
     for limit in (900_000, 1_000):
@@ -76,9 +75,9 @@ MOST = 1 << 62
 
 
 def test_no_message_is_larger_than_its_limit() -> None:
-    """No message is larger than the limit above which a broker refuses it, because the estimated
-    size of a message is never less than its real size. The estimate is also not much greater: on
-    average, messages have at least half of the largest allowed size."""
+    """A message that has several parts is never larger than its limit, because the estimated size
+    of a message is never less than its real size. The estimate is also not much greater: on
+    average, deltas have more than half of the largest allowed size."""
     limit = 50_000
     for source in (WIDE, NARROW):
         counts = Counts(LONGEST_MS)
@@ -103,8 +102,8 @@ def _many_partitions() -> list[SealedTopic]:
 
 
 def test_a_part_larger_than_the_limit_still_goes_out() -> None:
-    """A single count, gap or loss is never divided. It is sent even if it alone is larger than the
-    limit, so that nothing is dropped."""
+    """A single count is never divided. It is sent even if it alone is larger than the limit, so
+    that nothing is dropped."""
     assert len(number_deltas(SENDER, 1, 0, _counts(3), {}, limit_bytes=1).deltas) == 3
 
 

@@ -1,10 +1,11 @@
 """Tests how repeats and straddles are found by marks. Processing whole columns of records gives the
 same result as processing one record after another.
 
-A file's mark in a partition is the highest end byte of the file's records so far. A record that
-ends at or below the mark is a repeat. A record that begins below the mark and ends above it is a
-straddle. The sequential rule processes one record after another: it compares the record with the
-mark of the record's file, and then raises the mark."""
+A file's mark in a partition is the highest end of the file's records so far. (The end of a record
+is the position after its last byte.) A record that ends at or below the mark is a repeat. A record
+that begins below the mark and ends above it is a straddle. The sequential rule processes one record
+after another: it compares the record with the mark of the record's file, and then raises the
+mark."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ EXISTING = ["_skidway_audit", "dc1._skidway_audit", "dc1.logs", "dc1.logs.reject
 def test_patterns_match_whole_names_and_never_our_own_topics(
     texts: list[str], expected: list[str]
 ) -> None:
-    """A pattern must match the whole name of a topic. The name of a topic, used as a pattern, also
-    selects its topic of rejected lines. A topic whose name begins with _ is selected only by its
-    exact name."""
+    """A name in the settings selects only the topic with exactly this name, and its topic of
+    rejected lines. Patterns never select a topic whose name begins with _, also after the cluster
+    prefix of a mirror. Only its exact name selects such a topic."""
     assert topic_patterns.choose(texts, EXISTING) == expected
 
 
