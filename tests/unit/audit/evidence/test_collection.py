@@ -95,8 +95,8 @@ def test_catching_up_takes_all_that_is_there_now() -> None:
 
 
 def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
-    """A restarted collector continues to read from the position in its store. It stores messages
-    and the position after them in one transaction."""
+    """A restarted collector continues to read from the position in its store. After it has read
+    further messages, the store has the position after them, with the id of the topic."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1)
@@ -327,8 +327,8 @@ def site() -> Site:
 @promise("6 damaged audit topic")
 def test_a_damaged_batch_stops_only_its_partition(site: Site) -> None:
     """If a batch of an audit topic is damaged, the collector stores the messages before this batch,
-    and none of the messages after it. It reads the other audit topics on. It has not caught up, and
-    says which partition it cannot read, and from which offset on."""
+    and none of the messages after it. It continues to read the other audit topics. It has not
+    caught up, and says which partition it cannot read, and from which offset on."""
     _publish(site.cluster, OWN, 11)
     site.turn()
     _publish(site.cluster, OWN, 12)
@@ -467,9 +467,9 @@ def test_a_damaged_header_moves_no_position(site: Site, base_offset: int) -> Non
 def test_any_number_of_damaged_topics_stops_no_other(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If many audit topics have damaged batches, one transaction finds all of them, and stores what
-    can be read. So a topic without damage is read on, even if transactions take as long as the time
-    between two attempts."""
+    """If many audit topics have damaged batches, one call of `take` finds all of them, and stores
+    what can be read. So a topic without damage is read on, even if transactions take as long as the
+    time between two attempts."""
     take = site.ledger.take_records
 
     def slowly(*values: Any) -> int:
@@ -539,7 +539,7 @@ def test_a_restarted_collector_waits_for_a_topic_that_is_not_named(
 ) -> None:
     """A cluster may leave out an audit topic for a moment, or name it without its partitions. A
     restarted collector that has read this topic before has not caught up until it can read it
-    again, or until the topic is gone for long."""
+    again."""
     _damage(site.cluster, MIRRORED, 1)
     _publish(site.cluster, OWN, 11)
     site.turn()
@@ -566,8 +566,8 @@ def test_a_restarted_collector_waits_for_a_topic_that_is_not_named(
 def test_a_command_ends_although_another_topic_is_busy(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If nothing comes of one audit topic, a command that reads all of them ends with an error,
-    even if another topic gets messages all the time."""
+    """If no message of one audit topic arrives, a command that reads all of them ends with an
+    error, even if another topic gets messages all the time."""
     _damage(site.cluster, MIRRORED, 1)
     poll = MemoryFetcher.poll
 

@@ -142,9 +142,10 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
 def test_the_ledger_and_the_fold_know_the_same_files_again(
     chosen: list[Message], random: object
 ) -> None:
-    """The ledger (in SQLite) and the fold (in memory) recognize which announcements are about the
-    same file: they compare birth time, first bytes and predecessor. Both find the same files,
-    whatever the order of the announcements is, and even if announcements come twice."""
+    """The ledger (in SQLite) and the fold (in memory) recognize which announcements of a host are
+    about the same file: they compare inodes, and times of birth or first bytes. Both find the same
+    agents that may have read a file again, whatever the order of the announcements is, and even if
+    announcements come twice."""
     expected = Fold(_without_clones(chosen)).evidence()
     again = _without_clones(chosen) * 2
     random.shuffle(again)
@@ -180,9 +181,9 @@ def _without_clones(chosen: list[Message]) -> list[Message]:
 @settings(max_examples=share_of(250))
 @given(st.lists(any_message, max_size=14))
 def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
-    """If two messages with different contents have the same number, both the ledger (in SQLite) and
-    the fold (in memory) use the first content and report the second. The test gives the messages to
-    both in the same order."""
+    """If two messages with different contents have the same number, the ledger (in SQLite) and the
+    fold (in memory) give the same verdicts. Both use the counts and seals of the message that comes
+    first, so the test gives the messages to both in the same order."""
     ledger = ledger_of(_encoded(chosen))
     assert verdicts(ledger.evidence(), POLICY, 300) == judge(chosen, POLICY, 300)
     ledger.close()
@@ -191,8 +192,8 @@ def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
 def test_a_loss_that_only_a_clone_declares_counts() -> None:
     """An agent and its clone (a second running copy of the agent) send different messages with the
     same number. If only one of the two messages declares a loss, the bucket is lost, whichever
-    message comes first. The same is true for a gap that only one of two running copies of a counter
-    reports."""
+    message comes first. If only one of two running copies of a counter reports a gap, the bucket is
+    unknown, whichever message comes first."""
     at = one_bucket
     gap = Gap(LOGS, 0, 12, 15, "a damaged batch")
     counted = at.delta(BROKER, 2, ranges=(Range(LOGS, 0, 10, 20),))
@@ -227,9 +228,9 @@ def _delta(number: int) -> Delta:
 
 
 def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
-    """The ledger stores messages and the position after them in one transaction. After a restart,
-    the collector continues to read from this position. If it reads stored messages again, the
-    evidence does not change."""
+    """After a restart, the ledger has the stored messages and the position after them, from which
+    the collector continues to read. If it reads stored messages again, the evidence does not
+    change."""
     tp = _PARTITION
     ledger = Ledger(tmp_path / "audit.db")
     take(ledger, [messages.encode(_delta(1))], {tp: Position(17)})
@@ -255,8 +256,8 @@ def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["9" * 19, "9" * 20, "9" * 5000, "\u00b2", "\u0663", "", "-7"])
 def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> None:
-    """If the tier of a message is `agent`, but its producer is not an agent id, the collector and
-    `skidway audit report` still work."""
+    """If the tier of a message is `agent`, but its producer is not an agent id, the ledger takes
+    the message, and gives the same verdicts as the fold (in memory)."""
     sender = Sender(Tier.AGENT, "dc1", name, "h", 1)
     chosen: list[Message] = [
         _delta(1),
