@@ -462,8 +462,8 @@ def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said()
 def test_the_order_in_which_messages_come_changes_nothing() -> None:
     """The least, greatest and newest values in the ledger do not depend on the order in which the
     ledger takes the messages. They also do not depend on the number of messages in one transaction.
-    (Only the audit's knowledge of which agents of a host ran at the same time depends on the order
-    of the log.)"""
+    (Only the audit's knowledge of which agents of a host ran at the same time depends on this
+    order.)"""
     values, places = zip(*_said_at_their_times(), strict=True)
     found, of_before = [], []
     for step, size in ((1, 1), (-1, 1), (1, len(values)), (-1, len(values)), (1, 3)):
@@ -531,10 +531,10 @@ def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
 
 @pytest.mark.parametrize("until", [(50, 500), (500, 50)])
 def test_each_topic_of_a_seal_has_its_own_time_ahead_of_us(until: tuple[int, int]) -> None:
-    """A seal arrives at the time 100. The seal has a time for each of its two topics: for the first
-    a time before 100, and for the second a time after 100, because the agent's clock was ahead. For
-    the first topic, the seal proves that all lines before the seal's time for this topic are
-    counted. For the second topic, it proves this only for lines before the time 100."""
+    """A seal arrives at the time 100. The seal has a time for each of its two topics: for one of
+    them a time before 100, and for the other a time after 100, because the agent's clock was ahead.
+    For the one topic, the seal proves that all lines before the seal's time for this topic are
+    counted. For the other topic, it proves this only for lines before the time 100."""
     topics = [SealedTopic(x, y, 0) for x, y in zip((LOGS, REJECTED), until, strict=True)]
     where = Heard("t", "i", 0, 0, None, 100, is_live=True)
     ledger = Ledger()
@@ -585,7 +585,7 @@ def test_after_two_failures_no_rolled_back_id_is_used(monkeypatch: pytest.Monkey
 
 def test_a_loss_at_the_end_of_all_times_stops_no_judgement() -> None:
     """An agent may declare a loss whose last bucket begins at the greatest time that a message can
-    have. The audit still reads the evidence of all topics."""
+    have. The ledger still returns the evidence of other buckets, and the loss is part of it."""
     end = (1 << 63) - 1
     loss = Loss(LOGS, 7, 1, 0, 5, Certainty.LOST, "gone", 0, end)
     ledger = ledger_of(_encoded([Delta(AGENT, 1, 5, losses=(loss,))]))
@@ -595,9 +595,9 @@ def test_a_loss_at_the_end_of_all_times_stops_no_judgement() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_two_machines_may_have_any_name(size: int) -> None:
-    """A host's name may contain NUL characters. Two agents with such a name that were alive at the
-    same time are recognized, however many messages a transaction has, and a host whose name is the
-    part before the NUL character is another host."""
+    """A host's name may contain NUL characters. If two agents of such a name were alive at the same
+    time, the ledger recognizes this, however many messages a transaction has. A host whose name is
+    the part before the NUL character is another host."""
     ledger = Ledger()
     said = []
     for offset, (agent, host) in enumerate([("7", "x\0y"), ("8", "x\0y"), ("9", "x")] * 2):

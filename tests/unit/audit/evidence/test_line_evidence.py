@@ -9,8 +9,9 @@ from support.audit_senders import LOGS
 
 def test_the_earliest_announcement_of_a_file_counts() -> None:
     """If an agent announced a file id with several host names and inodes, the ledger returns the
-    earliest announcement. So `skidway audit trace` shows the host, path and time of this
-    announcement, and first searches the part of the log from shortly before this time on."""
+    earliest announcement of the id or, if it is asked for a host, the earliest one with this host
+    name. So `skidway audit trace` shows the host, path and time of this announcement, and first
+    searches the part of the log from shortly before this time on."""
     said = [
         Announcement(30, 7, 3, "a", "/a.log", 1, 5, b"f", 4, LOGS),
         Announcement(10, 7, 3, "b", "/b.log", 1, 9, b"f", 4, LOGS),

@@ -26,7 +26,7 @@ def test_numbers_are_stored_as_small_differences(tmp_path: Path) -> None:
     """When the ledger makes checksums narrow (cuts them to 24 bits) for the first time in the
     buckets of an hour, it makes the base of this hour. Agents whose messages have large and
     different numbers then take no more space than agents that have just begun. Every reader gets
-    the tallies that were counted."""
+    the numbers of the deltas that counted the buckets."""
     sizes = []
     for first in (0, 1_000_000_000):
         ledger = Ledger(tmp_path / f"{first}.db")
@@ -47,7 +47,7 @@ def test_numbers_are_stored_as_small_differences(tmp_path: Path) -> None:
 
 def test_later_counts_of_a_bucket_with_a_base_are_added() -> None:
     """If a bucket whose numbers are stored as differences gets further counts, from agents that are
-    in the base and from others, its tallies are the sums of all counts."""
+    in the base and from others, its tallies have the numbers of all deltas."""
     ledger = Ledger()
     said = list(_counted(0, 500, 1))
     ledger.take(map(encode, said))
@@ -122,7 +122,7 @@ def test_a_damaged_base_is_noticed() -> None:
 
 
 def _is_damaged(ledger: Ledger) -> bool:
-    """Whether another process that reads the store says that the store is damaged."""
+    """Whether another ledger with a copy of the store says that the store is damaged."""
     reader = Ledger()
     ledger._connection.backup(reader._connection)
     try:

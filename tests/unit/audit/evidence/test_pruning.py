@@ -286,8 +286,8 @@ def test_of_late_rejects_of_a_deleted_bucket_nobody_knows_the_share() -> None:
 
 
 def test_messages_of_the_least_time_do_not_end_the_deletion() -> None:
-    """If the only message has the least time that a message can have, the collector finds no old
-    bucket, and does not fail."""
+    """If the only message has the least time that a message can have, the collector finds no bucket
+    that it may delete, and does not fail."""
     ledger, clock = Ledger(), ManualClock()
     old = OldBuckets(ledger, lambda: _POLICY, clock, 35)
     counted = Count(LOGS, 7, 0, 60_000, 5, 5, 5)

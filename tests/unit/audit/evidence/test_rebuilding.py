@@ -113,9 +113,9 @@ def test_the_judge_and_the_report_say_that_the_store_is_rebuilt() -> None:
 
 @promise("6 rebuilt store")
 def test_neither_a_job_nor_the_gate_passes_while_the_store_is_rebuilt() -> None:
-    """While the store is being rebuilt, `audit complete` and `audit wait` do not end with status 0,
-    and give the rebuild as the reason. `audit wait` also gives this reason for a host of which the
-    collector has not read a message yet."""
+    """While the store is being rebuilt, `audit complete` does not call a topic complete, and `audit
+    wait` has no proof of a host. Both give the rebuild as the reason. `audit wait` also gives this
+    reason for a host of which the collector has not read a message yet."""
     ledger = Ledger()
     _half(ledger)
     evidence = ledger.evidence()

@@ -74,7 +74,7 @@ def test_samples_are_taken_once_and_by_their_day() -> None:
 def test_the_newest_comparison_of_a_day_counts() -> None:
     """For each topic, output and day of samples, only the newest comparison of samples with rows
     counts. If the newest comparison found no difference, the differences of older comparisons no
-    longer count. A comparison replaces only older comparisons of the same topic, output and day."""
+    longer count. A comparison replaces no comparison of another output or day."""
     other_day, other_output = replace(RESULT, day=2 * DAY), replace(RESULT, output="/other")
     healed = replace(RESULT, differing=0, differences=(), equal=3)
     said = [SAMPLE, RESULT, other_day, other_output, healed]

@@ -107,8 +107,8 @@ def _stored(tallies: TallyColumns, store: sqlite3.Connection) -> TallyColumns:
 
 
 def test_what_left_memory_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger keeps only some tallies (sums of counts) in memory. If it must add counts to a
-    tally that is not in memory, it first reads this tally from the database."""
+    """The ledger keeps only some tallies (sums of counts) in memory. Counts of a bucket whose
+    tallies are not in memory are still added to these tallies."""
     monkeypatch.setattr(tally_rows, "KEPT_TALLIES_MAX", 2)
     ledger = Ledger()
     for number in range(1, 13):
