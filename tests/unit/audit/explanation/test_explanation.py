@@ -263,9 +263,9 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause.value}, {case.command[:24]}")
 def test_each_cause_has_a_host_and_a_command(case: Case) -> None:
-    """For each cause that a bucket can have, the explanation names the cause, the command to run
-    next, and a host. This is the host that has the problem, or the host on which to run the
-    command."""
+    """For each cause in CASES, the explanation names the cause and the command to run next. If the
+    case has a host, the explanation also names this host, as the host that has the problem, or as
+    the host on which to run the command."""
     found = case.explanation()
     assert found.host == case.host or found.command.host == case.host
     assert found.command.line.startswith(case.command), found
@@ -289,9 +289,9 @@ def parsed(line: str) -> argparse.Namespace | None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause.value}, {case.command[:24]}")
 def test_commands_run_as_they_are_printed(case: Case) -> None:
-    """The programs accept each command that an explanation prints. If such a command is to run on
-    the same host as the command that prints the explanation, both have the same options for
-    settings and evidence."""
+    """`skidway` accepts each of its commands that an explanation prints. If a command of `skidway
+    audit` is to run on the same host as the command that prints the explanation, both have the same
+    settings file."""
     found = case.explanation()
     for command in filter(None, (found.command, found.accept)):
         args = parsed(command.line)
@@ -344,7 +344,7 @@ def test_the_counter_of_an_absent_mirror_has_the_name_of_a_cluster() -> None:
 
 def test_the_clock_of_a_host_is_a_cause_of_its_own() -> None:
     """If a bucket is not complete because a host's clock is behind, the explanation gives the clock
-    as the cause, and not the host's silence. It names the command that sets the clock."""
+    as a cause, and names the command that sets the clock."""
     fold = Fold([*good()[:4], seal(AGENT, 2, START, 1)])
     evidence = fold.evidence()
     behind = 2 * POLICY.silence_ms
@@ -472,17 +472,17 @@ def test_recounts_are_explained_without_a_bucket() -> None:
 
 
 def test_where_records_lie_that_no_load_has_reached() -> None:
-    """If a counter or the loader is behind, records are not counted in its tier yet. The
-    explanation names the partitions and offsets of these records: from the end of what this tier
-    has counted to the last offset that any tier has counted."""
+    """If the loader is behind, records are not counted in the tier hdfs yet. The explanation names
+    the partitions and offsets of these records: from the end of what this tier has counted to the
+    last offset that any tier has counted."""
     [case] = [x for x in CASES if x.cause is Cause.LOAD_NOT_RUN]
     assert case.explanation().offsets == (OffsetRange(0, 6, 10),)
 
 
 def test_a_new_epoch_counts_from_its_own_end() -> None:
-    """If a loader or a counter begins a new epoch, it counts again from the beginning. A bucket
-    that the loader or counter has not reached again yet is not complete. Its explanation says that
-    this loader or counter is behind, although it had counted the bucket in its earlier epoch."""
+    """If a loader begins a new epoch, it counts again from the beginning. A bucket that the loader
+    has not reached again yet is not complete. Its explanation says that this loader is behind,
+    although it had counted the bucket in its earlier epoch."""
     again = [delta(replace(HDFS, epoch=2), 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))]
     assert Case(Cause.LOAD_NOT_RUN, "", "", add=again).explanation().offsets[0].first == 6
 
