@@ -169,8 +169,7 @@ def test_with_one_sender_ours_is_doubted() -> None:
 
 
 def test_a_clock_that_was_set_right_is_not_spoken_of_any_more() -> None:
-    """The audit measures clocks in windows of two minutes. After a clock was corrected, the audit
-    reports it for the rest of the current window, and then no longer."""
+    """Some minutes after a clock was corrected, the audit no longer reports it."""
     site = Site()
     assert site.live(GOOD | {agent(2): HOUR}).others
     assert not site.live(GOOD).others
@@ -361,9 +360,9 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     """If a host reports but its clock is far behind, the audit calls the host "behind" and not
-    "silent". The list of hosts, the output of `skidway audit wait`, the report and the page all use
-    this word. The audit still counts the host among those that do not report in time, because the
-    host's seals are old. When the host's messages no longer arrive, the audit calls the host
+    "silent". The list of hosts, the reasons of `skidway audit wait` and the reasons of verdicts all
+    use this word. The audit still counts the host among those that do not report in time, because
+    the host's seals are old. When the host's messages no longer arrive, the audit calls the host
     silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
@@ -514,8 +513,7 @@ def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
 
 def test_the_ledger_keeps_what_the_fold_keeps() -> None:
     """The ledger is the evidence in SQLite, and the fold is the evidence in memory. Both keep only
-    one measurement of each sender's clock, however many messages arrive. It does not matter whether
-    one transaction or several transactions store the messages."""
+    one measurement of each sender's clock, however many messages arrive."""
     ledger, fold = Ledger(), Fold()
     for round_ in range(6):
         said: list[Message] = [Heartbeat(x, 0, NOW + round_) for x in ALL]
@@ -533,7 +531,7 @@ def test_the_ledger_keeps_what_the_fold_keeps() -> None:
 
 def test_clocks_gone_mad_harm_nobody() -> None:
     """The time in a message may be any 64-bit number. If the number is not a plausible time, the
-    audit reports the sender's clock as wrong, and does not fail."""
+    audit says that a clock may be wrong, and does not fail."""
     for moment in (-(1 << 63), (1 << 63) - 1):
         ledger = Ledger()
         ledger.take_records(
@@ -552,8 +550,9 @@ def _mad(moment: int) -> Heard:
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """Returns a function that runs `skidway audit <verb>` with a store of complete buckets. The
-    command's clock is `ahead_ms` ahead of the clock by which the collector filled the store."""
+    """Returns a function that runs `skidway audit <verb>` with a store that has one complete
+    bucket. The command's clock is `ahead_ms` ahead of the clock by which the collector filled the
+    store."""
     site = Site(Ledger(tmp_path / DATABASE))
     site.live(dict.fromkeys([agent(2), BROKER], 0))
     bucket = NOW - NOW % 60_000

@@ -18,8 +18,9 @@ from support.promises import promise
 
 @promise("6 epochs")
 def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
-    """The counts of a counter's higher epoch replace those of its lower epoch, because the counter
-    counted everything again in the higher epoch. The counts of the two epochs are not added."""
+    """The counts of the higher epoch of a counter or loader (here of a loader) replace those of its
+    lower epoch, because the program counted everything again in the higher epoch. The counts of the
+    two epochs are not added."""
     new = replace(HDFS, epoch=2)
     assert verdict([*good(), delta(new, 1, count())]).status is Status.COMPLETE
     behind = verdict([*good(), delta(new, 1)])

@@ -79,8 +79,8 @@ def test_a_retired_host_is_retired_in_its_cluster_alone(tmp_path: Path) -> None:
 def test_what_is_wrong_is_one_sentence_with_its_place(
     tmp_path: Path, text: str, words: str
 ) -> None:
-    """A roster file with a mistake is refused with one sentence. The sentence names the file, and
-    the line or the host."""
+    """A roster file with a mistake is refused with one sentence. The sentence names the file and,
+    unless a key is missing at the top, the line or the host."""
     path = written(tmp_path, text)
     with pytest.raises(ConfigurationRefused) as refused:
         read_file(path)
@@ -91,7 +91,7 @@ def test_what_is_wrong_is_one_sentence_with_its_place(
 
 def test_settings_and_file_add_up(tmp_path: Path) -> None:
     """The hosts that the settings list are expected in every cluster, in addition to the hosts of
-    the roster file. A host is retired if the settings or the file name it as retired."""
+    the roster file. A host that the settings name as retired is retired in every cluster."""
     loaded = settings.load(
         AuditSettings,
         None,
@@ -121,7 +121,8 @@ def test_a_roster_without_a_host_that_must_report_says_nothing(
     entries: tuple[RosterEntry, ...],
 ) -> None:
     """If the roster has no host that must report, the audit expects every agent that ever sent a
-    message. So a file that was emptied by mistake makes no verdict better."""
+    message, except agents of retired hosts. So a file that was emptied by mistake makes no verdict
+    better."""
     roster = Roster(entries)
     assert roster.is_silent
     assert roster.expects("dc1", "nginx", "anybody")
@@ -168,7 +169,7 @@ def test_a_changed_file_is_taken_and_a_bad_one_is_not(
 
 
 def test_no_program_starts_with_a_bad_file(tmp_path: Path) -> None:
-    """No program starts with a roster file that has a mistake. A running program continues with the
+    """No program starts if it cannot read its roster file. A running program continues with the
     last good content, but a program that starts has none."""
     with pytest.raises(ConfigurationRefused, match="cannot read"):
         RosterFile(tmp_path / "none.yml", ManualClock())
