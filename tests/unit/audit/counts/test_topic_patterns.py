@@ -25,8 +25,8 @@ def test_patterns_match_whole_names_and_never_our_own_topics(
     texts: list[str], expected: list[str]
 ) -> None:
     """A name in the settings selects only the topic with exactly this name, and its topic of
-    rejected lines. Patterns never select a topic whose name begins with _, also after the cluster
-    prefix of a mirror. Only its exact name selects such a topic."""
+    rejected lines. A topic whose name begins with _, or with the cluster prefix of a mirror and
+    then _, is selected only by its exact name, and never by a pattern."""
     assert topic_patterns.choose(texts, EXISTING) == expected
 
 

@@ -274,8 +274,8 @@ def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> Non
 
 @pytest.mark.parametrize("moment", [-(1 << 63), -(1 << 62), 1 << 62, (1 << 63) - 1])
 def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
-    """If the time in a message is too large or too small for a calendar date, reports show this
-    time as a number, and no bucket becomes complete because of this message."""
+    """If the time in a message is too large or too small for a calendar date, the audit still
+    judges the buckets, and makes the report."""
     sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     count = Count(LOGS, 7, 0, 100, 1, 2, 3)
     bucket = max(min(moment, FARTHEST_MS), -FARTHEST_MS)  # the limits for a bucket in a message
@@ -585,7 +585,8 @@ def test_after_two_failures_no_rolled_back_id_is_used(monkeypatch: pytest.Monkey
 
 def test_a_loss_at_the_end_of_all_times_stops_no_judgement() -> None:
     """An agent may declare a loss whose last bucket begins at the greatest time that a message can
-    have. The ledger still returns the evidence of other buckets, and the loss is part of it."""
+    have. The ledger still returns the evidence of an earlier window, and the loss is part of this
+    evidence."""
     end = (1 << 63) - 1
     loss = Loss(LOGS, 7, 1, 0, 5, Certainty.LOST, "gone", 0, end)
     ledger = ledger_of(_encoded([Delta(AGENT, 1, 5, losses=(loss,))]))
@@ -595,9 +596,9 @@ def test_a_loss_at_the_end_of_all_times_stops_no_judgement() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_two_machines_may_have_any_name(size: int) -> None:
-    """A host's name may contain NUL characters. If two agents of such a name were alive at the same
-    time, the ledger recognizes this, however many messages a transaction has. A host whose name is
-    the part before the NUL character is another host."""
+    """A host's name may contain NUL characters. The ledger recognizes that two agents of hosts with
+    such a name were alive at the same time, however many messages a transaction has. A host whose
+    name is the part before the NUL character is another host."""
     ledger = Ledger()
     said = []
     for offset, (agent, host) in enumerate([("7", "x\0y"), ("8", "x\0y"), ("9", "x")] * 2):
