@@ -83,9 +83,11 @@ def reasons(found: list[Completeness]) -> str:
 
 @promise("6 complete before a time")
 def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
-    """A topic is complete up to a time under three conditions. All tiers have the same counts for
-    the buckets before this time. The agents have sealed the topic up to this time. A message of the
-    counter has arrived after this time. The same rules apply to buckets without records."""
+    """A bucket is due when its end and the lateness (the time for late lines) have passed. A topic
+    is complete up to a time under three conditions. All tiers have the same counts for the buckets
+    before this time. The agents have sealed the topic up to the moment at which the last of these
+    buckets was due. A message of the counter has arrived since this moment. The same rules apply to
+    buckets without records."""
     found = only(day())
     assert [(x.bucket, x.status) for x in found.verdicts] == [
         (BEFORE, Status.COMPLETE),
@@ -162,8 +164,8 @@ CASES = [
 @promise("6 complete before a time")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> None:
-    """A topic is not complete as long as it may still get records that no message has mentioned.
-    The audit gives the reason."""
+    """A topic is not complete if one of the conditions is not met, for example as long as it may
+    still get records that no message has mentioned. The audit gives the reason."""
     messages = [x for i, x in enumerate(day()) if i not in case.drop] + case.add
     found = asked(messages, case.policy, case.now, case.about)
     assert any(x.is_short for x in found)
@@ -204,8 +206,8 @@ def test_a_topic_that_nobody_loads_is_complete_without_the_output() -> None:
 
 def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> None:
     """If no counter ever reported the topic, the audit waits for a message from a counter in the
-    topic's cluster. The topic is complete only when such a message has arrived after the end of the
-    requested span. Only this message proves that the topic has no records."""
+    topic's cluster. The topic is complete only when such a message has arrived after the last
+    bucket of the requested span was due. Only this message proves that the topic has no records."""
     sealed: list[Message] = [seal(AGENT, 1, DUE, 0)]
     abroad = replace(BROKER, cluster="dc2", producer="broker-dc2")
     for late in ([], [Delta(BROKER, 1, DUE - 1)], [Delta(abroad, 1, DUE)]):
@@ -218,9 +220,9 @@ def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> No
 
 def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_heard() -> None:
     """A topic to which no agent sends is complete, including its empty buckets, when a message of
-    its counter has arrived after the end of the requested span. If the counter reported a gap
-    (offsets that it could not read), all buckets are in doubt, even the empty ones, because the
-    records in the gap may belong to any bucket."""
+    its counter has arrived after the last bucket of the requested span was due. If the counter
+    reported a gap (offsets that it could not read), all buckets are in doubt, even the empty ones,
+    because the records in the gap may belong to any bucket."""
     counted = [delta(x, 1, count(agent=0)) for x in (BROKER, MIRROR, HDFS)]
     assert not only([*counted, HEARD]).is_short
     late = only([*counted, Heartbeat(BROKER, 1, DUE - 1)])
@@ -232,7 +234,7 @@ def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_h
 
 def test_nobody_waits_for_hosts_that_are_retired() -> None:
     """For empty buckets, the audit does not wait for the agent of a retired host. If all hosts are
-    retired, a message of the counter must have arrived after the end of the requested span."""
+    retired, a message of the counter must have arrived after the buckets were due."""
     policy = replace(POLICY, roster=Roster((), ("web1",)))
     empty = question(until=START)
     [found] = asked([*good()[:4], HEARD], policy, about=empty)
@@ -242,9 +244,9 @@ def test_nobody_waits_for_hosts_that_are_retired() -> None:
 
 
 def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
-    """If the topic's cluster is retired, the audit does not wait for a message of the cluster's
-    counter. It only waits until a message of any sender has arrived after the end of the requested
-    span."""
+    """Normally the audit calls a topic complete only if an agent or a counter of the topic's
+    cluster was heard within `silence.ms`. If this cluster is retired, it is enough that any sender
+    was heard within this time."""
     later = DUE + 100_001
     policy = replace(POLICY, retired_places=("cluster dc1",))
     messages = [*day(), Heartbeat(HDFS, 1, later)]

@@ -224,9 +224,9 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
-    """If a person retires an agent by its id, but not its host, the audit expects another agent on
-    this host. Until another agent reports, buckets are not complete, because nobody reads the
-    host's logs."""
+    """If a person retires an agent by its id, and the roster expects its host, the audit expects
+    another agent on this host. Until another agent reports, buckets are not complete, because
+    nobody reads the host's logs. If no roster names the host, the host counts as retired, too."""
     said: list[Message] = [
         _seal(2, 1, START),
         Delta(_agent(1), 1, START + 5, counts=(_count(1, START),)),
@@ -264,8 +264,8 @@ def _accepted(ledger: Ledger) -> None:
 
 def _verdicts(ledger: Ledger) -> list[tuple[int, int, str]]:
     """Returns the start, the length and the verdict (as a word) of each bucket. Checks that the
-    collector's judge gives the same verdicts as a judgement of all evidence, and that a bucket has
-    the same verdict if only the evidence of this bucket is judged."""
+    collector's judge gives each verdict as often as a judgement of all evidence, and that a bucket
+    has the same verdict if only the evidence of this bucket is judged."""
     found = verdicts(ledger.evidence(), POLICY, NOW)
     standing = Judge(ledger, lambda: POLICY, ManualClock(NOW)).step()
     assert standing.by_status == judged(ledger.evidence(), POLICY, NOW).by_status

@@ -230,7 +230,7 @@ def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
 
 def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
     """If a topic was deleted and created again and the agent seals the new topic, the host is
-    proven healthy without a seal for the topic's old id."""
+    proven healthy without a newer seal for the topic's old id."""
     old = replace(NGINX, topic_id="n0")
     before = [seal(replace(APP1), 1, START - SIZE, 0, old)]
     assert reasons([*before, seal(APP1, 2, END + 10_000, 1)]) == ""
@@ -291,8 +291,8 @@ def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
 
 
 def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
-    """A host that is in two clusters of the roster must be proven healthy in both. Without a
-    roster, a cluster does not matter if the host's last message in this cluster is old."""
+    """A host that is in two clusters of the roster must be proven healthy in both. If the roster
+    names the host in one cluster only, messages of the host in another cluster do not matter."""
     both = Roster([RosterEntry("app1", "dc1"), RosterEntry("app1", "dc2")])
     found = asked(good(), replace(POLICY, roster=both))
     assert [(x.state.cluster, x.is_short) for x in found] == [("dc1", False), ("dc2", True)]
@@ -349,9 +349,10 @@ def test_a_host_is_never_proven_wrongly(
     messages: list[Message], now: int, topics: tuple[str, ...] | None
 ) -> None:
     """If a host is proven healthy since a given time, two things are true, whatever the messages
-    are. First, its newest agent has sealed each topic for a time after the end of the bucket that
-    contains the given time. Second, in each later bucket that is due (old enough to be judged), no
-    tier lacks records of the host. These later buckets need not be sealed yet."""
+    are. First, its newest agent has sealed each topic up to the end of the bucket that contains the
+    given time, or further. Second, this bucket and each later bucket, if it is due (old enough to
+    be judged), is sealed at least up to its end, and no tier lacks records of the agent. The agent
+    need not have sealed a bucket up to the moment at which the bucket was due."""
     entries = (
         []
         if topics is None

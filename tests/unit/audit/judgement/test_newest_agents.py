@@ -86,8 +86,8 @@ def newest(evidence: Evidence) -> list[int]:
 @pytest.mark.parametrize("ahead_ms", [-24 * HOUR, -HOUR, 0, HOUR, 24 * HOUR])
 def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> None:
     """If a host has had several agents, the audit waits for the agent that began last, even if this
-    agent is silent. It does not matter how far ahead the host's clock was when the previous agent
-    ended."""
+    agent is silent. It does not matter how far ahead or behind the host's clock was when the
+    previous agent ended."""
     old = [beat(OLD, NOW - HOUR, ahead_ms), beat(OLD, NOW - HOUR + MINUTE, ahead_ms)]
     for heard_ms in (NOW - 2 * SILENCE, NOW - 10):
         assert newest(folded([*old, beat(NEW, heard_ms)])) == [2]
@@ -96,7 +96,8 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 @pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
     """If the state of an earlier agent is restored, the audit waits for this agent and also for the
-    agent that began later. It no longer waits for the later agent when that agent is silent."""
+    agent that began later. It no longer waits for the later agent when that agent is silent by the
+    audit's clock and by the host's clock."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
@@ -183,7 +184,8 @@ def test_a_machine_that_gets_the_name_of_a_dead_one_has_not_read_its_files(
 @promise("6 expected hosts")
 def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> None:
     """If the messages of an older and a newer agent alternate in the log, the audit waits for both
-    agents, even if the older agent is silent now. The verdict and the page list both agents."""
+    agents, even if the older agent is silent now. The verdict and the sentence about the hosts name
+    both agents. If the older agent is retired, the audit no longer waits for it."""
     bucket, early = NOW - 5 * MINUTE, NOW - 20 * MINUTE
     part = Count(LOGS, 2, bucket, MINUTE, 1, 1, 1)
     said: list[Said] = [
@@ -304,7 +306,8 @@ def _where(offset: int, said: Said) -> Heard:
 
 def test_the_ledger_says_the_same() -> None:
     """The ledger is the evidence in SQLite, and the fold is the evidence in memory. Both find the
-    same newest agents. The ledger may receive the messages in any order, and several times."""
+    same newest agents, although the ledger receives the messages in another order, and some of them
+    twice."""
     said = _host_whose_clock_was_ahead(Heartbeat(NEW, 0, NOW - 2 * SILENCE))
     places = [
         Heard(TOPIC, "id", 0, n, x.time_ms, ms, is_live=True) for n, (x, ms) in enumerate(said)

@@ -80,7 +80,7 @@ def test_what_is_wrong_is_one_sentence_with_its_place(
     tmp_path: Path, text: str, words: str
 ) -> None:
     """A roster file with a mistake is refused with one sentence. The sentence names the file and,
-    unless a key is missing at the top, the line or the host."""
+    unless the key `hosts` is missing, the line or the host."""
     path = written(tmp_path, text)
     with pytest.raises(ConfigurationRefused) as refused:
         read_file(path)

@@ -140,8 +140,8 @@ def _recounted(output: str, faults: int, topic: Source = LOGS) -> RecountResult:
 
 @pytest.mark.parametrize("said", [Ledger, Fold])
 def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fold]) -> None:
-    """If a recount of an output found faults or differences, `report` ends with status 1 until a
-    later recount of this output finds none."""
+    """If a recount of an output found faults, `report` ends with status 1 until a later recount of
+    this output finds none."""
     found = said()
 
     def tell(*results: RecountResult) -> Standing:

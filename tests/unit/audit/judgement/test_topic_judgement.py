@@ -262,8 +262,8 @@ def test_an_announced_agent_is_expected_before_it_seals() -> None:
 
 
 def test_a_retired_host_is_not_waited_for() -> None:
-    """The audit does not wait for a retired host. But all tiers must have counted the lines that
-    the host has sent."""
+    """The audit does not wait for a host that the settings name as retired, by the host's name or
+    by its agent's id."""
     messages = [*good(), seal(SECOND, 1, START, 0)]
     assert verdict(messages).status is Status.OPEN
     for name in ("web2", "8"):
@@ -387,8 +387,8 @@ def test_several_hosts_share_one_reason() -> None:
 
 
 def test_an_unknown_agent_in_the_broker_is_never_complete() -> None:
-    """If the broker has records of an agent that never sent a message, the bucket is not complete.
-    The count of the agent tier is then missing, which is not the same as zero."""
+    """If brokers, mirror and HDFS have records of an agent that never sent a message, the bucket is
+    not complete."""
     messages = good()
     for index, sender in enumerate(COUNTERS, start=1):
         messages[index] = delta(sender, 1, count(), count(2, agent=9))

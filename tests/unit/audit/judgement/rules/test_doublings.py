@@ -248,8 +248,8 @@ class _Counted(dict[int, dict[SenderKey, Tally]]):
 
 
 def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
-    """Even if all agents of a fleet have lost their states, the audit compares an agent only with
-    agents of the same host. Only agents of the same host can have read the same file."""
+    """Even if all agents of a fleet have lost their states, the audit compares the counts of an
+    agent only with those of agents that have announced the same file."""
     hosts = 500
     said: list[Message] = []
     by_agent = _Counted()
@@ -381,7 +381,8 @@ def test_content_behind_what_was_seen_later_is_newer(
     """If a file gets new content after the last message of a host's old agent, this agent cannot
     have read the new content, even if the new content begins with the same header. So no lines are
     doubled when the host's new agent announces the new content, and the counts of earlier buckets
-    do not come into doubt."""
+    do not come into doubt. They come into doubt if the announcement does not show that the content
+    is new."""
     rotated = announced(SECOND, LATER + SIZE + 2, **others)
     first = [*OF_FIRST[:-1], seal(FIRST, 2, NEW - 2)]
     said = [*first, *OF_SECOND, *AFTERWARDS, rotated]

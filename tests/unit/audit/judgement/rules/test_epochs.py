@@ -52,8 +52,8 @@ def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
 ) -> None:
     """Lines that an agent sends after the last seal of an epoch may be doubled in the next epoch.
     Lines with event times up to the time in the next epoch's first seal are in doubt. The time in
-    the seal comes from the agent's clock, as event times do. It does not matter at which time of
-    the audit's clock the seal arrived."""
+    the seal comes from the agent's clock, as event times do. It does not matter that, by the
+    audit's clock, the seal arrived before this time."""
     new = replace(AGENT, epoch=2)
     messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict_taken(messages, seal(new, 1, until, 0), START - SIZE).status is expected
@@ -113,7 +113,7 @@ def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
     until: int, expected: Status
 ) -> None:
     """The audit may have messages of an agent's epoch 2, but none of epoch 1. It then assumes that
-    the agent sent all lines of epoch 1 before the first seal of epoch 2."""
+    epoch 1 has no lines with event times after the time in the first seal of epoch 2."""
     new = replace(AGENT, epoch=2)
     messages = [seal(new, 1, until, 0), delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict(messages).status is expected

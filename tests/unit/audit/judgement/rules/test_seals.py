@@ -98,9 +98,9 @@ def test_a_last_word_that_was_taken_back_is_none() -> None:
 @promise("6 last word")
 def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
     """If a host is expected to report, its last word (final seal) counts like an ordinary seal,
-    because the host's files may have grown since. If the host is retired, or if a newer agent of
-    this expected host has sent a seal, the last word proves that the old agent will send nothing
-    more."""
+    because the host's files may have grown since. If the roster names the host, and a newer agent
+    of the host has sent a seal, the last word of the old agent proves that this agent will send
+    nothing more. Without a roster, the audit waits for both agents."""
     messages = [*good()[:4], last_word(AGENT, 2, 1)]
     expected = replace(POLICY, roster=roster("web1"))
     for policy in (POLICY, expected):
@@ -139,7 +139,7 @@ def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
 def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
     """After a topic was deleted and created again, a seal of the new topic is also valid for the
     old topic. So the open buckets of the old topic become complete or incomplete. If an agent
-    counts more lines of such a bucket after the seal, the bucket is open again."""
+    counts more lines of such a bucket after the seal, the bucket needs a newer seal."""
     early = [*good()[:4], seal(AGENT, 2, END - 1, 1)]
     assert verdict(early).status is Status.OPEN
     again = Delta(AGENT, 3, START, counts=(count(source=AGAIN),))

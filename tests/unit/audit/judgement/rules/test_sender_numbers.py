@@ -162,9 +162,9 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
     agents: int, ours: int, expected: Status
 ) -> None:
     """A line's event time may be later than the time at which the line was read, up to a limit. The
-    agent and the audit both have a setting for this limit, and the larger value counts. So a
-    missing message may have counted lines of any bucket that begins within this limit after the
-    message was sent."""
+    agent and the audit both have a setting for this limit, and the larger value counts. If a
+    sender's first messages have expired, they may have counted lines of any bucket that begins
+    within this limit after the first message that is left."""
     said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
     policy = replace(POLICY, ahead_ms=ours)
     whole: list[Message] = [

@@ -33,8 +33,9 @@ from support.promises import promise
 
 @promise("6 without origin")
 def test_without_a_counter_nothing_without_origin_is_complete() -> None:
-    """If only the loader has counted a bucket of records without origin, the bucket is not
-    complete. Its counts cannot be compared with those of a counter."""
+    """If the configured tiers include neither broker nor mirror, only the loader counts records
+    without origin. Their buckets are then unknown, because the loader's counts cannot be compared
+    with those of a counter."""
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.HDFS))
     found = verdict([delta(HDFS, 1, count(agent=0))], policy)
     assert found.status is Status.UNKNOWN
