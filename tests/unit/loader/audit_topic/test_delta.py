@@ -44,8 +44,9 @@ def test_messages_come_back_from_the_manifest() -> None:
 
 
 def test_numbers_go_on_without_holes() -> None:
-    """The deltas of successive loads have successive numbers. `make` also returns, for each bucket
-    (span of event time) that a delta counts, the number of this delta."""
+    """The first delta of an output has the number 1: one more than `last_number`, which is 0 if
+    there is no load. `make` also returns, for each bucket (span of event time) that a delta counts,
+    the number of this delta."""
     assert delta.last_number(None) == 0
     ranges = [PartitionRange(0, 0, 1)]
     numbered, audit = delta.make(

@@ -65,9 +65,9 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
 
 
 def test_own_numbers_are_noted() -> None:
-    """From the audit topic the loader learns, for each output, the highest number of a message that
-    a load has published for the output. If the number in the output's own state is lower, the
-    output is an older copy (for example from a backup)."""
+    """From the audit topic the loader learns, for each output and epoch, the highest number of a
+    message that a load has published for the output. If the number in the output's own state is
+    lower, the output is an older copy (for example from a backup)."""
     feed = Feed()
     feed.take(delta(Tier.HDFS, 4))
     feed.take(delta(Tier.HDFS, 2))
@@ -126,11 +126,11 @@ def seal(number: int, offset: int, *, tier: Tier = Tier.AGENT, source: Source = 
 
 @promise("5 closed files")
 def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
-    """A seal is a message which says that all lines up to a time have arrived. After a crash, an
+    """A seal is an agent's message that it has counted all lines up to a time. After a crash, an
     agent may send its newest seal again. Between the two copies the agent may have sent the closure
     of a file (a message that the file was closed). The seal proves nothing about a file that was
-    closed after its first copy. So the loader uses the position of the first copy in the audit
-    topic, which is before this closure."""
+    closed after the seal's first copy. So the position of a seal in the audit topic is that of its
+    first copy, which comes before the closure."""
     feed = Feed()
     messages = [seal(4, 10), seal(5, 20), announce(1, "/a", length=9), seal(4, 10), seal(5, 20)]
     for offset, message in enumerate(messages):
@@ -153,8 +153,8 @@ def test_a_seal_in_another_log_follows_no_closure() -> None:
 
 def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
     """The messages that announce and close a file name only the topic `logs`, but also count for
-    the topic of its rejected lines, `logs.rejected`. A seal names one of the two topics, and counts
-    only for this topic."""
+    the topic of its rejected lines, `logs.rejected`. A seal counts only for the topics that it
+    names."""
     feed, rejects = Feed(), Source("dc1", "c", "logs.rejected", "2" * 32)
     feed.take(announce(1, "/a", length=9), Place("log", 3))
     feed.take(seal(6, 20), Place("log", 4))
@@ -167,8 +167,8 @@ def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
 
 def test_only_agents_seal() -> None:
     """The feed (what the loader has read from the audit topic) keeps only the seals of agents, and
-    ignores those of another tier. It also ignores a seal with another topic id: such a seal is for
-    an earlier or later topic of the same name."""
+    ignores those of another tier. A seal with another topic id does not count for the topic: such a
+    seal is for an earlier or later topic of the same name."""
     feed = Feed()
     feed.take(seal(6, 20, tier=Tier.HDFS), Place("log", 4))
     feed.take(seal(6, 20, source=Source("dc1", "c", "logs", "9" * 32)), Place("log", 5))
@@ -199,9 +199,9 @@ class Audit:
         self.fetched: list[int] = []
 
     def run(self, wanted: dict[str, int] | None = None) -> set[int]:
-        """Reads the audit topic as a run of the loader does, from the positions `wanted` on.
-        Without `wanted`, the run begins where the last run ended. Returns the ids of the files that
-        the feed knows afterwards."""
+        """Reads the audit topic as a run of the loader does if the run needs the messages from the
+        positions `wanted` on. Without `wanted`, the run begins where the last run ended. Returns
+        the ids of the files that the feed knows afterwards."""
         client: Any = MemoryClient(self.cluster, self.clock)
         self.feed.begin(dict(self.feed.positions) if wanted is None else wanted)
         self.fetched.append(sum(self.feed.positions.values()))
@@ -245,9 +245,8 @@ def test_a_topic_that_needs_older_messages_gets_them() -> None:
 
 @promise("6 audit topic made again")
 def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
-    """If the audit topic is deleted and created again between two runs, or during a run, the loader
-    forgets what it read from the old topic. So the loader publishes again its counts that the new
-    topic lacks."""
+    """If the audit topic is deleted and created again between two runs, the loader forgets what it
+    read from the old topic. So the loader publishes again its counts that the new topic lacks."""
     audit = Audit()
     _publish(audit.cluster, 1)
     audit.run({})

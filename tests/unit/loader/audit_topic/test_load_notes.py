@@ -42,7 +42,7 @@ def test_a_load_tells_one_record_that_it_rejected(loading: MemoryLoading) -> Non
 
 def test_each_load_tells_its_rows_files_and_duration(loading: MemoryLoading) -> None:
     """After the loader has published the counts of a load, it sends a note with the load's number,
-    offsets, rows, files and bytes. A run that loads nothing sends no note."""
+    offsets, rows, files, bytes and duration. A run that loads nothing sends no note."""
     for count in (10, 25):
         loading.write(count)
         loading.run()

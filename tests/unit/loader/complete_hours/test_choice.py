@@ -24,9 +24,9 @@ def test_the_hours_that_are_over_end_with_the_last_one() -> None:
 
 def test_it_asks_about_hours_that_are_over() -> None:
     """The loader asks the audit's collector about two kinds of hours: hours with rows that have no
-    success file (`_SUCCESS`) yet, and hours that were complete and whose success file was deleted.
-    A run asks about each hour only once. The run leaves out hours that are not over, and older
-    hours that the collector has found incomplete."""
+    success file (`_SUCCESS`) yet, and other hours whose success file the run has looked for and not
+    found (it may have been deleted). A run asks about each hour only once. The run leaves out hours
+    that are not over, and older hours that the collector has found incomplete."""
     judged = {text(90): BAD, text(2): GOOD}
     found = choice.asked([text(9), text(90), text(0), text(-1)], [text(9), text(2)], judged, NOW)
     assert found == [text(9), text(2)]
@@ -75,9 +75,9 @@ def test_hours_with_rows_come_first() -> None:
 
 
 def test_it_looks_at_recent_hours_and_at_some_that_are_complete() -> None:
-    """A run checks whether recent complete hours have their success file (`_SUCCESS`). It also
-    checks a few older complete hours, drawn at random, so that a deleted success file is noticed in
-    some run."""
+    """A run checks whether the recent hours have their success file (`_SUCCESS`). It also checks a
+    few older complete hours, drawn at random, so that a deleted success file is noticed in some
+    run."""
     judged = {text(back): GOOD if back % 2 else BAD for back in range(30, 160)}
     seen: set[str] = set()
     for run in range(100):

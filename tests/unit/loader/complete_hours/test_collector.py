@@ -45,8 +45,9 @@ def collector(messages: list[Message], policy: Policy = POLICY) -> Collector:
 @promise("5 success file")
 def test_an_hour_is_complete_if_the_audit_says_so_of_its_rows() -> None:
     """The loader counts an hour as complete under two conditions: the audit calls the hour
-    complete, and the audit has also compared the counts of the tier hdfs. The collector's answer
-    also has the number of the newest message about this output that the audit has read."""
+    complete, and the audit has also compared the counts of this output (tier hdfs). The collector's
+    answer also has the epoch and number of the newest message of this output that the audit has
+    read."""
     assert collector(HEARD).complete(LOGS, FIRST, HDFS.producer) == Answer(True, NOW, (1, 1))
     late = [*HEARD, delta(AGENT, 4, count(1, bucket=59 * SIZE))]
     assert not collector(late).complete(LOGS, FIRST, HDFS.producer).is_complete
@@ -125,7 +126,7 @@ def test_a_slow_collector_takes_a_bounded_time_of_a_run(monkeypatch: pytest.Monk
 
 def test_the_file_has_what_the_collector_said() -> None:
     """The success file (`_SUCCESS`) of an hour has the number of rows, the time of the collector's
-    judgement, and the losses that an operator accepted."""
+    judgement, and the buckets whose findings a person accepted."""
     data = content("logs", FIRST, 5, Answer(True, NOW, (1, 1), accepted=[{"bucket": 1}]))
     assert json.loads(data) == {
         "topic": "logs", "hour": FIRST, "rows": 5, "judged_ms": NOW, "accepted": [{"bucket": 1}]

@@ -28,8 +28,9 @@ def line(number: int) -> str:
 
 
 def test_a_query_gives_every_record_once(queried: Queried) -> None:
-    """Without further options, a query returns all records of all partitions, repeated records
-    included. The rows have the columns of the schema and the columns that the data source adds."""
+    """Without further options, a query returns each record in the log once. It does not drop
+    repeats (records that were sent again). The rows have the columns of the schema and the columns
+    that the data source adds."""
     queried.send(record(0), record(1))
     queried.send(record(1), partition=1)
     rows = queried.rows()
@@ -48,8 +49,9 @@ def test_a_query_gives_every_record_once(queried: Queried) -> None:
 
 
 def test_an_empty_topic_gives_no_rows(queried: Queried) -> None:
-    """A query gives no rows if its topic has no records, if its range is empty, or if its pattern
-    matches no topic."""
+    """A query gives no rows if its topic has no records, if its range is empty, or if it names its
+    columns and its pattern matches no topic. If the pattern matches no topic, and the query does
+    not name its columns, the query fails."""
     columns = StructType().add("line", "string")
     assert queried.rows() == []
     queried.send(record(0))
@@ -137,8 +139,8 @@ def test_records_that_expire_during_a_query_fail_it(queried: Queried) -> None:
 def test_a_topic_made_again_fails_a_query(queried: Queried) -> None:
     """If a topic is deleted and created again after a query was planned and before its tasks read
     the topic, the query fails. A query also fails if it begins at positions that an earlier query
-    used, and the topic was deleted and created again since then. With `failOnDataLoss` false, both
-    queries only log a warning."""
+    used, and the topic was deleted and created again since then. With `failOnDataLoss` false, the
+    first query returns no rows, and the second query reads the new topic."""
     queried.send(record(0))
     readers = [
         (source.reader(source.schema()), source)
@@ -232,9 +234,9 @@ def test_without_a_registry_keys_and_values_are_bytes(queried: Queried) -> None:
 
 def test_only_the_named_columns_are_read(queried: Queried) -> None:
     """A query that names its columns gets exactly these columns in the given order. If the query
-    names no column of the schema, no value is decoded. The query fails if it names a column that no
-    topic has. It also fails if a column's type in the topic cannot be converted to the type that
-    the query gives."""
+    names no column of the schema, values are decoded only if the option `undecodable` is `skip`.
+    The query fails if it names a column that no topic has. It also fails if a column's type in the
+    topic cannot be converted to the type that the query gives."""
     queried.send(record(1))
     wanted = StructType().add("_kafka_offset", "long").add("line", "string")
     assert queried.rows(wanted) == [{"_kafka_offset": 0, "line": line(1)}]
@@ -252,8 +254,8 @@ def test_only_the_named_columns_are_read(queried: Queried) -> None:
 
 def test_records_without_a_time_are_rows(queried: Queried) -> None:
     """A producer may leave out a record's timestamp, which is then -1. A query without time bounds
-    returns such a record. In a query with time bounds such a record counts as earlier than every
-    bound."""
+    returns such a record. A query with `startingTimestamp` leaves it out, because -1 is earlier
+    than every bound."""
     queried.send(record(0, -1))
     assert queried.lines() == [line(0)]
     assert queried.lines(startingTimestamp="0") == []
@@ -297,8 +299,9 @@ def test_a_value_that_cannot_be_decoded_fails_or_is_skipped(queried: Queried) ->
 
 def test_host_and_file_come_from_announcements(queried: Queried) -> None:
     """With the option `includeHostAndFile` each row has the host and path of its file, or null if
-    the audit topic has no announcement of the file (an agent's message with host and path). Later
-    queries read only the messages of the audit topic that are new."""
+    the audit topic has no announcement of the file. (An announcement is an agent's message with a
+    file's host and path.) If a file is announced twice, the first announcement counts. Later
+    queries also know files that were announced after the first query."""
     queried.announce(7, 1, "web-1", "/var/log/a.log")
     queried.send(record(0), Record(file=2))
     asked = {"includeHostAndFile": "true"}

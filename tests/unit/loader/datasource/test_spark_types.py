@@ -24,8 +24,8 @@ def test_timestamps_are_in_utc() -> None:
 
 
 def test_an_older_spark_names_no_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In Spark 4.1 and 4.2, to_arrow_schema has no parameter for the time zone and always uses
-    UTC."""
+    """In Spark 4.1 and 4.2, to_arrow_schema has no parameter for the time zone and always uses UTC.
+    So no time zone is passed to it."""
     asked = []
 
     def older(schema: StructType, timestamp_utc: bool = True) -> Any:

@@ -78,7 +78,8 @@ def test_a_stream_may_begin_earlier(queried: Queried) -> None:
 
 def test_a_limit_bounds_each_batch(queried: Queried) -> None:
     """`maxOffsetsPerTrigger` limits each batch, and the stream reaches the end after several
-    batches. If the stream has Spark's trigger `AvailableNow`, the limit is ignored."""
+    batches. If Spark asks for everything that is available (`ReadAllAvailable`), there is no
+    limit."""
     queried.send(*map(record, range(5)))
     reader = stream(queried, maxOffsetsPerTrigger="2", startingOffsets="earliest")
     assert reader.getDefaultReadLimit() == ReadMaxRows(2)
@@ -201,7 +202,8 @@ def test_a_stream_needs_its_topics(queried: Queried) -> None:
 
 
 def test_a_commit_changes_nothing(queried: Queried) -> None:
-    """A stream commits no offsets to the brokers, and keeps no connection to them."""
+    """Spark may call `commit` and `stop`. Both do nothing, because a stream commits no offsets to
+    the brokers, and keeps no connection to them."""
     reader = stream(queried)
     reader.commit(reader.initialOffset())
     reader.stop()

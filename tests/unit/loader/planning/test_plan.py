@@ -174,8 +174,8 @@ def test_a_topic_made_again_is_refused() -> None:
 
 
 def test_an_unknown_id_is_not_compared() -> None:
-    """If a cluster reports neither its own id nor those of its topics, the loader compares only the
-    names."""
+    """If a cluster reports neither its own id nor those of its topics, the loader compares no ids,
+    and accepts the topic."""
     plan.check_identity(WHOLE, Source("dc1", "", "logs", ""))
 
 

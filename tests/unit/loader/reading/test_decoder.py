@@ -64,8 +64,9 @@ def test_what_has_no_columns_has_a_reason(value: bytes | None, reason: str, alon
 
 
 def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
-    """A value is rejected for an unknown schema only if the registry answers "not found". If the
-    registry answers any other error, or does not answer, the load stops."""
+    """If the registry answers a request for a schema with any error other than "there is no such
+    schema" (error code 40403), or does not answer, no value is rejected: the load stops. A proxy
+    that answers with status 404 does not have this error code."""
 
     class Broken(Registry):
         def schema(self, schema_id: int, /) -> str:
@@ -90,8 +91,8 @@ def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
 
 
 def test_each_schema_is_asked_for_once() -> None:
-    """A decoder asks the registry only once for each schema id, even if it cannot use the schema
-    that the registry returns."""
+    """A decoder asks the registry only once for each schema id, even if the registry does not have
+    the schema."""
     asked: list[int] = []
 
     class Counting(Registry):

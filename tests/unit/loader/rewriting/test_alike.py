@@ -48,7 +48,8 @@ def schema(*fields: Any) -> str:
 
 
 def link(value: Any, *more: Any, next: Any = ("null", "L")) -> dict[str, Any]:
-    """Returns the schema of a recursive record, which contains itself in its last field `next`."""
+    """Returns the schema of a record whose last field is `next`. By default `next` contains another
+    record of the same type, or null."""
     next = list(next) if isinstance(next, tuple) else next
     fields = [{"name": "x", "type": value}, *more, {"name": "next", "type": next}]
     return {"type": "record", "name": "L", "fields": fields}

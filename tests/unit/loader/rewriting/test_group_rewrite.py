@@ -270,8 +270,8 @@ def test_a_damaged_file_stays(folder: Folder) -> None:
 
 
 def test_a_file_that_is_gone_is_named(folder: Folder) -> None:
-    """If a file of a group of small files is gone, the other files of the group stay as they are,
-    and the result names the file."""
+    """If a file of a group of small files is gone, the group is not rewritten, and the result names
+    the file."""
     path = folder.add([1]).file.path
     folder.store.delete(path)
     assert folder.rewritten().kept == f"{path} is gone"
