@@ -91,8 +91,8 @@ def test_a_schema_that_contains_itself_is_loaded(loading: MemoryLoading) -> None
 
 
 def test_a_value_that_is_nested_too_deeply_is_a_reject(loading: MemoryLoading) -> None:
-    """A record that is nested more than 256 levels deep is rejected, and the reason says so. The
-    records before and after it become rows."""
+    """A record that is nested more than 256 levels deep is rejected. The records before and after
+    it become rows."""
     append(loading, [b"\x02x\x02" + b"\x02\x02" * 100_000 + b"\x02\0"])
     write(loading, chain(4))
     outcome = loading.run()

@@ -1,4 +1,5 @@
-"""After a load, the loader commits the loaded offsets to the brokers under its consumer group."""
+"""The loader commits the loaded offsets to the brokers under its consumer group. The test checks
+what happens if such a commit fails."""
 
 from __future__ import annotations
 

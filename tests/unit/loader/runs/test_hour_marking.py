@@ -29,8 +29,9 @@ SUCCESS = layout.success(TOPIC, HOUR)
 @dataclass
 class Audit:
     """A fake collector of the audit. `complete_hours` are the hours that it calls complete. `heard`
-    is the number of the newest message about the output that the collector has read. If `heard` is
-    None, the collector has read every message. `judgements` are the collector's last judgements."""
+    is the epoch and number of the newest message of the output that the collector has read. If
+    `heard` is None, the collector has read every message. `judgements` are the collector's last
+    judgements. After `answers_max` questions, it no longer answers."""
 
     loading: MemoryLoading
     complete_hours: set[str] = field(default_factory=set)
@@ -126,8 +127,8 @@ def test_an_hour_whose_only_file_is_gone_is_not_marked(spoilt: bytes | None) -> 
 
 def test_a_slow_collector_marks_what_it_has_answered(loading: MemoryLoading) -> None:
     """If the audit's collector answers only some of a run's questions about hours, the hours that
-    it calls complete get their `_SUCCESS`, and the run reports the problem. So after some runs all
-    complete hours have their `_SUCCESS`."""
+    it calls complete get their `_SUCCESS`, and the run reports the problem. Later runs ask about
+    the other hours, so that the problem ends."""
     audit = loading.collector
     week = [layout.hour_text(layout.hour_number(HOUR) - back) for back in range(30)]
     audit.complete_hours, audit.answers_max = set(week), 5
@@ -195,8 +196,8 @@ def test_rows_of_a_marked_hour_take_its_mark_first(loading: MemoryLoading) -> No
 def test_a_mark_goes_when_the_audit_takes_its_word_back(loading: MemoryLoading) -> None:
     """If the audit's collector says that an hour with a `_SUCCESS` lacks records, the next run
     deletes the `_SUCCESS`, even if no rows are added. The run keeps the `_SUCCESS` in three cases:
-    if only an old judgement says that the hour lacks records, if the hour is incomplete for another
-    reason than missing records, or if the collector has not read the counts of all rows."""
+    if only an old judgement calls the hour incomplete, if the hour is incomplete for another reason
+    than missing records, or if the collector has not read the counts of all rows."""
     audit = loading.collector
     audit.complete_hours = {HOUR}
     loading.run()
@@ -285,8 +286,9 @@ def test_a_damaged_file_keeps_its_hour_from_being_marked(loading: MemoryLoading)
 
 
 def test_large_hours_are_marked_load_by_load(loading: MemoryLoading) -> None:
-    """A load that combines files combines at most max.offsets.per.load rows. The run makes further
-    loads until all complete hours have their `_SUCCESS`."""
+    """If the files that are to be combined have more than `max.offsets.per.load` rows, the run
+    marks the complete hours in several loads. Each load has at least one hour, even if this hour
+    has more rows."""
     empty = layout.hour_text(START_MS // layout.HOUR_MS + 1)
     loading.collector.complete_hours = {HOUR, empty}
     assert loading.run(max_offsets_per_load=30).loads == [4, 5]

@@ -44,7 +44,7 @@ def test_who_lost_every_race_is_good_once_all_is_loaded(loading: MemoryLoading) 
 @promise("5 race")
 def test_who_loses_every_race_with_work_left_fails(loading: MemoryLoading) -> None:
     """If another loader commits first at every attempt of a run, and records are left to load, the
-    run fails after the allowed number of attempts. The next run loads the remaining records."""
+    run fails after the allowed number of attempts."""
     outcome = raced(loading, 10)
     (problem,) = outcome.problems
     assert isinstance(problem, LostRace)

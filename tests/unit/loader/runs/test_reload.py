@@ -175,7 +175,7 @@ def test_rejects_become_rows(loading: MemoryLoading, lost: str) -> None:
 
 @contextmanager
 def folded_often() -> Iterator[None]:
-    """During the test each load writes a checkpoint (a summary of older manifests)."""
+    """During the `with` block each load writes a checkpoint (a summary of older manifests)."""
     with patch("skidway.loader.runs.old_manifests.folding.fold", partial(folding.fold, every=1)):
         yield
 
@@ -384,8 +384,8 @@ def test_offsets_that_are_gone_are_refused(loading: MemoryLoading) -> None:
 
 @promise("5 reload")
 def test_an_hour_that_cannot_be_reloaded_keeps_back_no_other_hour(loading: MemoryLoading) -> None:
-    """If the log lacks offsets of some hours, the other hours are reloaded. Each hour that could
-    not be reloaded is named."""
+    """If the log lacks offsets of some hours, the other hours are reloaded. The result has a
+    problem for each hour that could not be reloaded."""
     loading.write(20, time_ms=START_MS + 2 * HOUR_MS)
     loading.run()
     loading.cluster.log(DATA).expire(20)
@@ -467,8 +467,7 @@ def test_messages_of_a_load_that_ended_early_are_published_first(
 @promise("5 success file")
 def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
     """If an hour has the same rows after a reload, the hour keeps its `_SUCCESS` file, which says
-    that the hour is complete. If rejects became rows, the reload deletes this file; a later run
-    writes it again when the audit calls the hour complete."""
+    that the hour is complete. If rejects became rows, the reload deletes this file."""
     unannounced(loading)
     for at in (0, 1):
         loading.store.put(layout.success(TOPIC, layout.hour_text(FIRST + at)), b"{}")
@@ -482,9 +481,8 @@ def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
 
 
 def test_many_records_take_several_loads(loading: MemoryLoading) -> None:
-    """A reload of many records is divided into several loads. All hours of one load together have
-    at most `max.offsets.per.load` records. If a single hour has more records, it gets a load of its
-    own. Each slice of a load has at most `max.offsets.per.load` offsets."""
+    """If an hour has more than `max.offsets.per.load` records, a reload reloads the hour in a load
+    of its own."""
     done = loading.reload(wish(0, 2), max_offsets_per_load=1)
     assert (done.problems, done.loads) == ([], [4, 5])
     assert (lines(loading), faults(loading)) == (all_lines(60), [])

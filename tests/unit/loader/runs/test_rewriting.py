@@ -81,9 +81,8 @@ def test_nothing_is_left_to_compact(loading: MemoryLoading) -> None:
 
 
 def test_a_compaction_limits_the_rows_of_a_load(loading: MemoryLoading) -> None:
-    """The files that one load of a compaction (`load compact`) combines have together at most
-    `max.offsets.per.load` rows. But if a single group of files has more rows, a load combines this
-    group alone."""
+    """If a single group of files has more than `max.offsets.per.load` rows, a compaction (`load
+    compact`) combines this group nevertheless, in a load of its own."""
     size = max(file.length for file in loading.manifest(1).files)
     done = loading.compact(max_offsets_per_load=1, compact_target_bytes=int(size * 2.5))
     assert (len(done.loads), done.files_before, done.files_after) == (1, 2, 1)

@@ -51,8 +51,7 @@ def test_a_run_shows_how_much_of_the_topic_it_has_taken() -> None:
 
 def test_the_metrics_follow_the_run() -> None:
     """While the loader works, its metrics have the number of finished and expected records for each
-    topic. They also have the number of loads and rows that the program has committed since its
-    start."""
+    topic. They also have the number of rows that the program has committed since its start."""
     loading, before = MemoryLoading(), sample("skidway_loader_rows_total")
     loading.write(60)
     loading.run()
