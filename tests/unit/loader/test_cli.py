@@ -69,8 +69,8 @@ def test_hours_are_given_as_times(given: list[str], begin: str, end: str) -> Non
 def test_only_whole_hours_are_reloaded(
     given: list[str], capsys: pytest.CaptureFixture[str], begin: str, end: str, words: str
 ) -> None:
-    """`skidway load reload` refuses a time that is not the start of an hour, and ends with exit
-    status 2."""
+    """`skidway load reload` refuses a text that is no time, a time that is not the start of an
+    hour, and a range without hours. It ends with exit status 2."""
     code, wish = wished(given, "logs", "--from", begin, "--to", end)
     assert (code, wish) == (2, None)
     assert words in capsys.readouterr().err

@@ -19,7 +19,7 @@ QUOTA = RuntimeError('RPCError("a.DSQuotaExceededException", "The DiskSpace quot
 
 class File:
     """A file of the fake HDFS client. Each write takes the next of the given errors and fails with
-    it. If no error is left, writes succeed."""
+    it. If this error is None, or if no error is left, the write succeeds."""
 
     def __init__(self, errors: Iterator[Exception | None]) -> None:
         self._errors = errors
@@ -92,7 +92,7 @@ def test_a_file_begins_again_after_the_name_node_was_away_for_a_moment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If the NameNode does not answer while a file begins again, the loader's writer waits and
-    tries once more. It gives up at once if the NameNode refuses the file."""
+    tries again. It gives up at once if the NameNode refuses the file."""
     pauses: list[float] = []
     monkeypatch.setattr("skidway.loader.store.hdfs_writer.time.sleep", pauses.append)
     made = Made(REFUSED)

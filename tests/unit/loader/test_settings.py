@@ -1,4 +1,4 @@
-"""Tests the loader's configuration: the smallest file that the loader accepts, and values that are
+"""Tests the loader's configuration: a small file that the loader accepts, and values that are
 refused."""
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_work_is_refused(tmp_path: Path, override: str, sentence: str) -> None:
-    """A setting with an invalid value is refused with one sentence that contains the setting's
-    key."""
+    """A setting with an invalid value is refused with one sentence that contains the setting's key.
+    For an unknown key, the sentence contains the key that was probably meant."""
     with pytest.raises(ConfigurationRefused, match=re.escape(sentence)):
         settings(tmp_path, SMALLEST, override)
 

@@ -48,9 +48,9 @@ NO_PARTITIONS = SourceTopic("logs", "", SOURCE, ())
 
 
 class Swept(MemoryStore):
-    """A store that simulates a second loader. While the tested load commits, the second loader
-    commits first, and deletes the tested load's staging directory (with the files that the tasks
-    wrote)."""
+    """A store whose `sync` fails, as if the load's staging directory were gone. If `winner` is not
+    empty, the store first gets a manifest of load 1 with the uuid `winner`, as if a loader had
+    committed this load."""
 
     def __init__(self, winner: str) -> None:
         super().__init__()
@@ -298,9 +298,8 @@ def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
 ) -> None:
     """As long as the announcement of a log file (an agent's message with host and path) is missing,
-    the file's records are not loaded. Loads wait for the announcement at most for the time
-    announce.wait.ms, and then reject the records. If the setting is zero, they reject the records
-    at once."""
+    the file's records are not loaded. If `announce.wait.ms` is zero, a load rejects these records
+    at once. Otherwise they wait."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)
     values = pa.array([datum("line")] * 50, pa.binary())

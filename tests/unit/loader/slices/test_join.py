@@ -37,8 +37,8 @@ def test_slices_that_do_not_overlap_run_once() -> None:
 
 def test_only_slices_that_overlap_run_again() -> None:
     """A mark is the position up to which the lines of a log file have been loaded. All slices first
-    run with the marks of the earlier loads. A slice runs again only if one of its records begins
-    below the mark that an earlier slice has reached. The second run uses the new marks."""
+    run without marks. A slice runs again only if one of its records begins below the mark that
+    earlier slices or earlier loads have reached. The second run uses these marks."""
     records = [*lines(6), *lines(3), *[Record(first=60 + 10 * index) for index in range(3)]]
     run = runner(records)
     (result,) = run_all(pieces(records, 3), {}, run)
@@ -65,9 +65,9 @@ def test_marks_that_do_not_move_are_not_written() -> None:
 
 def test_what_looked_unknown_may_be_a_repeat() -> None:
     """A slice stops before a record of a log file that no agent has announced. But the record may
-    be a repeat of a record in an earlier slice. So the slice runs again with the marks that the
-    earlier slices have reached. If the record is a repeat, the slice continues after it, and the
-    results of the later slices are used as well."""
+    be a repeat of a record that an earlier load or slice has read. So the slice runs again with the
+    marks that the earlier loads and slices have reached. If the record is a repeat, the slice
+    continues after it, and the results of the later slices are used as well."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)

@@ -323,7 +323,7 @@ def test_records_that_contradict_themselves_end_the_range(damaged: int) -> None:
 
 def test_why_a_range_ended_is_what_was_met_first() -> None:
     """A slice's task stops before the first batch that cannot be loaded, and the task's result has
-    the reason. No later batch is read."""
+    the reason, even if a good batch follows."""
     first, second, third = log(lines(9))
     result = Runner(MemoryStore(), {0: [first, _damaged(second), third]}).one(Slice(0, 0, 9))
     assert result.end == 3
@@ -332,8 +332,8 @@ def test_why_a_range_ended_is_what_was_met_first() -> None:
 
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
-    """If a batch after the end of a slice is damaged, the slice's task still loads all offsets of
-    the slice."""
+    """If a batch after the end of a slice is damaged or cannot be fetched, the slice's task still
+    loads all offsets of the slice."""
     behind = _damaged(log(lines(3), base=10)[0])
     runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
     result = runner.one(Slice(0, 0, 10))
@@ -480,8 +480,8 @@ def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
 
 
 def test_rows_of_several_schemas_come_in_order() -> None:
-    """If the batches that are decoded together have records of two writer schemas, each record is
-    decoded with its own schema. The rows keep the order of the records."""
+    """If the batches that are decoded together have records of two schema ids, the rows keep the
+    order of the records."""
     wider = (
         '{"type":"record","name":"Log","fields":[{"name":"line","type":"string"},'
         '{"name":"level","type":"string","default":"INFO"}]}'
@@ -577,7 +577,7 @@ def test_only_records_of_the_chosen_hours_are_written_and_counted() -> None:
         Record(first=40),
         Record(first=50, value=b"no schema id"),
         Record(first=60, time_ms=-1),
-        Record(first=60),  # a repeat of the previous record; a repeat belongs to no hour
+        Record(first=60),  # a repeat of the previous record; it counts in the hour of its own time
     ]
     for chosen, rows, rejects in (
         ({hour}, [40], [25, 50]),

@@ -17,8 +17,8 @@ def test_a_tasks_error_comes_back_with_its_status() -> None:
 
 
 def test_any_other_task_error_keeps_its_sentence() -> None:
-    """If a task fails on Spark, the driver raises an error of the same class with the same
-    message."""
+    """If a task on Spark fails with another error than Unreachable, the driver raises a
+    SkidwayError with the same message."""
     error = failure(RuntimeError(str(TaskFailed(SkidwayError("cannot write /out")))))
     assert (type(error), str(error)) == (SkidwayError, "cannot write /out")
 

@@ -31,8 +31,8 @@ def test_the_log_file_has_the_line_that_is_tailed() -> None:
 
 
 def test_a_log_file_of_any_name_is_the_one_that_is_meant() -> None:
-    """Spark's log file may have any name. Java reads properties files as Latin-1, so characters of
-    the name that are not Latin-1 are escaped."""
+    """Spark's log file may have any name. Characters of the name that are not ASCII are escaped in
+    the properties file, because Java does not read this file as UTF-8."""
     assert r"fileName = /ö/spark.log".replace("ö", "\\u00f6") in log4j_properties(
         Path("/ö/spark.log")
     )

@@ -110,7 +110,7 @@ def test_a_mirror_must_reach_what_seals_name() -> None:
     """A fence consists of the offsets that loads must reach before the loader forgets closed files.
     Usually these offsets are high watermarks. But a mirrored topic may lag behind the source: its
     high watermark may be lower than an offset in a seal, or the mirror may lack a partition. In
-    both cases the fence has the seal's offset."""
+    both cases the fence is one past the seal's offset."""
     closures = sealed()
     closures.name({0: 99, 3: 4})
     closures.name({0: 60})

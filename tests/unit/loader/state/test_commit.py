@@ -305,7 +305,7 @@ def test_what_else_lies_beside_the_rows_is_no_obstacle() -> None:
 @pytest.mark.parametrize("left", [b"", b"ro"])
 def test_files_that_are_given_up_may_be_gone_or_damaged(left: bytes) -> None:
     """If a file of the newest load is gone or damaged, the loader begins only a load that replaces
-    exactly this file."""
+    this file."""
     store = MemoryStore()
     newest = staged(store, manifest())
     assert operations.run(commit.commit(newest), store)

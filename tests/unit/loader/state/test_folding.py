@@ -184,7 +184,8 @@ def test_without_a_usable_checkpoint_the_first_manifests_serve() -> None:
 @pytest.mark.parametrize("gone", [7, 9, 11])
 def test_a_missing_manifest_stops(gone: int) -> None:
     """If a manifest is missing that no checkpoint (a file that replaces old manifests) has
-    replaced, the loader stops and names the first missing manifest."""
+    replaced, the loader stops and names the first missing manifest. But the manifests do not show
+    whether a newer manifest is missing."""
     store = MemoryStore()
     loads(store, 11)
     store.delete(layout.manifest(TOPIC, gone))
@@ -227,8 +228,8 @@ def test_who_keeps_few_manifests_folds_them_early(keep: int, every: int) -> None
 
 
 def test_the_first_checkpoint_of_an_old_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If an output has very many manifests, only a limited number of them is folded (replaced by a
-    checkpoint) at each load."""
+    """If an output has very many manifests, each load deletes only a limited number of those that a
+    checkpoint (a file that replaces old manifests) has replaced."""
     monkeypatch.setattr(folding, "DELETIONS_MAX", 3)
     store = MemoryStore()
     for number in range(1, 21):

@@ -54,7 +54,7 @@ def test_a_file_may_follow_another_schema_than_its_load() -> None:
 
 def test_only_files_of_the_kinds_that_are_asked_for() -> None:
     """If only the live files (those that no later load has removed) of rows are requested, files of
-    rejects and of tables are left out."""
+    rejects are left out."""
     assert found(load(1, "a"), load(2, "r", kind=REJECTS)) == {"a": 1}
 
 

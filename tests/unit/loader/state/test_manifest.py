@@ -78,7 +78,8 @@ def test_a_manifest_of_an_early_build_is_read() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"null", b"\xff"])
 def test_bytes_that_are_no_manifest(data: bytes) -> None:
-    """A manifest file is refused as damaged if it is empty, or if its end is missing."""
+    """A manifest file is refused as damaged if it is empty, if its end is missing, or if it is no
+    JSON object."""
     with pytest.raises(StateRefused, match="damaged"):
         Manifest.from_json(data, "x")
 
