@@ -100,7 +100,8 @@ def is_quick(file: str, name: str) -> bool:
 
 
 def test_every_metric_of_the_audit_is_explained() -> None:
-    """docs/audit.md lists every metric of the audit, and no other metric."""
+    """docs/audit.md lists every metric of the audit (`skidway_audit_...`), and none that does not
+    exist."""
     named = re.compile(r"skidway_audit_\w+")
     sources = (ROOT / "audit").rglob("*.py")
     known = {name for path in sources for name in named.findall(path.read_text())}
@@ -155,7 +156,7 @@ def test_documents_wrap_at_120_characters() -> None:
 
 
 def test_an_operator_reads_a_version_in_one_sitting() -> None:
-    """The changelog has at most 80 lines for each version."""
+    """The changelog has on average at most 80 lines for each version."""
     lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
     versions = sum(line.startswith("## ") for line in lines)
     assert len(lines) <= 80 * versions
@@ -265,8 +266,8 @@ def requirements(extra: str | None) -> set[str]:
 
 
 def test_every_run_time_dependency_has_its_reason() -> None:
-    """docs/dependencies.md lists each package that pyproject.toml requires, with the extras that
-    require it."""
+    """docs/dependencies.md lists each package that pyproject.toml requires at run time, with the
+    extras that require it, and no other package."""
     extras = [each for each in PROJECT["optional-dependencies"] if each not in NO_PROGRAM]
     expected = {(package, "all") for package in requirements(None)}
     expected |= {(package, extra) for extra in extras for package in requirements(extra)}

@@ -43,8 +43,8 @@ def test_a_mutant_changes_what_stands_there_once_and_is_a_program(package: str) 
 
 
 def test_the_tests_that_must_notice_a_mutant_exist() -> None:
-    """Each mutant (a fault that is put into the code on purpose) names a test file, or one test of
-    a test file, that must notice the mutant. This file or test exists."""
+    """Each mutant (a fault that is put into the code on purpose) names at least one test file, or
+    one test of a test file, that must notice the mutant. If it names one test, this test exists."""
     for mutant in MUTANTS:
         assert mutant.tests, _name(mutant)
         for test in mutant.tests:

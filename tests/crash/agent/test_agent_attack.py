@@ -3,9 +3,8 @@ in every way. Afterwards every line was delivered, rejected or left out, exactly
 exception: lines of logs that are truncated or compressed can be missing or doubled, and the agent
 then declares this.
 
-Each line contains a number that no other line has. A line is left out if a rule drops it, or if it
-is the header of a file.
-"""
+Each line, except the headers of files, contains a number that no other line has. A line is left out
+if a rule drops it, or if it is the header of a file."""
 
 from __future__ import annotations
 
@@ -187,9 +186,10 @@ class Writers:
 
 
 def attack(process: AgentProcess, chance: random.Random, seconds: float) -> collections.Counter:
-    """Kills and reloads the agent at random moments. Returns how often this function took each
-    action (for example "kill"), and under the key "rss" the agent's largest RSS in MB. The pauses
-    between the actions have random lengths, and no action waits for a condition."""
+    """Kills and reloads the agent at random moments. The pauses between the actions have random
+    lengths. Only some starts of the agent wait until it is healthy. Returns how often this function
+    took each action (for example "kill"), how often the agent had ended by itself ("ended"), and
+    the agent's largest RSS in MB ("rss")."""
     done: collections.Counter[str] = collections.Counter()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

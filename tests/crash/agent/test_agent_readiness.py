@@ -39,8 +39,9 @@ def test_an_agent_is_up_while_it_waits_for_its_cluster(
 
 
 def test_a_refused_configuration_ends_before_anything_is_ready(tmp_path: Path) -> None:
-    """`skidway agent run` refuses every configuration that `skidway agent validate` refuses. It
-    then exits with status 78. After this status, systemd does not restart the agent."""
+    """If the configuration is refused, `skidway agent run` reports nothing to the service manager,
+    creates no state directory, and exits with status 78. After this status, systemd does not
+    restart the agent."""
     made = AgentProcess(
         tmp_path, "127.0.0.1:1", "http://127.0.0.1:1",
         [{"topic": "logs", "paths": ["/x"], "parser": {"type": "regex", "pattern": "(["}}],
