@@ -237,10 +237,8 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     fleet: Fleet,
 ) -> None:
     """If the audit topic contains a message with an unknown schema, no bucket (time window of a
-    topic) is complete, and a metric counts the message. The collector's log, /health, every verdict
-    and `skidway audit wait` name the unknown schema. Buckets can be complete again only after a
-    collector that knows the schema has read the message.
-    """
+    topic) is complete, a metric counts the message, and the collector logs the schema once. The
+    verdicts, /health, `skidway audit wait` and `skidway audit hosts` name the unknown schema."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)

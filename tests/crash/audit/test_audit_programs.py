@@ -305,8 +305,8 @@ def test_two_collectors_agree(site: Site) -> None:
 def test_the_history_is_asked_over_http_and_outlives_a_kill(site: Site) -> None:
     """`skidway audit report --history` asks the running collector for the history of a bucket. The
     history says that a bucket became complete, and that it was no longer complete after later
-    lines. The history survives kill -9 and the loss of the collector's store. A topic that the
-    audit does not know is refused with one sentence."""
+    lines. The history survives kill -9 and the loss of the collector's other database (`audit.db`).
+    A topic that the audit does not know is refused with one sentence."""
     counter = site.counter().start().wait_until(site.ready)
     collector = site.collector().start()
     collected = f"http://127.0.0.1:{site.port}"
@@ -366,8 +366,8 @@ def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) 
 
 
 def test_an_occupied_port_is_one_sentence(site: Site) -> None:
-    """If the collector's port is in use, the collector prints one sentence and exits. The sentence
-    says which process uses the port and which setting to change."""
+    """If the collector's port is in use, the collector prints an error with the address, and exits
+    with status 1."""
     collector = site.collector().start()
     eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"))
     second = Program(
@@ -435,9 +435,10 @@ def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(sit
 
 @promise("6 damaged audit topic")
 def test_a_damaged_batch_of_a_real_audit_topic_is_named(site: Site) -> None:
-    """If a byte of the audit topic's log changes on the broker's disk, the collector stores the
-    messages before this byte, runs on, and says in /health which partition it cannot read. When the
-    byte is right again, the collector reads all further messages without a restart."""
+    """If a byte of the audit topic's log changes on the broker's disk, the collector runs on, and
+    says in /health which partition it cannot read, and from which offset on. `skidway audit report`
+    ends with an error. When the byte is right again, the collector reads all further messages
+    without a restart."""
     counter = site.counter().start().wait_until(site.ready)
     site.send(2)
     site.seal()

@@ -1,10 +1,10 @@
 """A broker with two log directories survives if the device under one directory fails with EIO on a
 write, an fsync or a read.
 
-In each case the broker refuses the request with KAFKA_STORAGE_ERROR, takes the failed device's log
-directory offline, names this directory on /health, and continues to serve the other directory. When
-the broker is started with a working device, every acknowledged record is there again.
-"""
+In each case the broker takes the failed device's log directory offline, names this directory on
+/health, refuses further requests for its partitions with KAFKA_STORAGE_ERROR, and continues to
+serve the other directory. When the broker is started with a working device, every acknowledged
+record is there again."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:
 
 def back_again(broker: SkidwayBroker, disk: FailingDisk) -> int:
     """Starts the broker with a working device and asserts that every acknowledged record is there.
-    Returns the log end offset."""
+    Returns the log end offset after the start, and appends one more record."""
     disk.heal()
     broker.program.kill()
     broker.start()

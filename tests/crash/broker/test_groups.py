@@ -134,7 +134,7 @@ def become_member(client: RawClient) -> tuple[str, int]:
 
 
 def test_every_answered_commit_survives(own_broker: SkidwayBroker) -> None:
-    """Hundreds of groups can commit in a few ZooKeeper transactions. If the broker is then killed,
+    """The commits of hundreds of groups share ZooKeeper transactions. If the broker is then killed,
     each group has its last acknowledged commit or a newer commit."""
     own_broker.start()
     with RawClient(own_broker.port) as client:

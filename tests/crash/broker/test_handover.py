@@ -140,10 +140,9 @@ def refused(broker: SkidwayBroker, *words: str, status: int = 65) -> str:
 
 
 def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
-    """A partition that is moved to another broker keeps its records, offsets, log start offset and
-    leader epochs. Between hand-over and take-over, no broker serves the partition. After the new
-    broker has taken over the partition, the old broker cannot take over the copy that it still
-    has."""
+    """A partition that is moved to another broker keeps its records, offsets and log start offset.
+    Between hand-over and take-over, no broker serves the partition. After the new broker has taken
+    over the partition, the old broker cannot take over the copy that it still has."""
     before = stored(pair.old.logs / "logs-0")
     hand_over(pair.old)
     hand_over(pair.old)  # repeating the command is harmless
@@ -322,8 +321,8 @@ def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
 
 def test_a_take_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
     """The test runs take-over many times, and each time kills it at a different change of a file.
-    Afterwards, either the new broker or no broker serves the partition, and no record is lost. When
-    take-over is run again, it succeeds."""
+    Afterwards, either the new broker or no broker serves the partition, and no record is lost. If
+    take-over was killed before its end, it succeeds when it is run again."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))
     before = stored(moved(pair.old))

@@ -328,9 +328,9 @@ def test_a_segment_that_ends_between_two_batches_in_front_of_data(
 
 
 def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) -> None:
-    """If the last batch of a segment is incomplete and two more segments follow, the log is
-    damaged. A power failure cannot be the cause: it loses only unflushed data, and the broker never
-    has unflushed data in three segments."""
+    """If the last batch of a segment is incomplete and two more segments follow, the log counts as
+    damaged. A power failure loses only unflushed data, and the broker normally has no unflushed
+    data in three segments. So recovery assumes another cause."""
     log = write_log(tmp_path, 3)
     for _ in range(2):
         log.roll(0)
@@ -427,7 +427,8 @@ def test_a_clean_stop_is_not_believed_about_a_torn_file(tmp_path: Path) -> None:
 
 
 def test_a_clean_stop_saves_reading(tmp_path: Path) -> None:
-    """After a clean stop, recovery reads no batch."""
+    """After a clean stop, recovery does not scan any segment. It looks only at the segments'
+    ends."""
     log = write_log(tmp_path)
     log.close_cleanly()
     recovered = recover_in(tmp_path, clean=True, recovery_point=15)
@@ -488,8 +489,8 @@ def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, cle
 def test_recovery_reads_each_segment_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str
 ) -> None:
-    """Recovery reads each segment only once. From the segments it rebuilds the same indexes, leader
-    epochs and producers that the running log had."""
+    """Recovery reads each segment only once. From the segments it rebuilds the same state of
+    producers that the running log had."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     for number in range(12):
@@ -565,8 +566,9 @@ CRC does not cover the leader epoch either, but recovery accepts a leader epoch 
 @pytest.mark.parametrize("at", UNCOVERED)
 @pytest.mark.parametrize("bit", [0, 3, 7])
 def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int) -> None:
-    """If a bit that the CRC does not cover changes in the last batch, recovery reports the damage.
-    It does not cut off the batch, which may have been flushed and acknowledged."""
+    """If a bit of the base offset or of the magic byte changes in the last batch, recovery reports
+    the damage, although the CRC does not cover these bytes. It does not cut off the batch, which
+    may have been flushed and acknowledged."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
