@@ -244,12 +244,13 @@ class Loading:
         return dict(json.loads(done.stdout))
 
     def start(self, *more: str, env: Mapping[str, str] | None = None) -> Program:
-        """Starts a run in a separate process with its own Spark, while the test continues."""
+        """Starts a run in a separate process, while the test continues. If the run needs Spark, it
+        has its own Spark."""
         return self._begun(self.arguments(*more), env)
 
     def start_resident(self, *more: str) -> Program:
-        """Starts a loader that begins a run every second, in a separate process with its own
-        Spark."""
+        """Starts a loader that begins a run every second, in a separate process. If its runs need
+        Spark, it has its own Spark."""
         words = [each for each in self.arguments(*more) if each != "--json"]
         return self._begun([*words, "--every", "1s"])
 

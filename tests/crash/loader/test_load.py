@@ -192,8 +192,8 @@ def test_two_at_once(loading: Loading) -> None:
 
 
 def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
-    """After SIGTERM a run of the loader ends cleanly and commits nothing. The next run loads the
-    records."""
+    """After SIGTERM a run of the loader ends cleanly. It commits nothing, unless it has finished
+    before. The next run loads the records."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state("staging/*/rows-*") or not program.running)
@@ -235,8 +235,7 @@ def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> No
 @pytest.mark.usefixtures("_impatient")
 def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
     """If a file is still not announced after `announce.wait.ms`, the loader rejects the file's
-    records. It adds these records, with their bytes and origins, to the rejected records of its
-    output, and counts them."""
+    records with the reason `not-announced`, and loads the records after them."""
     loading.cluster.send(loading.topic, 0, 0, 5, file=3)
     loading.cluster.send(loading.topic, 0, 0, 5)
     loading.loaded("announce.wait.ms=1")
@@ -339,8 +338,8 @@ def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) ->
 
 
 def test_plan_and_status(loading: Loading) -> None:
-    """`skidway load plan` prints what a run would load, and `skidway load status` prints what is
-    loaded. Neither command changes the output."""
+    """`skidway load plan` prints what a run would load, and does not create the output. `skidway
+    load status` prints what is loaded."""
     fill(loading, 0, 1500)
     planned = json.loads(loading.spark.run(loading.arguments(verb="plan")).stdout)
     slices = -(-1500 // int(loading.way["slice.records"]))
