@@ -76,7 +76,8 @@ VERSIONS = [
     ),
 ]  # fmt: skip
 """Five versions of a schema, each with a row. The registry accepts each version as a change of the
-version before, and each change makes the loader rewrite files."""
+version before. Each change except the last, which only adds a field, makes the loader rewrite
+files."""
 
 TOOK = [
     {"member0": None, "member1": 7},

@@ -97,9 +97,10 @@ def dead(process: subprocess.Popen[str]) -> bool:
 @promise("5 stream")
 def test_a_killed_stream_writes_each_record_once(loading: Loading, tmp_path: Path) -> None:
     """A stream into files begins at the log end when it is first started. Each record that is sent
-    after this start is written exactly once, even if the stream is killed several times. No batch
-    contains more records than the limit. The test kills the stream after the stream has planned its
-    first batch, and twice within later batches. Meanwhile records and a partition are added."""
+    after this start is written exactly once, even if the stream is killed several times. A batch
+    exceeds the limit of records by at most one record for each partition. The test kills the stream
+    after the stream has planned its first batch, and twice within later batches. Meanwhile records
+    and a partition are added."""
     cluster, topic, stream = loading.cluster, loading.topic, Stream(loading, tmp_path)
     for partition in (0, 1):
         cluster.send(topic, partition, 0, 10)

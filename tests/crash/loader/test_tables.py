@@ -124,8 +124,8 @@ def test_a_table_has_the_rows_of_the_manifests(loading: Loading, tmp_path: Path)
 
 
 def with_new_fields(sent: dict[str, Any], number: int) -> dict[str, Any]:
-    """Returns the row that was sent, with the columns of version `number`. Columns that the row
-    does not have are null."""
+    """Returns the row that was sent, with the nested fields of version `number`. Nested fields that
+    the row does not have are null."""
     if number == 0:
         return sent
     return sent | {

@@ -62,8 +62,8 @@ def test_programs_stop_in_the_reverse_of_their_first_start(
 def test_what_a_program_has_started_goes_with_it(
     supervisor: Supervisor, tmp_path: Path, how: str
 ) -> None:
-    """The supervisor kills a program together with the program's child processes, even if the child
-    processes have their own process groups, as Spark's Python workers do."""
+    """If the supervisor kills or stops a program, the program's child processes end, too, even if
+    they have their own process groups, as Spark's Python workers do."""
     begin(supervisor, tmp_path, "loader")
     session = supervisor.pid("loader")
     assert len(session_members(session)) == 2

@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.slow]
 
 class Member:
     """One of three ZooKeeper servers. The configurations of the three servers differ only in the
-    server number and the ports."""
+    server number, the data directory and the ports."""
 
     def __init__(self, number: int, servers: dict[int, str], folder: Path) -> None:
         self.number = number

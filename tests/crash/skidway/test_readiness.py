@@ -100,8 +100,8 @@ def test_a_registry_is_ready_when_it_answers(
 def test_the_collector_is_ready_without_its_cluster(
     tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """The collector says "ready" when its dashboard listens, even if its cluster cannot be reached.
-    Only /health shows that the cluster cannot be reached."""
+    """The collector says "ready" when its dashboard listens, even if its cluster cannot be
+    reached."""
     port = free_port()
     settings = [
         f"bootstrap.servers=127.0.0.1:{free_port()}",
@@ -119,8 +119,8 @@ def test_the_collector_is_ready_without_its_cluster(
 def test_a_counter_is_ready_when_it_counts(
     own_broker: SkidwayBroker, tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """A counter says "ready" only after it has reached its cluster and opened its state. The
-    message to the service manager names the counter's tier, for example "broker"."""
+    """A counter that has reached its cluster says "ready". The message to the service manager names
+    the counter's tier, for example "broker"."""
     own_broker.start()
     settings = [
         f"bootstrap.servers={own_broker.address}",

@@ -30,8 +30,8 @@ with Reservation() as kept:
 
 
 def test_processes_that_reserve_at_once_share_no_port() -> None:
-    """No port is reserved by two processes, whether they request a given port or let the kernel
-    choose one."""
+    """No port is reserved by two processes, whether they request a port of a range or let the
+    kernel choose one."""
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", RESERVE],

@@ -1,3 +1,5 @@
+"""`skidway zookeeper run` starts a ZooKeeper in a JVM. Neither of the two outlives the other."""
+
 from __future__ import annotations
 
 import os
@@ -102,8 +104,8 @@ def test_refused_configuration_is_status_78(tmp_path: Path) -> None:
 
 
 def test_validate_says_what_would_run(tmp_path: Path) -> None:
-    """For a valid configuration, `skidway zookeeper validate` says that the configuration is valid
-    and which Java would run. It creates no files."""
+    """For a valid configuration, `skidway zookeeper validate` says that the configuration is valid,
+    and exits with status 0. It creates no files."""
     good = run_skidway("zookeeper", "validate", "--set", f"dataDir={tmp_path / 'x'}")
     assert good.returncode == 0, good.stderr
     assert good.stdout.startswith("good: ")
