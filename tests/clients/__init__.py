@@ -3,7 +3,9 @@
 Each of these programs (a driver) is started with the broker's address and reads commands from
 standard input, one JSON object a line: `{"do": "produce", "topic": ..., ...}`. It answers each
 command with one line, `{"ok": {...}}` or `{"error": "..."}`. A driver only translates commands into
-calls of its client; the assertions are in tests/conformance/stock_clients.
+calls of its client; the assertions are in tests/conformance/stock_clients. The two drivers of
+registry clients (node/*-registry.mjs) are started with the registry's URL and have commands of
+their own; the assertions are in tests/conformance/registry.
 
 Each line below has a command, its parameters, and what it does or returns. Records are objects with
 partition, offset, timestamp, key, value and headers.
@@ -24,6 +26,7 @@ partition, offset, timestamp, key, value and headers.
                                                 returned
     leave                                       leave the group
 
-If a client lacks a function, its driver lacks the command; `support.stock_clients` lists the
-commands that are missing, each with the reason.
+The driver of confluent-kafka also has the commands `committed` and `members`, with which tests look
+at groups. If a client lacks a function, its driver lacks the command; `support.stock_clients` lists
+the commands that are missing, each with the reason.
 """

@@ -1,5 +1,5 @@
 """The driver of Apache Kafka's own command line tools (Java). It carries out each command of a test
-with one call of a tool."""
+with calls of these tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver of kcat. It carries out each command of a test with one call of kcat, with JSON output
+"""The driver of kcat. It carries out each command of a test with calls of kcat, with JSON output
 where kcat offers it."""
 
 from __future__ import annotations
