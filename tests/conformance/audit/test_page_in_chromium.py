@@ -91,7 +91,7 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def test_no_page_is_wider_than_its_window(window: Browser, address: str) -> None:
     """In every state of the dashboard and in windows of 400 to 2,000 pixels, no page makes the
-    window scroll sideways. Only tables scroll, within their own frames."""
+    window scroll sideways. Wide tables may scroll within their own frames."""
     for path in ROOMS:
         window.open(address + path)
         for width in WIDTHS:
@@ -100,10 +100,9 @@ def test_no_page_is_wider_than_its_window(window: Browser, address: str) -> None
 
 
 def test_the_command_beside_a_risk_needs_no_scrolling(window: Browser, address: str) -> None:
-    """In every state of the dashboard, and in windows of every width, each row of the table "At
-    risk" is completely visible without scrolling. This includes the file's path and the next
-    command.
-    """
+    """In every state of the dashboard, and in windows of 400 to 2,000 pixels, the table "At risk"
+    of the first page needs no scrolling sideways. So each row shows the file's path and the next
+    command."""
     window.open(address)
     for width in WIDTHS:
         window.resize(width)
@@ -181,8 +180,8 @@ def test_the_page_runs_without_scripts(window: Browser) -> None:
 
 
 def test_an_open_page_follows_and_keeps_the_focus(window: Browser) -> None:
-    """An open page shows new results without a reload, and the focus stays where it is. A button on
-    the page stops the updates. The browser reports no violation of the content security policy."""
+    """An open page shows new results without a reload, and the focus stays where it is. After a
+    click, a button on the page says that the updates are off."""
     site = STATES["complete"]()
     with served(site) as address:
         window.open(f"{address}/?by=minute#grid")

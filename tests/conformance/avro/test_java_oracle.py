@@ -55,8 +55,8 @@ def pairs() -> list[Pair]:
 
 
 def test_verdicts_places_and_details_of_generated_pairs() -> None:
-    """Every generated pair of schemas gets the same verdict as in Java. If a pair is incompatible,
-    the reasons are the same as in Java, in the same order, apart from the listed differences."""
+    """Apart from the listed differences, every generated pair of schemas gets the same verdict as
+    in Java. If a pair is incompatible, the reasons are the same as in Java, in the same order."""
     drawn = pairs()
     answers = ask([["compare", text(reader), text(writer)] for reader, writer in drawn])
     counts: Counter[str] = Counter()

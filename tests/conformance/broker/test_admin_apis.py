@@ -346,9 +346,9 @@ def listed(client: RawClient, topic: str, timestamp: int, version: int) -> tuple
 
 
 def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayBroker) -> None:
-    """In versions below 7, ListOffsets refuses the time -3, which asks for the record with the
-    largest timestamp. In every version it refuses the time -4, which exists only for tiered logs.
-    """
+    """ListOffsets of version 6 refuses the time -3, which asks for the record with the largest
+    timestamp: only version 7 has this time. Version 7 refuses the time -4, which exists only for
+    tiered logs."""
     topic = create(skidway_broker)
     unsupported = (ErrorCode.UNSUPPORTED_VERSION, -1)
     with RawClient(skidway_broker.port) as client:

@@ -1,5 +1,5 @@
-"""Small requests that ask for large answers neither delay other clients nor use unbounded
-memory."""
+"""A request that asks for very much gets a bounded answer. A client with the largest producer id,
+and a connection that has already failed, harm no other client."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def ask(core: BrokerCore, request: Request, version: int) -> Any:
 
 def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) -> None:
     """One request can create only a limited number of partitions. The broker refuses each further
-    topic of the request, even if the request only asks for validation."""
+    topic of the request. The requests of this test only ask for validation, which has the same
+    limit."""
     topics = tuple(CreatableTopic(name=f"t{number}", num_partitions=6000) for number in range(3000))
     request = CreateTopicsRequest(topics=topics, validate_only=True)
     codes = Counter(each.error_code for each in ask(core, request, 7).topics)
@@ -71,7 +72,7 @@ def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) ->
 
 
 def test_settings_are_described_once(core: BrokerCore) -> None:
-    """A DescribeConfigs request of 70 kB that names the same broker ten thousand times gets the
+    """A DescribeConfigs request of 50 kB that names the same broker ten thousand times gets the
     broker's settings once. Otherwise the answer would have about a gigabyte."""
     own = str(core.broker.settings.broker_id)
     one = DescribeConfigsResource(

@@ -86,10 +86,8 @@ def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None
 
 
 def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker) -> None:
-    """`skidway topics delete` shows the topics that it would delete, and deletes them only if a
-    person at the terminal or the option --yes confirms the deletion. With --dry-run it deletes
-    nothing.
-    """
+    """Without a terminal, `skidway topics delete` deletes topics only with the option --yes. With
+    --dry-run it shows the topics that it would delete, and deletes nothing."""
     at = ("--bootstrap-server", skidway_broker.address)
     created = run_skidway("topics", "create", "doomed", "--partitions", "2", "--json", *at)
     assert json.loads(created.stdout) == {"topic": "doomed", "created": True}

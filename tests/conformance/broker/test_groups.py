@@ -255,7 +255,8 @@ def shared(*members: Member) -> bool:
 
 
 def committed(address: str, group: str, topic: str) -> dict[int, int]:
-    """Returns the offsets that a group has committed, read with an admin client."""
+    """Returns the offsets that a group has committed, read with a consumer that does not join the
+    group."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": group})
     try:
         wanted = [TopicPartition(topic, number) for number in range(PARTITIONS)]

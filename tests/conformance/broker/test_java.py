@@ -50,8 +50,8 @@ def test_kafkas_tools_read_our_files(tmp_path: Path) -> None:
 
 
 def test_its_config_command_reads_our_settings(skidway_broker: SkidwayBroker) -> None:
-    """Kafka's kafka-configs command describes every setting of a topic, including the settings that
-    have their default values."""
+    """Kafka's kafka-configs command describes a topic, including settings that have their default
+    values."""
     common, topic = ["--bootstrap-server", skidway_broker.address], topic_name("java")
     tool(f"{TOOLS}.TopicCommand", [*common, "--create", "--topic", topic])
     configs = tool(

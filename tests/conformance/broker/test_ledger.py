@@ -258,9 +258,10 @@ class AtOnce:
 
 
 def test_groups_without_members_expire(coordinator: Coordinator) -> None:
-    """A group without members expires a week after the broker first saw it empty. If the stored
-    record of a group names members, the broker loads the group. The members must then send
-    heartbeats, or they time out."""
+    """A group without members expires a week after its last commit, or after its last member has
+    left or timed out, whichever is later. If the stored record of a group names members, the broker
+    loads the group. The members must then send heartbeats, or they time out. A group does not
+    expire while a consumer of `skidway.consumer` is registered in it."""
     session: Any = AtOnce(coordinator)
     found = coordinator.client.exists("/")
     clock = ManualClock(time_ms=max(found.mtime, found.ctime) + 60_000)

@@ -1,9 +1,9 @@
 """The tests send damaged requests, and batches with false headers, to a broker without a network.
 The damaged requests are made from recorded requests of stock clients.
-For each damaged request, the broker answers the request or closes its connection. The broker never
-closes a connection with the reason "failed", which means a fault in the broker's own code, and it
-serves other connections as before. Everything that the broker stored can be read, searched and
-recovered.
+For each damaged request, the broker answers the request or closes its connection. (A damaged
+Produce request may have acks=0, and then gets no answer.) The broker never closes a connection with
+the reason "failed", which means a fault in the broker's own code, and it serves other connections
+as before. Everything that the broker stored can be read, searched and recovered.
 """
 
 from __future__ import annotations

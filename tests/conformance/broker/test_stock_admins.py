@@ -124,8 +124,7 @@ def test_confluent_lists_offsets(admin: AdminClient, topic: str) -> None:
 def test_confluent_describes_cluster_and_topics(
     skidway_broker: SkidwayBroker, admin: AdminClient, topic: str
 ) -> None:
-    """confluent-kafka can describe the cluster's nodes and controller, and the leaders of
-    partitions."""
+    """confluent-kafka can describe the cluster's nodes and controller."""
     described = admin.describe_cluster().result(300)
     assert [f"{node.host}:{node.port}" for node in described.nodes] == [skidway_broker.address]
     assert described.controller.id == 1

@@ -1,6 +1,6 @@
 """Unmodified librdkafka works with our broker when it waits for records, gets refusals, reads
 settings, and creates and deletes topics. The tests in tests/conformance/stock_clients test
-everything else, with each stock client."""
+producing, consuming and groups, with each stock client."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def ends(address: str, topic: str) -> tuple[int, int]:
 
 
 def test_a_consumer_that_waits_gets_what_comes(skidway_broker: SkidwayBroker) -> None:
-    """A waiting fetch is answered as soon as a record has been produced and flushed."""
+    """A consumer that waits at the log end gets the next record that is produced."""
     address, topic = skidway_broker.address, new_name()
     create(address, topic)
     consumer = Consumer(
@@ -157,8 +157,8 @@ def test_topics_are_refused_for_the_reasons_that_kafka_has(skidway_broker: Skidw
 
 
 def test_settings_are_described_with_all_defaults(skidway_broker: SkidwayBroker) -> None:
-    """The description of a topic shows the topic's own settings and every default. The description
-    of the broker shows the cluster's name."""
+    """The description of a topic shows the topic's own settings and default settings, and says
+    which of them are defaults. The description of the broker shows the cluster's name."""
     admin = AdminClient({"bootstrap.servers": skidway_broker.address})
     topic = new_name()
     own = {"retention.ms": "1234", "mirror.source.topic": "logs"}
@@ -192,8 +192,8 @@ def test_a_topic_made_again_is_another(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_a_batch_that_is_too_large_is_refused(skidway_broker: SkidwayBroker) -> None:
-    """A batch that is larger than the topic's max.message.bytes is refused, and the connection
-    stays open."""
+    """A batch that is larger than the topic's max.message.bytes is refused. The batches before and
+    after it are stored."""
     address, topic = skidway_broker.address, new_name()
     admin = AdminClient({"bootstrap.servers": address})
     admin.create_topics([NewTopic(topic, 1, 1, config={"max.message.bytes": "1000"})])[

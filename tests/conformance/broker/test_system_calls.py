@@ -1,5 +1,5 @@
-"""The kernel sends fetched batches from the file to the socket, and the broker never reads these
-batches. The tests trace the broker's system calls."""
+"""The kernel sends fetched batches from the file to the socket. Of these batches, the broker itself
+reads at most some headers. The tests trace the broker's system calls."""
 
 from __future__ import annotations
 

@@ -332,8 +332,8 @@ def test_an_older_epoch_is_fenced_and_a_newer_begins_at_0(client: CoreClient) ->
 
 
 def test_sequences_wrap_behind_int32(client: CoreClient) -> None:
-    """The record after the record with sequence 2^31-1 has sequence 0, both within a batch and from
-    one batch to the next."""
+    """After a record with sequence 2^31-1, the next record of the same batch has sequence 0, and
+    the next batch continues from there."""
     last = (1 << 31) - 1
     assert produced(client, sequenced(last - 1, count=1)).base_offset == 0
     across = EncodedBatch(bytes(batch(b"x", b"y", b"z"))[61:], Codec.NONE, 3, NOW_MS, NOW_MS, 9)
