@@ -91,8 +91,8 @@ def read(
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -> None:
-    """With every codec, the client fetches the values, timestamps and origins that it produced, at
-    the acknowledged offsets. An origin says from which bytes of a log file a record was made."""
+    """With every codec, the client fetches the values and origins that it produced, at the
+    acknowledged offsets. An origin says from which bytes of a log file a record was made."""
     tp = TopicPartition(topic, 1)
     producer = Producer(client)
     sent = [encoded(number, codec=codec) for number in range(12)]
@@ -114,8 +114,9 @@ def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -
 
 
 def test_several_partitions_in_one_request(client: Client, topic: str) -> None:
-    """A producer can send batches of several partitions in one request, and one fetcher can read
-    all these partitions. The batches of each partition stay in order."""
+    """A producer can send batches to several partitions, and one fetcher can read all these
+    partitions. The batches of each partition are acknowledged in order, and every record is
+    fetched."""
     producer, fetcher = Producer(client), Fetcher(client, max_wait_ms=100)
     tps = [TopicPartition(topic, index) for index in range(3)]
     for number in range(30):

@@ -114,9 +114,8 @@ def test_a_mirror_looks_again_at_the_batch_below_its_end(
 
 
 def test_questions_are_answered_beside(broker: ScriptedBroker, loop: Loop) -> None:
-    """While the mirror fetches, it can send any other request to the source. A later turn of the
-    event loop returns the answer together with the number (`ticket`) that `ask` returned for that
-    request."""
+    """The mirror can also send other requests to the source. A later turn of the event loop returns
+    the answer together with the number (`ticket`) that `ask` returned for that request."""
     ticket = loop.client.ask(metadata_call(None))
     loop.run_until(lambda: any(turn.answers for turn in loop.turns))
     answer = next(answer for turn in loop.turns for answer in turn.answers)

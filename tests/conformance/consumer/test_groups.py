@@ -145,7 +145,8 @@ def test_several_topics_and_arrow_batches(topic: Topic, second: Topic) -> None:
 
 def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
     """A new member of a group continues after the last record that the application has finished
-    with. After a rewind, the records are delivered and committed again."""
+    with. After a rewind, the member gets the records again. If it leaves, the next member gets them
+    again."""
     topic.produce(400)
     middle_ms = int(time.time() * 1000) + 1
     eventually(lambda: time.time() * 1000 > middle_ms + 1)
@@ -227,8 +228,8 @@ def own_zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
 
 @pytest.mark.slow
 def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    """If ZooKeeper restarts before the members' sessions expire, no record is lost or repeated, and
-    no member loses its partitions."""
+    """If ZooKeeper restarts before the members' sessions expire, no record is lost or repeated. The
+    members also find partitions that are added later."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -302,8 +303,8 @@ def test_leaving_while_zookeeper_is_silent_is_bounded(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     """If a consumer with several streams is closed while ZooKeeper does not answer, it waits for
-    ZooKeeper once, and not once for each stream. Records that were not committed are delivered
-    again."""
+    ZooKeeper once, and not once for each stream. A later member gets all records that are produced
+    afterwards."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),

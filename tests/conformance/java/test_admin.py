@@ -50,8 +50,8 @@ def test_topics_by_the_command(bootstrap: str) -> None:
 
 
 def test_configs_by_the_command(java_clients: JavaClients, admin: Any, bootstrap: str) -> None:
-    """kafka-configs shows a topic's changed settings, and with --all also all default settings. It
-    can also show the broker's settings."""
+    """kafka-configs shows a topic's changed settings, and with --all also default settings. It can
+    also show the broker's settings."""
     name = topic_name("configs")
     java_clients.create(admin, name, segment_bytes=2_000_000)
     common = ["--bootstrap-server", bootstrap, "--describe"]

@@ -1,5 +1,5 @@
-"""Whatever happens to a mirror or to its source cluster, the mirror has the same bytes at the same
-offsets as the source."""
+"""A mirror has the same bytes at the same offsets as its source cluster, even after outages and
+restarts."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeep
 
 
 def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
-    """If the source's address contains a host name, the mirror resolves this name. After the source
-    was down, the mirror resolves the name again."""
+    """If the source's address contains a host name, the mirror resolves this name. If the source is
+    down at first, the mirror follows the source as soon as it is up."""
     named = Pair(tmp_path, zookeeper)
     port = named.source.port
     named.here.settings["mirror.sources"] = mirror_sources(f"localhost:{port}")

@@ -88,7 +88,7 @@ def test_records_that_expired_while_the_mirror_was_away_are_named(clusters: Pair
 
 def test_a_topic_whose_beginning_is_gone_before_it_is_mirrored(clusters: Pair) -> None:
     """If the first records of a topic have expired before the mirror starts, the first gap begins
-    at offset 0. A consumer that starts at the beginning gets the first record after the gap."""
+    at offset 0. The mirror has all records after the gap."""
     clusters.here.program.kill()
     clusters.source.create("logs", **SHORT)
     clusters.source.produce("logs", 100)

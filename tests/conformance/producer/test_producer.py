@@ -131,7 +131,7 @@ def test_a_message_that_is_too_large_fails_alone(bootstrap: str, topic: str) -> 
 
 
 def test_messages_of_a_topic_that_is_none(bootstrap: str) -> None:
-    """If a topic does not exist, `send` fails after max_block_ms, and no topic is created."""
+    """If a topic does not exist, `send` raises an error that says so. `flush` then returns."""
     with Producer(bootstrap, max_block_ms=300) as producer:
         with pytest.raises(KafkaError, match="UNKNOWN_TOPIC_OR_PARTITION"):
             producer.send("never-was", b"x")

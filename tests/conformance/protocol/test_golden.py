@@ -106,8 +106,8 @@ def test_read(case: Golden) -> None:
     "case", [each for each in GOLDEN if type(each.message) in HOT], ids=name_of
 )
 def test_hot_paths_read_the_same_bytes(case: Golden) -> None:
-    """The hand-written parsers of Produce and Fetch read the bytes of their cases correctly. They
-    refuse the bytes if bytes at the end are missing, or if further bytes are appended."""
+    """The hand-written parsers of Produce and Fetch accept the bytes of their cases. They refuse
+    the bytes if bytes at the end are missing, or if further bytes are appended."""
     version, message, body = case
     parse = HOT[type(message)]
     assert parse(memoryview(body), version)

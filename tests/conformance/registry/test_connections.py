@@ -129,8 +129,8 @@ def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
 
 
 def test_a_body_that_comes_byte_by_byte_is_given_up() -> None:
-    """The client waits at most `timeout_s` for the whole body of an answer. Each further byte does
-    not extend this time."""
+    """The client waits at most `timeout_s` for the whole body of an answer. The body's first byte
+    does not extend this time."""
     seconds = itertools.count(0, 2)  # a clock that is two seconds later at each call
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(1)

@@ -120,8 +120,9 @@ def test_a_conflict_is_refused_before_anything_is_written(
 def test_one_subject_is_restored_with_what_it_refers_to(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """With --subject, a restore brings back only this subject, its compatibility level, and the
-    schemas that it references. Other subjects, levels and modes of the registry stay unchanged."""
+    """With --subject and --no-modes, a restore brings back only this subject, its compatibility
+    level, and the schemas that it references. The registry's global level and its modes stay
+    unchanged."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     done = skidway("restore", empty, str(file), "--subject", "users", "--no-modes")
@@ -172,9 +173,9 @@ def test_what_is_live_is_not_deleted_without_a_yes(
 def test_a_topic_of_apache_kafka_takes_a_dump_and_gives_it_back(
     full: Registry, empty: Registry, apache_kafka: ApacheKafka
 ) -> None:
-    """A dump into Kafka creates a compacted topic with one partition. The dump refuses a topic that
-    already contains records. A restore from the dumped topic, or from the output of
-    kafka-console-consumer for this topic, gives an empty registry the same contents."""
+    """A dump can be written into a topic of Kafka. The dump refuses a topic that already contains
+    records. A restore from the topic gives an empty registry the same contents. A restore also
+    accepts the output of kafka-console-consumer for this topic."""
     topic = topic_name("schemas")
     at = ("--bootstrap-server", apache_kafka.address)
     done = skidway("dump", full, "--to-topic", topic, *at)

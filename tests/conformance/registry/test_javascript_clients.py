@@ -84,8 +84,8 @@ def test_a_schema_is_registered_found_and_not_doubled(client: Driver) -> None:
 
 
 def test_an_incompatible_schema_is_an_error_with_our_reason(client: Driver) -> None:
-    """If a schema is incompatible, the client raises an error with status 409 and does not retry.
-    The error's message names the field that is incompatible."""
+    """If a schema is incompatible, the client raises an error whose message names the field that is
+    incompatible."""
     client.ask("register", subject="users-value", schema=json.dumps(V1))
     with pytest.raises(ClientFailed) as caught:
         client.ask("register", subject="users-value", schema=json.dumps(BROKEN))

@@ -69,7 +69,7 @@ def confluent(registry: Registry, authority: Authority, user: str) -> SchemaRegi
 
 def test_confluents_client_with_tls_and_a_password(secured: Registry, authority: Authority) -> None:
     """Confluent's serializer and deserializer work with TLS and a password. If the password is
-    wrong, the registry immediately answers 401."""
+    wrong, the registry answers 401."""
     with confluent(secured, authority, "ada:ge:heim") as client:
         data = AvroSerializer(client, SCHEMA)({"name": "Ada"}, VALUE)
         assert AvroDeserializer(client)(data, VALUE) == {"name": "Ada"}

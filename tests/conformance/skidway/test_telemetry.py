@@ -65,8 +65,7 @@ def test_other_paths_are_404(program: Program) -> None:
 
 
 def test_busy_port_is_one_sentence(program: Program) -> None:
-    """If the port is in use, the error is one sentence that says which process uses the port and
-    which setting to change."""
+    """If the port is in use, the error names the address and the setting to change."""
     second = TelemetryServer(f"127.0.0.1:{program.server.port}", lambda: Health(True))
     with pytest.raises(SkidwayError) as refused:
         second.start()

@@ -130,7 +130,8 @@ def library(drivers: Callable[[StockClient], Driver]) -> Callable[[bool], Writte
 def test_it_reads_what_the_others_wrote(
     client: StockClient, driver: Driver, library: Callable[[bool], Written]
 ) -> None:
-    """Each client can read the batches that every other client has written, with every codec."""
+    """Each client can read the batches that the other clients have written, with every codec. A
+    client without the mark `foreign` reads only batches of the other clients without this mark."""
     topic, values = library(client.foreign)
     got = driver.ask("consume", topic=topic, partition=0, offset=0, count=len(values))
     assert [each["value"] for each in got["records"]] == values
