@@ -3,8 +3,8 @@
 The hosts run Debian 12 with systemd, and are reached by ssh. The tests run the playbooks of our
 Ansible collection as an operator does, and use nothing else to install and upgrade programs. The
 lines come from auth.log (sshd and sudo), from syslog (the journal, which rsyslog writes to this
-file) and from access.log (nginx). Each test continues where the previous test ended, and needs the
-tests before it, except those with the mark `aside`.
+file) and from access.log (nginx). Each test continues where the previous test ended. No later test
+depends on a test with the mark `aside`.
 """
 
 from __future__ import annotations
@@ -53,9 +53,8 @@ def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Flee
 
 
 def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
-    """On hosts without internet access, site.yml installs, configures and starts every program, and
-    enables it for the next boot. The timers for loads and recounts start their programs only at
-    night."""
+    """On hosts without internet access, site.yml installs, configures and starts every program. It
+    enables the agents, and the timers for loads and recounts, for the next boot."""
     fleet.control.succeed("site")
     for host in fleet.applications:
         assert fleet.versions(host) == {"agent": OLD}
@@ -106,9 +105,9 @@ def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
 
 
 def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> None:
-    """When the timer has started the loader's systemd unit, as it does at night, the lines of sshd,
-    the journal and nginx become rows. Every line becomes one row, and the rows are in order. The
-    audit reports both hosts as complete in every topic and every tier (agent, broker and HDFS)."""
+    """After a load that systemd runs, as the timer starts it at night, the lines of sshd, the
+    journal and nginx are rows. Every line is one row, and the rows are in order. The audit reports
+    both hosts as complete in every topic and every tier (agent, broker and HDFS)."""
     fleet.start_press("first")
     for host in fleet.applications:
         fleet.pressed(host, more_than=100)
@@ -176,9 +175,9 @@ def on_the_server(up: int) -> dict[tuple[str, str], int]:
 @promise("6 two ways")
 def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
     """The nightly recount counts the rows in the loader's files again, and reports to the audit
-    that the rows agree with the counts. The recount succeeds even while new lines are written. If a
-    file with rows is missing, the recount's unit fails and names the file, and `audit report` exits
-    with status 1. After the file has been restored, the next recount succeeds."""
+    that the rows agree with the counts. If a file with rows is missing, the recount's unit fails
+    and names the file, and `audit report` exits with status 1. After the file has been restored,
+    the next recount succeeds."""
     again = "systemctl start skidway-recount.service"
     fleet.server.run(again, within_s=300)
     eventually(lambda: recounted(fleet) == {(OUTPUT, "agrees")}, within_s=30, what="told")
@@ -318,9 +317,8 @@ def test_a_running_agent_takes_changed_settings(fleet: Fleet) -> None:
 
 
 def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
-    """upgrade.yml first upgrades the servers to the next version, and then the agents, one group of
-    hosts (a wave) after the other. The audit confirms each wave before the next wave begins.
-    Meanwhile lines are written, and nginx's log is rotated."""
+    """upgrade.yml upgrades every program of the fleet to the next version, while lines are written
+    and just after nginx's log was rotated. The timers are active afterwards."""
     fleet.start_press("second-on-the-way")
     fleet.inventory["all"]["vars"]["skidway_version"] = NEXT
     fleet.control.write(fleet.inventory)
@@ -357,8 +355,7 @@ def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
 
 @pytest.mark.aside
 def test_a_rolling_restart_restarts_every_program(fleet: Fleet) -> None:
-    """rolling_restart.yml restarts every program once, and waits after each restart until the
-    program is healthy."""
+    """rolling_restart.yml succeeds, and afterwards every program has been restarted."""
     where = [(fleet.server, unit) for unit in SERVICES]
     where += [(host, "skidway-agent") for host in fleet.applications]
     before = [show(host, unit, "MainPID")["MainPID"] for host, unit in where]

@@ -195,8 +195,8 @@ def test_a_mirror_whose_source_went_back_follows_the_right_one_again(site: Recov
 
 
 def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> None:
-    """If records expire before they are loaded, the loader reports their offsets, and loads no
-    later records until the operator accepts the gap. With the guide's setting of retention.hold, no
+    """If records expire before they are loaded, the loader reports their offsets and ends with
+    status 1, until the operator accepts the gap. With the guide's setting of retention.hold, no
     record expires before it is loaded."""
     alter(site, MIRROR_TOPIC, "offline", "retention.bytes=4096", "segment.bytes=1024")
     end = site.end("offline-broker", MIRROR_TOPIC)

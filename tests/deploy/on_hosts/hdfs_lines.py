@@ -1,7 +1,7 @@
 """Prints the lines of one topic on HDFS as JSON {host: [line]}. Runs on the test fleet's server,
 with the loader's Python.
 
-The lines are in the same order as in their log files. The arguments are the output's URL and the
+The lines of each log file are in the order of the file. The arguments are the output's URL and the
 topic.
 """
 

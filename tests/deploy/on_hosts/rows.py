@@ -1,7 +1,7 @@
 """Prints one column of the loader's rows (for each topic, the column in COLUMNS) as JSON {topic:
 {host: [value, ...]}}. Runs on the test fleet's server.
 
-The values are in the same order as in the log files.
+The values of each log file are in the order of the file.
 """
 
 import json
