@@ -2,8 +2,8 @@
 becomes invalid and vanishes.
 
 At the end, every line of every pod is delivered. If the brokers have several copies of a record,
-all copies have the same bytes, and therefore the same labels. Each record has labels that its pod
-had at some time, and never labels of another pod.
+all copies have the same bytes, and therefore the same labels. Each record has no labels or the
+labels of its own pod, and never labels of another pod.
 """
 
 from __future__ import annotations

@@ -12,10 +12,11 @@ which the audit waits for late lines after the end of a bucket. A bucket is due 
 passed. A last word is the final seal that an agent sends when it leaves.
 
 The test checks each bucket that the audit reports as complete. Such a bucket must be over, so D3
-below must not be true of it. Each line of the bucket that D0, D1, D2, D4 or D5 describes must have
-a row. The lines of the bucket that D6 describes must be shown in the verdict, as D6 says:
+below must not be true of it. The test uses the host's clock for this if nobody sets this clock, and
+the true time if the audit's own clock is not ahead. The bucket must not have a row twice. Each line
+of the bucket that D1, D2, D4 or D5 describes must have a row. The lines of the bucket that D6
+describes must be shown in the verdict, as D6 says:
 
-    D0  a line whose row the loader lost
     D1  a line that was in a file when the agent noted the W of the newest received seal
     D2  a line that was in a file when the agent made the last received delta with counts of the
         line's bucket
@@ -25,10 +26,12 @@ a row. The lines of the bucket that D6 describes must be shown in the verdict, a
     D6  a line that a rule left out: the verdict shows exactly those lines of the bucket, by rule,
         that the received deltas count as left out
 
-A line that a rule left out needs no row if a received delta counts it as left out. The test does
-not check D4 if the agent is retired and its last word is its newest message. In this case the audit
-does not wait for lines that are written later. The test checks D5 only when the collector has
-received every message of the agent.
+A line that a rule left out needs no row if a received delta counts it as left out. A line in
+`unseen` needs no row either, because the rules do not require the audit to know of it. The test
+checks D4 only in runs with the fault `drains`, or with `clocks` and without `clock_steps`. It does
+not check D4 if the agent has left, that is, if the agent is retired and its last word is its newest
+received message. In this case the audit does not wait for lines that are written later. The test
+checks D5 only if the agent has left and the collector has received the agent's last message.
 """
 
 from __future__ import annotations

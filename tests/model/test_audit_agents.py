@@ -95,7 +95,8 @@ class Faults:
     - truncates: a file's content is replaced.
     - reuses: a file is deleted, and the next file gets the same inode.
     - alike: the first bytes of all files are the same.
-    - hours: the host's clock is set back or ahead by an hour.
+    - clock_steps: the host's clock is set back or ahead by 8 s, or set to the right time.
+    - hours: with `clock_steps`, the clock is set back or ahead by an hour instead of 8 s.
     """
 
     timed: bool = False

@@ -1,6 +1,6 @@
-"""The collector judges only buckets whose evidence has changed. It judges a bucket of many agents
-by columns: all agents at once, in arrays. The verdicts are the same as if the collector judged
-every bucket again, one agent after the other.
+"""The collector judges only buckets whose verdicts may have changed. It judges a bucket of many
+agents by columns: all agents at once, in arrays. The verdicts are the same as if the collector
+judged every bucket again, one agent after the other.
 
 The fleet of `support.audit_fleet_model` sends random messages, changes the policy and sets the
 clock. After each step, the test compares the standing of the judge (the verdicts on all buckets)

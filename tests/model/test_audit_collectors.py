@@ -84,8 +84,8 @@ def _narrow_all(ledger: Ledger) -> None:
 def test_a_collector_that_began_later_has_the_same_standing(faults: Faults, seeds: Seeds) -> None:
     """If a store is rebuilt from the audit topics, it leads to the same standing (the verdicts on
     all buckets) as a store that took the messages as they came. This is so whatever the order of
-    the partitions and the size of the portions. While the store is being rebuilt, the status of
-    every bucket is "unknown"."""
+    the partitions and the size of the portions. While the store is being rebuilt, the standing says
+    so."""
     for seed in seeds(range(4)):
         world = World(seed, faults)
         for _ in range(faults.steps):

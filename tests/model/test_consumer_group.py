@@ -298,8 +298,8 @@ class World:
         return 0 if offset is None else offset
 
     def settle(self) -> None:
-        """Ends all faults, and asserts that every partition gets an owner and every record is
-        delivered."""
+        """Ends all faults, and lets the members poll for so long that every partition should get an
+        owner and every record should be delivered. The first test then checks both."""
         self.faults = False
         self.depth = 2
         if not any(member.topics == TOPICS for member in self.members):

@@ -11,7 +11,7 @@ generation has only one assignment even if the broker crashes, and no member get
 is not yet stored in ZooKeeper. The broker accepts commits only from members of the current
 generation, so that an older generation's commit never follows a newer generation's commit. Every
 request is answered once, and no request waits forever. When the faults have ended, all living
-members are in one generation, each with its own assignment.
+members get into one generation, and no member has an assignment of another generation.
 """
 
 from __future__ import annotations
@@ -151,7 +151,8 @@ class World:
             client.alive = False
 
     def zombie(self) -> None:
-        """Lets a client that is no longer a member commit with its old member id and generation."""
+        """Lets a client that has died or left the group commit with its old member id and
+        generation."""
         gone = [each for each in self.clients if not each.alive and each.member_id]
         if gone:
             self.commit(self.random.choice(gone))
@@ -341,7 +342,8 @@ class World:
 def test_random_schedules(seed: int) -> None:
     """Under any schedule, every request is answered once, no member gets two assignments in one
     generation, and only members of the current generation may commit. When the faults have ended,
-    all living members get into one generation, each with its own assignment."""
+    all living members get into one generation, and no member has an assignment of another
+    generation."""
     world = World(seed)
     for _ in range(STEPS):
         world.step()

@@ -6,9 +6,10 @@ The tests run the loader's real code: it reads the audit topic (the feed), decid
 drop, keeps the loader's tables, and writes these tables to files. Agents, partitions, a mirror and
 clocks are simulated. Each schedule contains late copies of records, a loader that lags behind, and
 audit messages that are sent again. An old connection delivers late copies up to LATE_MS after the
-file was closed. Each schedule also has one of three faults. Either the agents' clocks are wrong, or
-the loader's clock is wrong, or the topic is a mirror that lags behind the mirrored audit topic. The
-rules for closed files do not hold if several of these faults occur at once.
+file was closed. In the first test, each schedule also has one of three faults. Either the agents'
+clocks are wrong, or the loader's clock is wrong, or the topic is a mirror that lags behind the
+mirrored audit topic. The rules for closed files do not hold if several of these faults occur at
+once.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def test_counts_add_up_whatever_the_slices(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_a_file_without_announcement_ends_the_partition_in_the_same_place(seed: int) -> None:
     """However a partition is divided into slices, its load ends before the first record whose file
-    no agent has announced. The load uses no later record. Repeated records need no announcement."""
+    no agent has announced. The load uses no later record."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 60)
     at = choose.randrange(len(records))
