@@ -76,7 +76,8 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 def _run(seed: int, faults: Sequence[Fault], args: argparse.Namespace) -> bool:
     """Runs a site under these faults, and prints what happened to the lines. Returns whether the
-    run was good (see `Truth.is_good`) and no thread of the torture failed."""
+    run was good (see `Truth.is_good`), all programs finished their work in time, no program ended
+    with UNEXPECTED_EXIT_CODE, and no thread of the torture failed."""
     folder = Path(tempfile.mkdtemp(prefix="skidway-torture-"))
     site = TortureSite(folder, seed, args.rotate_s)
     problems: list[str] = []

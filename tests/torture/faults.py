@@ -30,7 +30,8 @@ EVERY_S = 6.0
 
 class Kind(StrEnum):
     """What a fault does. When the duration of a fault is over, the torture undoes the fault (for
-    example, starts a killed program), except for the kinds in AT_ONCE."""
+    example, starts a killed program). It never undoes faults of the kinds in AT_ONCE, and DELETE
+    faults with the amount FOREVER."""
 
     KILL = "kill"
     FREEZE = "freeze"

@@ -46,9 +46,10 @@ class Truth:
     - invented: line numbers that rows or rejects of a topic contain, but that no written line of
       this topic has.
     - missing: lines that did not arrive, but whose buckets the audit calls open or incomplete,
-      because it still waits for lines.
+      because it still waits for lines. Lines of the topic MADE_AGAIN are in `declared` instead.
     - marked: the number of hours that have a file `_SUCCESS`.
-    - false_marks: the hours that have `_SUCCESS` although a line is missing or came twice.
+    - false_marks: the hours that have `_SUCCESS` although a line is missing or came twice. Lines in
+      Parquet files that a DELETE fault has removed do not count.
     - declared: the number of other lines that are missing or came twice: those for which the
       audit's verdict or a recount says that something is wrong.
     - proven: the number of lines that arrived once, in complete buckets.
