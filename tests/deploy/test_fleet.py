@@ -69,8 +69,8 @@ def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
 
 
 def test_an_agent_is_held_by_its_limits(fleet: Fleet) -> None:
-    """systemd enforces the inventory's limits on the agent. The agent's process runs as its own
-    user, has no privileges, and can write only to its state directory."""
+    """systemd has the inventory's limits for the agent. The agent's process runs as its own user
+    and has no privileges. It cannot write to a log, and can write to its state directory."""
     host = fleet.applications[0]
     assert show(
         host, "skidway-agent", "CPUQuotaPerSecUSec", "MemoryHigh", "MemoryMax", "TasksMax"

@@ -318,8 +318,8 @@ def test_records_of_several_lines_are_neither_lost_nor_doubled(
 @pytest.mark.parametrize("block", range(3))
 def test_what_the_host_destroys_harms_no_other_line(block: int, seeds: Seeds) -> None:
     """If a truncation, a deletion or a power loss destroys lines, the agent delivers each of the
-    other lines once. The numbers of acknowledged, rejected, lost, uncertain and pending bytes of
-    each file add up to the file's size."""
+    other lines once. The acknowledged, rejected, filtered, uncertain and lost bytes of each file
+    account for every byte before the agent's position in the file."""
     for seed in seeds(range(1000 + block * 10, 1000 + block * 10 + 10)):
         run(seed, "key", EVERYTHING_SURE | {"truncate", "delete", "power"})
 

@@ -25,7 +25,8 @@ CLOCK_STEPS_S = (-1_500, -40, 40, 1_500)
 than an hour, because an agent ignores a line's own time if that time is an hour or more ahead of
 the agent's clock."""
 EVERY_S = 6.0
-"""The average time in seconds from the beginning of a fault to the beginning of the next."""
+"""The average time in seconds from the beginning of a drawn fault to the beginning of the next. A
+drawn fault is left out if its target still has another fault."""
 
 
 class Kind(StrEnum):

@@ -35,7 +35,7 @@ def test_topics_are_made_listed_described_and_deleted(
     apache_kafka: ApacheKafka, topic: str
 ) -> None:
     """`skidway topics` creates, lists, describes and deletes topics. If a topic does not exist, or
-    cannot be created because it exists already, the error contains the topic's name."""
+    cannot be created because it exists already, the error says so."""
     at = ("--bootstrap-server", apache_kafka.address)
     listed = json.loads(run_skidway("topics", "list", "--json", *at).stdout)
     assert {"topic": topic, "partitions": 3, "replicas": 1} in listed
