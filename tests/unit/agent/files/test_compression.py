@@ -89,17 +89,27 @@ def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
     """With logrotate's `delaycompress`, a compressed file keeps the file id of the plain file,
     whether the agent runs or is down. Nothing is read again or declared lost."""
     world = made(first=LONG)
+    first = world.only()["file"]
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"next" + LONG)
     world.settle()
+    second = world.only(APP)["file"]
     world.files.compress(f"{APP}.1", keeps_time=False)
     world.settle()
+    assert {each["path"]: each["file"] for each in world.ledger()} == {
+        f"{APP}.1.gz": first,
+        APP: second,
+    }
     world.kill()
     world.files.rename(f"{APP}.1.gz", f"{APP}.2.gz")
     world.files.rename(APP, f"{APP}.1")
     world.files.compress(f"{APP}.1", keeps_time=False)
     world.start()
     world.settle()
+    assert {each["path"]: each["file"] for each in world.ledger()} == {
+        f"{APP}.2.gz": first,
+        f"{APP}.1.gz": second,
+    }
     assert sorted(world.values()) == sorted([LONG.decode()[:-1], "next" + LONG.decode()[:-1]])
     assert losses(world) == []
 
@@ -169,20 +179,23 @@ def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
 
 def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
     """If a compressed file cannot be decompressed, the agent lists the file as unreadable and waits
-    for a minute, because another program may still be writing it. After this minute, the agent
-    declares the file lost."""
+    for a minute, because another program may still be writing it. During this minute, the agent
+    sends no seal. After this minute, the agent declares the file lost, and sends seals again."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, DAMAGED_BYTES)
     world.files.rename(APP, f"{APP}.2")
     world.files.compress(f"{APP}.2", keeps_time=False)
+    seal = world.of(Seal)[-1]
     world.start()
-    world.settle()
+    world.settle(50, seconds=1)
     assert losses(world) == []
+    assert world.of(Seal)[-1] == seal
     assert f"{APP}.2.gz" in world.agent.tracker.unreadable["logs"]
-    world.clock.advance(60)
+    world.clock.advance(10)
     world.settle()
+    assert world.of(Seal)[-1] != seal
     (loss,) = losses(world)
     assert loss.reason == f"{APP}.2.gz: it cannot be decompressed"
     assert world.agent.tracker.unreadable == {}

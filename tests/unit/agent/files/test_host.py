@@ -30,6 +30,7 @@ def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (found,) = HOST.scan([Pattern(f"{tmp_path}/*"), Pattern(f"{tmp_path}/a*")]).found
     assert found == HOST.look(str(path))
+    assert found.size == 5
     handle = HOST.open(str(path))
     assert handle.read(3, 1) == b"ell"
     assert handle.status()[:3] == (found.key, 5, 1)
@@ -164,31 +165,43 @@ def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Pat
 
 def test_descriptors_are_bounded(tmp_path: Path) -> None:
     """At most as many files are open as the limit allows: to open one more file, the agent closes
-    another. A closed file is opened again when it is needed."""
+    the least recently used one. A closed file is opened again when it is needed."""
     handles = Handles(HOST, 2)
     files = []
     for index in range(4):
         path = tmp_path / f"{index}.log"
         path.write_bytes(b"%d" % index)
         files.append(tracked(path, index + 1))
-    for each in [*files, files[0]]:
-        assert handles.get(each).read(1, 0) == b"%d" % (each.file - 1)
-        assert len(handles) <= 2
-    assert handles.held(2) is None
+    for used, is_open in (
+        (1, {1}),
+        (2, {1, 2}),
+        (1, {1, 2}),
+        (3, {1, 3}),
+        (4, {3, 4}),
+        (1, {1, 4}),
+    ):
+        assert handles.get(files[used - 1]).read(1, 0) == b"%d" % (used - 1)
+        assert {each.file for each in files if handles.held(each.file)} == is_open
+        assert len(handles) == len(is_open)
     handles.close()
     assert len(handles) == 0
 
 
-def test_a_handle_follows_a_rename_and_never_another_file(tmp_path: Path) -> None:
-    """The agent opens a file that was renamed in its directory, and never opens another file that
-    now has the old path. If the file is gone, `get` raises Moved."""
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_handle_follows_a_rename_and_never_another_file(tmp_path: Path, is_open: bool) -> None:
+    """The agent reads a file that was renamed in its directory, and never another file that now has
+    the old path. This is so whether the file is open during the rename or is opened afterwards. If
+    the file is gone and not open, `get` raises Moved."""
     path = tmp_path / "a.log"
     path.write_bytes(b"old")
     mine = tracked(path)
+    handles = Handles(HOST, 2)
+    if is_open:
+        assert handles.get(mine).where() == str(path)
     path.rename(tmp_path / "a.log.1")
     path.write_bytes(b"new")
-    handles = Handles(HOST, 2)
     assert handles.get(mine).read(3, 0) == b"old"
+    assert handles.get(mine).where() == str(tmp_path / "a.log.1")
     handles.drop(mine.file)
     (tmp_path / "a.log.1").unlink()
     with pytest.raises(Moved):

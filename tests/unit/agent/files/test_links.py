@@ -65,7 +65,7 @@ def test_rotations_of_the_target_while_the_agent_was_down(world: World) -> None:
     assert losses(world) == []
 
 
-def test_a_link_that_is_set_to_the_next_file(world: World) -> None:
+def test_a_link_that_is_set_to_the_next_file() -> None:
     """Programs such as rotatelogs and cronolog start a new file and set a link to it. If the link
     points to several files in turn between two scans, the agent finds all of them by their similar
     names, and reads them."""

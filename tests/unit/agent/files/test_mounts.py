@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from skidway.agent.files.endings import VANISHED
 from skidway.agent.files.mounts import MOUNT_WAIT_S, UNMOUNTED
 from skidway.audit.topic.messages import Delta, Loss, Seal
 from support.agent_world import World, raw, settings
@@ -85,7 +86,8 @@ def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
 
 def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
     """If a file system is not mounted for an hour, its files count as gone. The agent declares one
-    loss for all of these files that may have unread bytes."""
+    loss for all of these files that may have unread bytes. In this test, both files may have such
+    bytes."""
     world.files.append(APP, b"second\n")
     world.kill()
     world.files.is_mounted = False
@@ -94,7 +96,8 @@ def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
     assert losses(world) == []
     world.clock.advance(MOUNT_WAIT_S)
     world.settle()
-    assert [loss.end for loss in losses(world)] == [None]
+    (loss,) = losses(world)
+    assert (loss.end, loss.reason) == (None, f"{VANISHED}; 1 more file likewise")
     assert world.agent.tracker.unreadable == {}
 
 
@@ -123,15 +126,16 @@ def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_runn
 
 
 def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
-    """The agent does not wait for the files of a deleted directory. It knows that no file system is
-    missing, because the files were on the device of the directory above the deleted one, and not on
-    a device of their own."""
+    """The agent does not wait for the files of a deleted directory, but declares them gone, with
+    one loss for both files. It knows that no file system is missing, because the files were on the
+    device of the directory above the deleted one, and not on a device of their own."""
     world.kill()
     world.files.delete(APP)
     world.files.delete(READ)
     world.start()
     world.settle()
-    assert len(losses(world)) == 1
+    (loss,) = losses(world)
+    assert (loss.end, loss.reason) == (None, f"{VANISHED}; 1 more file likewise")
     assert world.agent.tracker.unreadable == {}
 
 

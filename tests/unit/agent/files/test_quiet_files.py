@@ -53,23 +53,25 @@ def test_a_look_at_a_file_at_rest_asks_nothing_more(monkeypatch: pytest.MonkeyPa
 
 @promise("1 same file")
 def test_whatever_changes_a_file_is_found_without_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scan compares a file with known files again if the file was written, or was replaced by a
-    file of the same size. The agent also reads what was written after a truncation. The scan finds
-    each change even if no file system event announced it."""
+    """A scan compares a file with known files again after each change: if the file was appended to,
+    truncated, written again after the truncation, replaced by a file of the same size, or rewritten
+    in place with the same number of bytes. The agent reads what was written. The scan finds each
+    change even if no file system event announced it."""
     world, seen = at_rest(monkeypatch)
     for change in (
         lambda: world.files.append(PATH, b"two\n"),
         lambda: world.files.truncate(PATH),
         lambda: world.files.append(PATH, b"six\n"),
         lambda: (world.files.delete(PATH), world.files.append(PATH, b"ten\n")),
+        lambda: world.files.overwrite(PATH, 0, b"new\n"),
     ):
         world.clock.advance(30.0)
         change()
         seen.clear()
         look(world)
-        assert seen == [PATH] or not world.files.look(PATH).size
+        assert seen == [PATH]
         world.settle()
-    assert world.values() == ["one", "two", "six", "ten"]
+    assert world.values() == ["one", "two", "six", "ten", "new"]
 
 
 @promise("1 same file")

@@ -162,14 +162,19 @@ def test_an_empty_log_on_a_disk_with_another_number() -> None:
 
 
 def test_only_changes_of_files_without_an_id_are_written() -> None:
-    """A file leaves the list of files without an id as soon as it gets an id."""
+    """While the files without an id stay the same, the agent does not write their list to its
+    state. It deletes a file from the list as soon as the file gets an id."""
     world = make(is_ignored=True)
     state = StateDatabase(world.connection)
     assert [each.found.path for each in state.unbegun()] == [LOG]
+    written: list[str] = []
+    world.connection.set_trace_callback(written.append)
     world.settle(rounds=3)
-    assert world.agent.tracker.take_unbegun() is None
+    assert written
+    assert [each for each in written if "unbegun" in each] == []
     world.files.append(LOG, b"lines\n")
     world.settle(rounds=3)
+    assert [each.split()[0] for each in written if "unbegun" in each] == ["DELETE"]
     assert state.unbegun() == []
 
 
