@@ -1,7 +1,6 @@
 """Tests the agent's loop from end to end, in memory. The tests check files, delivery, checkpoints,
 and the audit messages that the agent sends."""
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,12 +16,14 @@ from skidway.agent.files.reading import LONG_LINE_BYTES_MAX
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import ParserSettings, SourceSettings
 from skidway.agent.state.database import StateDatabase, create_tables
+from skidway.agent.values.identity import GUARD_BYTES
 from skidway.audit.evidence.rereading import identity_of
 from skidway.audit.topic.messages import Announcement, Certainty, Delta, Heartbeat, Seal
 from skidway.audit.topic.seal_columns import NEVER_SEALED
 from skidway.errors import StateRefused
+from skidway.kafka.types import TopicPartition
 from support.agent_press import rejected_rows
-from support.agent_world import World, datum_text, raw, settings
+from support.agent_world import MemoryHandle, World, datum_text, raw, settings
 from support.fold import Fold
 from support.promises import promise
 
@@ -165,20 +166,30 @@ def test_new_settings_begin_behind_the_last_intent() -> None:
 
 
 @promise("2 partition")
-def test_partitions_added_while_running() -> None:
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_partitions_added_while_running(is_killed: bool) -> None:
     """If partitions are added to a topic while the agent runs, later records also go to the added
-    partitions."""
+    partitions. The records of intents (promises to send bytes) that the agent has already stored
+    keep their partitions, even if the agent is killed and sends them again."""
     source = raw(partitioning="key", key="line")
     world = World(settings(source))
     world.files.append(A, b"".join(b"k%d\n" % i for i in range(20)))
     world.start()
-    world.settle(10)
+    world.hold()
+    assert [intent.end for intent in StateDatabase(world.connection).intents()] == [70]
     world.brokers.partitions["logs"] = 4
     world.agent.update(world.destinations())
     world.files.append(A, b"".join(b"k%d\n" % i for i in range(20, 60)))
+    world.hold()
+    if is_killed:
+        world.kill()
+        world.start()
     world.settle(10)
     assert sorted(world.values()) == sorted(f"k{i}" for i in range(60))
-    assert len([tp for tp in world.brokers.logs if tp.topic == "logs"]) == 4
+    found = [world.brokers.logs[TopicPartition("logs", number)] for number in range(4)]
+    assert [datum_text(record.value) for record in found[0][:20]] == [f"k{i}" for i in range(20)]
+    assert all(record.first >= 70 for log in (found[0][20:], *found[1:]) for record in log)
+    assert all(found)
 
 
 def test_backpressure_stops_reading(world: World) -> None:
@@ -214,10 +225,21 @@ def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> No
 
 
 @promise("2 over-long line")
-def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> None:
-    """An over-long line is rejected as one line, with its whole length. The next line is
-    delivered."""
-    size = 2 * READ_BYTES + 17
+@pytest.mark.parametrize("size", [READ_BYTES - 1, READ_BYTES, READ_BYTES + 1, 2 * READ_BYTES + 17])
+def test_an_overlong_line_is_rejected_with_its_whole_length(
+    world: World, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """An over-long line is rejected as one line, with its whole length. The next line is delivered.
+    The agent reads at most READ_BYTES new bytes at once, and its rejected record contains at most
+    as many bytes of the line."""
+    counts: list[int] = []
+    read = MemoryHandle.read
+
+    def noted(handle: MemoryHandle, count: int, position: int) -> bytes:
+        counts.append(count)
+        return read(handle, count, position)
+
+    monkeypatch.setattr(MemoryHandle, "read", noted)
     world.files.append(A, b"x" * size + b"\nshort\n")
     world.start()
     world.settle()
@@ -225,6 +247,8 @@ def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> Non
     (row,) = rejected_rows(world.brokers)
     assert (row["reason"], row["first"], row["length"]) == ("too-long", 0, size + 1)
     assert world.only(A)["rejected"] == size + 1
+    assert max(counts) <= READ_BYTES + GUARD_BYTES
+    assert 0 < len(row["line"]) <= READ_BYTES
     assert LONG_LINE_BYTES_MAX < 1 << 32
 
 
@@ -679,7 +703,8 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
     world: World, monkeypatch: pytest.MonkeyPatch, successor: bytes
 ) -> None:
     """If a file is renamed after the agent's scan has found it and before the agent opens it, the
-    agent still reads the file."""
+    agent still reads the file, and declares nothing lost. It seals the topic only after it has
+    counted the file's line."""
     world.files.append(A, b"old\n")
     scan = world.files.scan
 
@@ -695,6 +720,11 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
     world.start()
     world.settle()
     assert world.values() == ["old", *successor.decode().split()]
+    assert world.losses() == []
+    counted = world.deltas()[0]
+    assert (counted.counts[0].count, counted.counts[0].bytes) == (1, 4)
+    sealed = [seal.number for seal in world.of(Seal) if seal.topics[0].sealed_until != NEVER_SEALED]
+    assert counted.number < sealed[0] < sealed[-1]
 
 
 def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
@@ -1029,14 +1059,17 @@ def test_a_quiet_agent_sleeps_longer() -> None:
 
 
 def test_a_settled_agent_says_so(world: World) -> None:
-    """An agent that was asked to stop reads no new lines. It says that it is settled, although a
-    file has lines that it has not read."""
+    """An agent that was asked to stop reads no new lines. It says that it is settled as soon as
+    everything that was in flight has arrived, although a file has lines that it has not read."""
     world.files.append(A, b"1\n")
     world.start()
-    world.settle(3)
+    world.hold()
     world.agent.is_stopping = True
     world.files.append(A, b"2\n")
+    world.hold()
+    assert world.producer.pending_count == 1
+    assert not world.agent.is_settled
     world.settle(5)
     assert world.agent.is_settled
     assert world.values() == ["1"]
-    assert json.dumps(world.ledger())
+    assert (world.only(A)["acknowledged"], world.only(A)["pending"]) == (2, 2)
