@@ -13,9 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skidway.agent.parsing.json_lines import DEPTH_MAX, JsonParser
-from skidway.agent.parsing.parser import NOT_JSON
+from skidway.agent.parsing.parser import EXTRA, NOT_JSON
 
 SCHEMA = pa.schema([pa.field("a", pa.string(), nullable=True)])
+MEMBERS = pa.schema([pa.field(EXTRA, pa.map_(pa.string(), pa.string()))])
 LINES = st.lists(
     st.one_of(
         st.none(),
@@ -44,24 +45,30 @@ def refused(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
-def verdict(line: str) -> str | None:
-    """Returns the reason why a line is not a JSON object, or None if the line is a JSON object."""
+def verdict(line: str) -> str | dict[str, str]:
+    """Returns the reason why a line is not a JSON object, or the members of the object. A member
+    that is no string is written as JSON."""
     try:
         value = json.loads(line, parse_constant=refused, parse_float=finite)
     except ValueError as error:
         return f"the line is not JSON: {error}"[:200]
-    return None if type(value) is dict else "the line is JSON, but no object"
+    if type(value) is not dict:
+        return "the line is JSON, but no object"
+    return {name: x if type(x) is str else json.dumps(x) for name, x in value.items()}
 
 
 @given(LINES)
 @example([' {"a": "x"} ', '{"a": "x"} x', '{"a": 1e400}', '{"a": NaN}', ""])
 def test_lines_are_decoded_as_by_the_decoder(lines: list[str | None]) -> None:
-    """The parser refuses the same lines as Python's decoder, with the same reasons."""
-    texts = [line or "" for line in lines]
-    parsed = JsonParser(SCHEMA, {}).parse(pa.array(texts, pa.string()).view(pa.binary()), 0)
-    found = {each.row: each.detail for each in parsed.rejects if each.reason == NOT_JSON}
-    expected = {row: verdict(text) for row, text in enumerate(texts)}
-    assert found == {row: detail for row, detail in expected.items() if detail is not None}
+    """The parser decodes the same lines as Python's decoder, and to the same values. It refuses the
+    same lines, with the same reasons."""
+    texts = pa.array([line or "" for line in lines], pa.string())
+    parsed = JsonParser(MEMBERS, {}, takes_extra=True).parse(texts.view(pa.binary()), 0)
+    assert {each.reason for each in parsed.rejects} <= {NOT_JSON}
+    found: dict[int, object] = {each.row: each.detail for each in parsed.rejects}
+    values = parsed.batch.column(EXTRA).to_pylist()
+    found.update(zip(parsed.rows.tolist(), map(dict, values), strict=True))
+    assert found == {row: verdict(text) for row, text in enumerate(texts.to_pylist())}
 
 
 @pytest.mark.parametrize(("depth", "is_good"), [(DEPTH_MAX, True), (DEPTH_MAX + 1, False)])

@@ -17,8 +17,6 @@ from skidway.agent.settings import TimestampSettings as Times
 from skidway.agent.validation.preview import Preview, preview
 from skidway.errors import ConfigurationRefused
 
-NOW_MS = 1_800_000_000_000
-
 
 def pairs(lines: list[str | None]) -> tuple[dict[int, list[tuple[str, str]]], dict[int, str]]:
     """Returns the pairs of each line that can be split, and the error of each other line."""

@@ -95,11 +95,15 @@ def test_a_missing_year_around_new_year() -> None:
 
 def test_local_times_of_a_zone() -> None:
     """If a format has no %z, its times are times of the configured zone. When summer time ends,
-    some times come twice, and the first of the two moments counts."""
+    some times come twice, and the first of the two moments counts. When summer time begins, some
+    times do not exist, and such a time counts as if summer time had not begun yet."""
     for text, expected in (
         ("2024-07-01 12:00", "2024-07-01T10:00:00.000"),
         ("2024-01-01 12:00", "2024-01-01T11:00:00.000"),
         ("2024-10-27 02:30", "2024-10-27T00:30:00.000"),  # 02:30 comes twice; this is the first
+        ("2024-03-31 01:59", "2024-03-31T00:59:00.000"),
+        ("2024-03-31 02:30", "2024-03-31T01:30:00.000"),  # 02:30 does not exist
+        ("2024-03-31 03:00", "2024-03-31T01:00:00.000"),
     ):
         assert parse(text, "%Y-%m-%d %H:%M", "Europe/Berlin") == expected
 

@@ -71,12 +71,15 @@ def test_a_starting_agent_takes_up_what_waits(tmp_path: Path) -> None:
 
 def test_a_state_without_agent_is_named(tmp_path: Path) -> None:
     """If no agent ever ran with the state directory, `skidway agent reload` says so at once. If the
-    agent was stopped, its lock file shows this."""
+    agent was stopped, its lock file shows this, and the command says at once that no agent runs."""
     with pytest.raises(SkidwayError, match="no agent ever ran with"), Asking(tmp_path):
         pass
     with DirectoryLock(tmp_path):
         assert not is_stopped(tmp_path)
     assert is_stopped(tmp_path)
+    Requests(tmp_path).open()
+    with pytest.raises(Unreachable, match="no agent runs with"):
+        reload(replace(settings(raw()), state_dir=tmp_path), 0.0)
 
 
 def test_an_agent_that_takes_no_request_is_not_waited_for(tmp_path: Path) -> None:

@@ -122,10 +122,11 @@ def test_patterns_are_masked_with_re2() -> None:
 
 def test_addresses_have_one_way_to_match() -> None:
     """Only one of the three repetitions in the pattern for IPv6 addresses is unbounded, so a text
-    can match the pattern in only one way. So the search takes time in proportion to the length of
-    the text."""
+    can match the pattern in only one way. The pattern for IPv4 addresses has no unbounded
+    repetition. So the search takes time in proportion to the length of the text."""
     parsed = _repeats(kinds._IPV6_LIKE.pattern)
     assert parsed == ["{0,4}", "{2}", "+"]
+    assert set(_repeats(kinds._IPV4.pattern)) == {"{3}"}
     text = ":" * 400_000 + "g"
     assert mask_kinds(pa.array([text]), ["ips"]).to_pylist() == [text]
 

@@ -1,3 +1,5 @@
+import pytest
+
 from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.cluster.connection import compiled
@@ -5,7 +7,7 @@ from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import ParserSettings, SourceSettings
 from skidway.agent.validation import trial
 from skidway.agent.validation.trial import EXAMPLES_MAX, FILES_MAX, Trial
-from support.agent_world import Files
+from support.agent_world import Files, MemoryHandle
 from support.clock import ManualClock
 
 SOURCE = SourceSettings(
@@ -47,19 +49,31 @@ def test_a_line_that_is_being_written_is_no_misfit() -> None:
     assert (tried(files).lines, tried(files).rejected) == (2, 1)
 
 
-def test_the_work_is_bounded() -> None:
+def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """`validate` tries lines of at most FILES_MAX files, the newest, and shows only a few examples.
-    A huge line is rejected as one line that is too long."""
+    Of each file, it reads at most the first and the last READ_BYTES bytes, and tries at most the
+    given number of first lines and as many last lines. A huge line is rejected as one line that is
+    too long."""
+    read: list[int] = []
+    read_ = MemoryHandle.read
+
+    def noted(handle: MemoryHandle, count: int, position: int) -> bytes:
+        read.append(count)
+        return read_(handle, count, position)
+
+    monkeypatch.setattr(MemoryHandle, "read", noted)
     files = Files(ManualClock())
     for number in range(FILES_MAX + 1):
         files.append(f"/log/{number}.log", b"bad\n" * 10)
-    sample = tried(files, lines_max=5)
-    assert (sample.files, sample.tried, sample.lines) == (FILES_MAX + 1, FILES_MAX, 10 * FILES_MAX)
+    sample = tried(files, lines_max=3)
+    assert (sample.files, sample.tried, sample.lines) == (FILES_MAX + 1, FILES_MAX, 6 * FILES_MAX)
     assert len(sample.examples) == EXAMPLES_MAX
     assert {each.path for each in sample.examples} == {f"/log/{FILES_MAX}.log"}
     huge = Files(ManualClock())
-    huge.append("/log/huge.log", b"x" * (2 * READ_BYTES))
+    huge.append("/log/huge.log", b"x" * (3 * READ_BYTES))
+    read.clear()
     assert tried(huge).reasons == {"too-long": 1}
+    assert sum(read) <= 2 * READ_BYTES
 
 
 def test_a_format_that_changed_in_the_middle_is_seen() -> None:

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,6 +92,19 @@ def test_marks_are_bounded_and_denser_towards_the_end(steps: list[int]) -> None:
         assert len(marks) <= identity.MARKS_MAX
         assert marks[-1] == Mark(position, position)
         assert [m.position for m in marks] == sorted({m.position for m in marks})
+
+
+def test_the_gaps_between_marks_double_towards_the_start() -> None:
+    """If a file grows evenly, each gap between two marks is as long as the next one, or twice as
+    long, and no mark is further from the one before it than from the end of the file."""
+    marks: tuple[Mark, ...] = ()
+    for position in range(1, 5_000):
+        marks = with_mark(marks, Mark(position, position))
+    places = [each.position for each in marks]
+    gaps = [end - begin for begin, end in pairwise(places)]
+    assert all(gap in (after, 2 * after) for gap, after in pairwise(gaps))
+    assert all(gap <= 5_000 - end for gap, end in zip(gaps, places[1:], strict=True))
+    assert gaps[0] > 500
 
 
 @promise("1 agent id")
