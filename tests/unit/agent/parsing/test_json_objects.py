@@ -59,6 +59,7 @@ def verdict(line: str) -> str | dict[str, str]:
 
 @given(LINES)
 @example([' {"a": "x"} ', '{"a": "x"} x', '{"a": 1e400}', '{"a": NaN}', ""])
+@example(['{"a": 1e5, "b": [0.5, null]}', '{"a": 1, "a": "\\u00e4"}'])
 def test_lines_are_decoded_as_by_the_decoder(lines: list[str | None]) -> None:
     """The parser decodes the same lines as Python's decoder, and to the same values. It refuses the
     same lines, with the same reasons."""
