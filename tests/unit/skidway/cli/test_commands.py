@@ -129,16 +129,18 @@ def test_missing_extra_names_what_to_install(capsys: pytest.CaptureFixture[str])
 
 
 def test_missing_own_module_is_not_blamed_on_an_extra(capsys: pytest.CaptureFixture[str]) -> None:
-    """If one of Skidway's own modules is missing, the error says so and names the module."""
+    """If one of Skidway's own modules is missing, the error names it, and names no packages to
+    install."""
     assert main(["fake", "own"]) == 1
-    assert "lacks its own module skidway.x" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "lacks its own module skidway.x" in err
+    assert "pip install" not in err
 
 
 def test_asking_for_one_noun_imports_no_other() -> None:
     """If all modules for a command's noun (its first word) are installed, the command works, even
     if the modules for another noun are missing."""
-    assert main(["fake", "go"]) == 1
-    assert "a_module_that_is_not_there" not in sys.modules
+    assert main(["fake", "print"]) == 0
 
 
 def test_unknown_noun_is_a_usage_error_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
