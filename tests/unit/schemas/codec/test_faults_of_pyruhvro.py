@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyruhvro
 import pytest
+from prometheus_client import REGISTRY
 
 from skidway.schemas.codec import Codec, fast_path
 from skidway.schemas.codec.fast_path import NotProven, _guarded
@@ -20,6 +21,12 @@ from skidway.schemas.codec.fast_path import NotProven, _guarded
 
 def schema_of(avro: Any) -> dict[str, Any]:
     return {"type": "record", "name": "R", "fields": [{"name": "a", "type": avro}]}
+
+
+def encoded(path: str) -> float:
+    """Returns how many datums the codecs have encoded by the path, so far."""
+    labels = {"direction": "encode", "path": path}
+    return REGISTRY.get_sample_value("skidway_schemas_datums_total", labels) or 0
 
 
 @pytest.mark.parametrize(
@@ -33,11 +40,15 @@ def schema_of(avro: Any) -> dict[str, Any]:
 )
 def test_types_on_which_it_panics_are_not_shown_to_it(avro: Any, datum: bytes, value: Any) -> None:
     """pyruhvro panics on the types bytes, fixed, uuid and decimal. The codec reads and writes
-    values of these types correctly."""
-    codec = Codec(schema_of(avro))
+    values of these types correctly. Its calls of pyruhvro do not fail."""
+    codec, text = Codec(schema_of(avro)), json.dumps(schema_of(avro))
     decoded = codec.decode(pa.array([datum]))
     assert decoded.batch.column(0).to_pylist() == [value]
+    with pytest.raises(NotProven, match="panicked"):  # pyruhvro still does
+        _guarded(lambda: pyruhvro.serialize_record_batch(decoded.batch, text, 1))
+    before = encoded(codec.path)
     assert codec.encode(decoded.batch).to_pylist() == [datum]
+    assert encoded(codec.path) - before == 1
 
 
 def test_its_panics_are_contained() -> None:
@@ -85,9 +96,14 @@ def test_a_null_in_a_required_string_is_not_an_empty_one() -> None:
 )
 def test_columns_that_it_refuses_are_brought_to_its_types(avro: str, column: pa.Array) -> None:
     """pyruhvro refuses columns of the Arrow types uint64 and large_string. The codec casts them to
-    types that pyruhvro accepts."""
-    datums = Codec(schema_of(avro)).encode(pa.record_batch({"a": column}))
+    types that pyruhvro accepts, and encodes them with pyruhvro."""
+    batch, text = pa.record_batch({"a": column}), json.dumps(schema_of(avro))
+    with pytest.raises(NotProven, match="downcast failed"):  # pyruhvro still does
+        _guarded(lambda: pyruhvro.serialize_record_batch(batch, text, 1))
+    before = encoded("pyruhvro")
+    datums = Codec(schema_of(avro)).encode(batch)
     assert datums.to_pylist() == [b"\x02" if avro == "long" else b"\x02x"]
+    assert encoded("pyruhvro") - before == 1
 
 
 def test_an_answer_of_another_length_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:

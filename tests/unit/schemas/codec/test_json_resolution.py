@@ -213,13 +213,16 @@ def test_nothing_rests_on_a_pair_of_records_that_turned_out_bad() -> None:
 
 def test_a_deep_text_is_resolved_or_refused() -> None:
     """A value with the largest allowed depth is converted to the reader's schema with all its
-    levels."""
+    levels. A deeper value is refused."""
     value: Any = None
     for at in range(257):
         value = {"v": at, "next": value}
-    found = resolved(link(V), link(field("v", "double")), value)["next"]
+    reader = link(field("v", "double"))
+    found = resolved(link(V), reader, value)["next"]
     assert found.count('"v":') == 256
     assert found.startswith('{"v":255.0,')
+    deeper = resolved(link(V), reader, {"v": 257, "next": value})
+    assert deeper == "it is nested more than 256 levels deep"
 
 
 def test_a_moment_that_is_no_text_stays_a_column() -> None:

@@ -192,16 +192,14 @@ def expected(writer: Any, reader: Any, datum: bytes) -> Any:
         return None
 
 
-def same(avro: Any, found: Any, wanted: Any) -> bool:
+def same(found: Any, wanted: Any) -> bool:
     """Returns whether two values are equal. Two values of the types float and double count as equal
     if both are NaN, or if, rounded to floats, they are the same or neighbours."""
     if isinstance(found, dict) and isinstance(wanted, dict):
-        return found.keys() == wanted.keys() and all(
-            same(avro, found[key], wanted[key]) for key in found
-        )
+        return found.keys() == wanted.keys() and all(same(found[key], wanted[key]) for key in found)
     if isinstance(found, list) and isinstance(wanted, list):
         return len(found) == len(wanted) and all(
-            same(avro, one, other) for one, other in zip(found, wanted, strict=True)
+            same(one, other) for one, other in zip(found, wanted, strict=True)
         )
     if isinstance(found, float) and isinstance(wanted, float):
         with np.errstate(over="ignore"):
@@ -233,7 +231,7 @@ def test_columns_are_resolved_as_fastavro_resolves(case: tuple[Any, Any, pa.Bina
     assert decoded.good.tolist() == [each is not None for each in wanted]
     assert [index for index, _ in decoded.refused] == np.flatnonzero(~decoded.good).tolist()
     for one, other in zip(found, (each for each in wanted if each is not None), strict=True):
-        assert same(avro, one, other), (one, other)
+        assert same(one, other), (one, other)
 
 
 LONG_MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
@@ -384,8 +382,13 @@ def test_rows_without_a_place_are_set_apart_with_index_and_reason() -> None:
 
 def test_a_value_becomes_a_branch_and_a_branch_a_value() -> None:
     """Schemas that are not records are resolved as well. For example, an int is read as the branch
-    double of a union."""
+    double of a union, and the branch int of a union as a double. A null is then refused."""
     codec = Codec('"int"')
     datums = codec.encode(pa.record_batch({"value": pa.array([1, 2], pa.int32())}))
     decoded = DatumReader('"int"', ["null", "double"]).decode(datums)
     assert decoded.batch.to_pylist() == [{"value": 1.0}, {"value": 2.0}]
+    codec = Codec(["null", "int"])
+    datums = codec.encode(pa.record_batch({"value": pa.array([1, None], pa.int32())}))
+    decoded = DatumReader(["null", "int"], '"double"').decode(datums)
+    assert decoded.batch.to_pylist() == [{"value": 1.0}]
+    assert decoded.refused == [(1, "null in a required field")]
