@@ -12,13 +12,16 @@ from support.registry_http import Registry, record
 
 
 def test_a_dump_goes_through_a_link(registry: Registry, run: Any, tmp_path: Path) -> None:
-    """A dump to a symbolic link is written to the file to which the link points, and the link stays
+    """A dump to a symbolic link replaces the file to which the link points, and the link stays
     unchanged."""
     registry.register("users", record(a=None))
+    (tmp_path / "target").write_text("an older dump")
     (tmp_path / "link").symlink_to("target")
     assert run("dump", "link").status == 0
     assert (tmp_path / "link").is_symlink()
-    assert "users" in (tmp_path / "target").read_text()
+    found = (tmp_path / "target").read_text()
+    assert "users" in found
+    assert "an older dump" not in found
 
 
 def test_a_dump_never_replaces_what_is_no_file(

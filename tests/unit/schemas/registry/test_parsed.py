@@ -39,11 +39,13 @@ def test_the_least_used_is_forgotten_first() -> None:
 
 
 def test_one_that_is_larger_than_all_is_not_remembered() -> None:
-    """A schema larger than the limit is not cached."""
-    schemas = ParsedSchemas(characters_max=10)
-    large = kept(1, record(a=None))
+    """A schema larger than the limit is not cached, and takes no other schema's place."""
+    small, large = kept(1, record(a=None)), kept(2, record(a=None, b=None))
+    schemas = ParsedSchemas(characters_max=len(small.text))
+    first = schemas.of(small)
     assert schemas.of(large) is not schemas.of(large)
-    assert schemas.characters == 0
+    assert schemas.of(small) is first
+    assert schemas.characters == len(small.text)
 
 
 def test_what_is_needed_comes_first_and_once() -> None:

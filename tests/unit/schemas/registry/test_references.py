@@ -37,12 +37,17 @@ def test_a_schema_uses_the_types_of_another_subject(registry: Registry) -> None:
 
 def test_references_of_references_count(registry: Registry) -> None:
     """A schema may also use types that its referenced schemas get from their own references. Two
-    references may lead to the same type."""
+    references may lead to the same type. The resolved text declares each of the types once."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     assert registry.register("large", LARGE, reference("Whole", "whole")) == 3
     assert registry.register("large", LARGE, TO_PART, reference("Whole", "whole")) == 4
     assert registry.good("GET", "/subjects/part/versions/1/referencedby") == [2, 4]
+    resolved = json.loads(LARGE)
+    resolved["fields"][0]["type"] = json.loads(INLINED)
+    for schema_id in (3, 4):
+        found = registry.good("GET", f"/schemas/ids/{schema_id}?format=resolved")
+        assert json.loads(found["schema"]) == resolved
 
 
 def test_a_reference_to_the_latest_version_is_kept_with_its_number(registry: Registry) -> None:

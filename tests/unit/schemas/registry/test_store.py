@@ -287,13 +287,14 @@ def test_a_log_with_a_gap_is_refused() -> None:
 def test_a_schema_that_no_node_holds_is_refused() -> None:
     """A registration of a schema that is too large for a ZooKeeper node gets the error code 42209.
     If the registry sent the schema to ZooKeeper, ZooKeeper would close the connection."""
-    _, store = store_on(SharedLog())
+    entries, store = store_on(SharedLog())
     doc = "x" * ENTRY_BYTES_MAX
     text = json.dumps({"type": "enum", "name": "E", "symbols": ["A"], "doc": doc})
     large = submission.submit(RegistryState(), submission.asked({"schema": text}))
     with pytest.raises(Refusal) as caught:
         store.write(lambda state: registration.register(state, "a", large))
     assert (caught.value.status, caught.value.error_code) == (422, 42209)
+    assert not entries.reached.is_set()
 
 
 Step = tuple[int, str, int, str]
