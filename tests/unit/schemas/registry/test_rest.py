@@ -84,11 +84,12 @@ def test_subjects_may_contain_slashes_and_spaces(registry: Registry) -> None:
 
 
 def test_white_space_and_order_make_no_new_schema(registry: Registry) -> None:
-    """A schema with other white space is the same schema. A schema with another default is a new
-    schema."""
-    spaced = json.dumps(json.loads(AB), indent=8)
+    """A schema whose text has other white space and another order of keys is the same schema. A
+    schema with another default, or with its fields in another order, is a new schema."""
+    spaced = json.dumps(json.loads(AB), indent=8, sort_keys=True)
     assert registry.register("s", AB) == registry.register("t", spaced)
     assert registry.register("u", record(a=None, b=1)) == 2
+    assert registry.register("v", record(b=0, a=None)) == 3
 
 
 def test_an_incompatible_schema_is_409_with_the_reason(registry: Registry) -> None:
@@ -321,8 +322,8 @@ def test_guids_for_clients_that_take_them(registry: Registry) -> None:
 
 
 def test_normalize_makes_one_schema_of_two_spellings(registry: Registry) -> None:
-    """With normalize=true, two spellings of a schema count as one schema. With normalize=False they
-    do not."""
+    """With normalize=true, two spellings of a schema count as one schema. With normalize=false they
+    do not. The values may begin with an upper case letter (Python sends True and False)."""
     one, two = (
         json.dumps({"type": "record", "name": "R", "fields": [], **extra})
         for extra in ({"x": 1, "y": 2}, {"y": 2, "x": 1})
@@ -332,6 +333,7 @@ def test_normalize_makes_one_schema_of_two_spellings(registry: Registry) -> None
     assert registry.good("POST", "/subjects/a/versions?normalize=True", body_two) == {"id": 1}
     assert registry.good("POST", "/subjects/a?normalize=true", body_two)["id"] == 1
     assert registry.good("POST", "/subjects/b/versions?normalize=False", body_two) == {"id": 2}
+    assert registry.good("POST", "/subjects/c/versions?normalize=false", body_two) == {"id": 2}
 
 
 def test_the_text_of_a_schema_goes_out_as_it_is_kept(registry: Registry) -> None:
@@ -439,27 +441,26 @@ def test_a_body_that_is_no_object_is_400(registry: Registry, content: str) -> No
 
 
 def test_a_body_past_the_limit_is_413(registry: Registry) -> None:
-    """A request whose body is larger than the limit gets 413."""
-    answer = registry.http.post("/subjects/s/versions", content=b"x" * (BODY_BYTES_MAX + 1))
-    assert (answer.status_code, answer.json()["error_code"]) == (413, 413)
+    """A request whose body is larger than the limit gets 413. The rest of the body is not read."""
+    sizes = [1, 1, BODY_BYTES_MAX]
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"x" * sizes.pop(), "more_body": bool(sizes)}
+
+    sent = asyncio.run(answer_of(registry.app, "POST", "/subjects/s/versions", receive))
+    assert (sent[0]["status"], json.loads(sent[1]["body"])["error_code"]) == (413, 413)
+    assert len(sizes) == 1
 
 
 def test_a_body_that_never_ends_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request whose body does not end in time gets 408."""
     monkeypatch.setattr(call, "BODY_WITHIN_S", 0.0)
-    sent: list[Any] = []
 
     async def receive() -> Any:
         await asyncio.Event().wait()
 
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    path = b"/subjects/s/versions"
-    scope = {"type": "http", "method": "POST", "path": path.decode(), "raw_path": path}
-    scope |= {"query_string": b"", "headers": [], "http_version": "1.1", "scheme": "http"}
-    store = Store(MemoryLog(SharedLog()), ManualClock())
-    asyncio.run(application(store)(scope, receive, send))
+    app = application(Store(MemoryLog(SharedLog()), ManualClock()))
+    sent = asyncio.run(answer_of(app, "POST", "/subjects/s/versions", receive))
     assert sent[0]["status"] == 408
     assert json.loads(sent[1]["body"])["error_code"] == 408
 
@@ -539,12 +540,18 @@ def test_more_requests_at_once_than_allowed_are_503() -> None:
 
 
 async def status_of(app: Any, method: str, path: str, body: Any = None) -> int:
-    sent: list[Any] = []
     content = b"" if body is None else json.dumps(body).encode()
     messages = [{"type": "http.request", "body": content, "more_body": False}]
 
     async def receive() -> Any:
         return messages.pop()
+
+    return int((await answer_of(app, method, path, receive))[0]["status"])
+
+
+async def answer_of(app: Any, method: str, path: str, receive: Any) -> list[Any]:
+    """Makes a request whose body comes from `receive`. Returns the messages of the answer."""
+    sent: list[Any] = []
 
     async def send(message: Any) -> None:
         sent.append(message)
@@ -552,7 +559,7 @@ async def status_of(app: Any, method: str, path: str, body: Any = None) -> int:
     scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode()}
     scope |= {"query_string": b"", "headers": [], "http_version": "1.1", "scheme": "http"}
     await app(scope, receive, send)
-    return int(sent[0]["status"])
+    return sent
 
 
 def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
