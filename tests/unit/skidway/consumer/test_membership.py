@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from skidway.consumer.membership import (
     CLAIM_AGAIN_S,
     LOOK_LATEST_S,
@@ -16,15 +18,15 @@ TWO = {"me": frozenset({"t"}), "you": frozenset({"t"})}
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def member() -> Membership:
-    found = Membership(lambda: 0.5, look_every_s=60.0)
+def member(random: float = 0.5) -> Membership:
+    found = Membership(lambda: random, look_every_s=60.0)
     found.registered("me", 0.0)
     return found
 
 
-def owning(now: float = 1.0) -> Membership:
+def owning(now: float = 1.0, random: float = 0.5) -> Membership:
     """Returns a member that is alone in its group and owns both partitions of the topic."""
-    found = member()
+    found = member(random)
     assert found.next_step(now) == Look()
     assert found.looked(ALONE, {"t": 2}, now)
     for tp in (P0, P1):
@@ -114,9 +116,14 @@ def test_after_a_lost_registration_nothing_is_done() -> None:
     assert found.looked({"me again": frozenset({"t"})}, {"t": 1}, 11.0)
 
 
-def test_looks_again_without_a_watch() -> None:
+@pytest.mark.parametrize(("random", "share"), [(0.0, 0.9), (0.5, 1.0), (1.0, 1.1)])
+def test_looks_again_without_a_watch(random: float, share: float) -> None:
     """Even if no watch fires, a member reads the group's state again and again. The time between
-    two reads differs from the setting by at most a tenth."""
-    found = owning()
-    assert found.next_step(1.0 + 0.9 * 60 - 1) is None
-    assert found.next_step(1.0 + 1.1 * 60) == Look()
+    two reads is random, and differs from the setting by at most a tenth."""
+    found = owning(random=random)
+    now = 1.0
+    for _ in range(2):
+        assert found.next_step(now + share * 60 - 0.1) is None
+        now += share * 60 + 0.1
+        assert found.next_step(now) == Look()
+        assert found.looked(ALONE, {"t": 2}, now)

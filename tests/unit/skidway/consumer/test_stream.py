@@ -98,17 +98,21 @@ def world() -> Iterator[World]:
 
 
 def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
-    """Records that a stream has returned are not committed before the caller asks for the next
-    records. If the caller closes the stream and says that it has processed them, they are
-    committed."""
+    """Records that a stream has returned are committed only when the caller has asked for the next
+    records, or if the caller closes the stream and says that it has processed them."""
     stream = world.member()
     assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
     world.leave(stream)
     assert world.committed() == 0
     again = world.member()
     assert world.poll(again, most=3) == [b"0", b"1", b"2"]
-    world.leave(again, done=True)
+    assert world.poll(again, most=1) == [b"3"]
+    world.leave(again)
     assert world.committed() == 3
+    last = world.member()
+    assert world.poll(last, most=1) == [b"3"]
+    world.leave(last, done=True)
+    assert world.committed() == 4
 
 
 def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:

@@ -4,6 +4,7 @@ of kafka-python's parser and builder."""
 from __future__ import annotations
 
 import struct
+import tracemalloc
 import warnings
 from dataclasses import dataclass
 
@@ -526,12 +527,18 @@ def test_any_records_section_is_rows_or_corrupt(section: bytes, count: int, code
 
 
 def test_huge_counts_allocate_nothing() -> None:
-    """A small batch that claims 2^31 - 1 records is refused."""
+    """A small batch that claims 2^31 - 1 records is refused, and allocates no memory for them."""
     raw = bytearray(sample())
     raw[23:27] = (2**31 - 2).to_bytes(4, "big")
     raw[57:61] = (2**31 - 1).to_bytes(4, "big")
-    with pytest.raises(CorruptBatch, match="2147483647 records"):
-        decode(memoryview(with_crc(raw)))
+    claiming = with_crc(raw)
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptBatch, match="2147483647 records"):
+            decode(memoryview(claiming))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("cut", [1, 5, 36, 100])

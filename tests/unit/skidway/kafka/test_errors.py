@@ -57,10 +57,12 @@ def test_offset_out_of_range_keeps_its_fields() -> None:
 def test_families() -> None:
     """There are different classes of exceptions for an error that a broker reports, for bytes that
     do not follow the protocol, and for a broker that does not answer. The exit status for a broker
-    that does not answer is 3."""
+    that does not answer is 3, and for the other two it is 1."""
     assert issubclass(OffsetOutOfRange, KafkaError)
     assert issubclass(UnsupportedVersion, KafkaError)
     assert issubclass(Truncated, ProtocolError)
     assert not issubclass(ProtocolError, KafkaError)
     assert issubclass(KafkaError, SkidwayError)
+    assert not issubclass(BrokerUnreachable, KafkaError | ProtocolError)
     assert BrokerUnreachable.exit_code == 3
+    assert KafkaError.exit_code == ProtocolError.exit_code == 1

@@ -3,6 +3,7 @@ without a socket."""
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 
 import pytest
@@ -127,7 +128,7 @@ def test_a_response_out_of_order_ends_it(connection: Connection, peer: Peer) -> 
     assert connection.abandoned() == [1, 2]
 
 
-def test_a_response_nobody_asked_for_ends_it(connection: Connection, peer: Peer) -> None:
+def test_a_response_nobody_asked_for_ends_it(peer: Peer) -> None:
     """If a response comes while no request is open, the client raises ProtocolError."""
     peer.agree()
     with pytest.raises(ProtocolError, match="nobody"):
@@ -148,11 +149,16 @@ def test_a_response_that_cannot_be_read_keeps_its_ticket(
     assert connection.abandoned() == [1, 2]
 
 
-def test_too_long_a_response_ends_it(connection: Connection, peer: Peer) -> None:
+def test_too_long_a_response_ends_it(peer: Peer) -> None:
     """If a response is longer than the limit, the connection ends as soon as the length has
-    arrived."""
-    with pytest.raises(ProtocolError):
-        peer.give((LIMIT + 1).to_bytes(4, "big"))
+    arrived, and allocates no memory for the response."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError):
+            peer.give((LIMIT + 1).to_bytes(4, "big"))
+        assert tracemalloc.get_traced_memory()[1] < LIMIT // 4
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_broker_without_the_api(connection: Connection, peer: Peer) -> None:
@@ -182,7 +188,7 @@ def test_an_old_broker_is_asked_again_in_version_0(connection: Connection, peer:
     assert [h.api_version for h in peer.requests()] == [5]
 
 
-def test_a_refused_negotiation_ends_it(connection: Connection, peer: Peer) -> None:
+def test_a_refused_negotiation_ends_it(peer: Peer) -> None:
     """Any error in the answer to ApiVersions except 35 (UNSUPPORTED_VERSION) ends the
     connection."""
     [header] = peer.requests()

@@ -145,8 +145,8 @@ def test_an_offset_out_of_range_stops_the_partition() -> None:
 
 
 def test_a_missing_right_stops_the_partition() -> None:
-    """An error that stays however long the client waits, such as a missing permission, is returned
-    by `take_error`."""
+    """After an error that stays however long the client waits, such as a missing permission, the
+    client no longer fetches the partition. `take_error` returns the error."""
     fetching = make()
     fetching.seek(TP, 0)
     [planned] = plan(fetching)
@@ -155,6 +155,7 @@ def test_a_missing_right_stops_the_partition() -> None:
     assert stopped is not None
     assert isinstance(stopped[1], KafkaError)
     assert stopped[1].code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert plan(fetching, now=NOW + 3600) == []
 
 
 def test_what_was_sought_meanwhile_is_dropped() -> None:

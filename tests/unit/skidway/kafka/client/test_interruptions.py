@@ -40,14 +40,14 @@ def plan(fetching: Fetching, leader: Address = A, now: float = NOW) -> PlannedFe
 
 def give(
     fetching: Fetching, planned: PlannedFetch, offset: int | None, ended: int = 0,
-    error: ErrorCode = ErrorCode.NONE, now: float = NOW,
+    error: ErrorCode = ErrorCode.NONE, now: float = NOW, tps: tuple[TopicPartition, ...] = (TP,),
 ) -> list[bool]:  # fmt: skip
-    """Answers the open fetch with one batch, with no batch, or with an error. Then takes the
-    batches that the reader returns, and returns for each batch whether it is unbroken (whether
-    there was no interruption before it)."""
-    records = b"" if offset is None else batch_at(offset)
-    part = FetchedPartition(*TP, error, 50, 50, 0, memoryview(records), None, -1)
-    answer = FetchAnswer(0, 0, 0, [part])
+    """Answers the open fetch, for each partition of `tps` with one batch, with no batch, or with an
+    error. Then takes the batches that the reader returns, and returns for each batch whether it is
+    unbroken (whether there was no interruption before it)."""
+    records = memoryview(b"" if offset is None else batch_at(offset))
+    parts = [FetchedPartition(*tp, error, 50, 50, 0, records, None, -1) for tp in tps]
+    answer = FetchAnswer(0, 0, 0, parts)
     fetching.answered(planned.id, answer, now, (planned.address, ended))
     return [each.unbroken for each in fetching.take()]
 
@@ -122,11 +122,13 @@ def test_an_interruption_of_all_breaks_every_partition() -> None:
     """A batch is unbroken if there was no interruption between it and the partition's previous
     batch. After an interruption of all partitions, a partition's next batch does not count as
     unbroken, even if it comes on the same connection as the previous batch."""
-    fetching = begun()
-    give(fetching, plan(fetching), 0)
+    fetching, both = begun(), (TP, TopicPartition("t", 1))
+    fetching.seek(both[1], 0)
+    give(fetching, plan(fetching), 0, tps=both)
     fetching.interrupt("stood still")
-    assert give(fetching, plan(fetching), 1) == [False]
-    assert give(fetching, plan(fetching), 2) == [True]
+    assert fetching.take_interruptions() == dict.fromkeys(both, "stood still")
+    assert give(fetching, plan(fetching), 1, tps=both) == [False, False]
+    assert give(fetching, plan(fetching), 2, tps=both) == [True, True]
 
 
 def test_many_partitions_are_not_asked_for_at_every_batch() -> None:

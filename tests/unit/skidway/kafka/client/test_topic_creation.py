@@ -16,9 +16,19 @@ from support.memory_kafka import MemoryClient, MemoryCluster
 
 
 class SlowToLearn(MemoryClient):
-    """A client whose broker says in its first two Metadata answers that the topics do not exist."""
+    """A client whose broker says in its first two Metadata answers that the topics do not exist.
+    Records the cluster's answers to requests to create a topic."""
 
     answers_without: int = 2
+
+    def __init__(self, cluster: MemoryCluster, clock: ManualClock) -> None:
+        super().__init__(cluster, clock)
+        self.created: list[ErrorCode | None] = []
+
+    def create_topics(self, topics: Sequence[NewTopic]) -> dict[str, KafkaError | None]:
+        found = super().create_topics(topics)
+        self.created += [None if each is None else each.code for each in found.values()]
+        return found
 
     def metadata(self, topics: Sequence[str] | None = None) -> Cluster:
         found = super().metadata(topics)
@@ -34,11 +44,13 @@ class SlowToLearn(MemoryClient):
 
 def test_a_topic_is_there_once_it_was_created() -> None:
     """After `ensure_topics` has created a topic, it waits until the broker that it asks lists the
-    topic. It also waits if the broker's first answers still say that the topic does not exist."""
+    topic. While the broker still says that the topic does not exist, `ensure_topics` tries again to
+    create it. The cluster then says that the topic exists, which is no error."""
     cluster, clock = MemoryCluster(), ManualClock()
     client = SlowToLearn(cluster, clock)
     found = ensure_topics(cast(Client, client), [NewTopic("a", 3)], clock.advance)
     assert [len(found["a"].partitions), len(cluster.topics["a"].logs)] == [3, 3]
+    assert client.created == [None, ErrorCode.TOPIC_ALREADY_EXISTS]
 
 
 def test_an_existing_topic_stays_as_it_is() -> None:

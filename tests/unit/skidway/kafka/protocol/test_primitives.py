@@ -257,8 +257,10 @@ def test_values_that_do_not_fit(attempt: Callable[[bytearray], None]) -> None:
 
 
 def test_tags_are_bounded() -> None:
-    """A tag section that claims more than 1,000 fields is refused."""
+    """A tag section that claims more than 1,000 fields is refused before any field is read."""
     data = bytearray()
     wire.put_uvarint(data, 1001)
-    with pytest.raises(BadValue):
-        MessageReader(memoryview(data + b"\0\0" * 1001)).tags()
+    reader = MessageReader(memoryview(data + b"\0\0" * 1001))
+    with pytest.raises(BadValue, match="1001 tags"):
+        reader.tags()
+    assert reader.at == len(data)
