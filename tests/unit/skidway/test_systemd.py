@@ -72,8 +72,17 @@ def test_a_full_queue_holds_a_program_up_for_a_bounded_time(
     busy = ServiceManager(str(tmp_path / "notify"))
     monkeypatch.setenv("NOTIFY_SOCKET", busy.address)
     monkeypatch.setattr(systemd, "PATIENCE_S", 0.01)
+    patience: set[float | None] = set()
+
+    class Noted(socket.socket):
+        def settimeout(self, value: float | None) -> None:
+            patience.add(value)
+            super().settimeout(value)
+
+    monkeypatch.setattr(socket, "socket", Noted)
     queue = int(Path("/proc/sys/net/unix/max_dgram_qlen").read_text())
     for _ in range(queue + 5):
         systemd.ready("up")
+    assert patience == {0.01}
     assert len(busy.waiting()) <= queue + 1
     busy.close()

@@ -69,7 +69,7 @@ def test_several_files_are_named_after_their_subjects(
 
 
 def test_one_of_several_that_cannot_be_judged_does_not_hide_the_others(
-    registry: Registry, run: Any, tmp_path: Path
+    registry: Registry, run: Any
 ) -> None:
     """If `skidway schemas check` or `register` gets several files, and the subject of one file is
     unknown or read-only, the output says so. The command still checks or registers the other

@@ -96,7 +96,7 @@ def test_the_text_of_an_example_is_printable_and_short(
     assert example(topic, 200, 201).text == expected
 
 
-def test_a_character_is_not_cut(topic: RejectedTopic) -> None:
+def test_a_character_is_not_cut() -> None:
     """If the text of an example is cut, it never ends with a part of a character."""
     for size in range(1, 12):
         shown = shown_text("aé€😀z".encode(), size)

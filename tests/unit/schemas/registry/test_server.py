@@ -21,16 +21,16 @@ class Timers:
     `fire`."""
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[float, Callable[..., None], Any]] = []
+        self.waiting: list[tuple[float, Callable[..., None]]] = []
 
     def call_later(self, delay: float, call: Callable[..., None]) -> Any:
-        timer = (delay, call, self)
+        timer = (delay, call)
         self.waiting.append(timer)
         return _Handle(lambda: self.waiting.remove(timer) if timer in self.waiting else None)
 
     def fire(self) -> float:
         """Calls the next timer, and returns its delay."""
-        delay, call, _ = self.waiting.pop(0)
+        delay, call = self.waiting.pop(0)
         call()
         return delay
 

@@ -20,7 +20,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_profile_is_read_from_the_usual_place(home: Path, tmp_path: Path) -> None:
+def test_a_profile_is_read_from_the_usual_place(home: Path) -> None:
     """The profile is a file with a user's own defaults for options: ~/.config/skidway/profile.yml,
     or skidway/profile.yml below XDG_CONFIG_HOME. The profile may be missing."""
     found = profile.read({"HOME": str(home)})

@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from skidway.errors import SkidwayError, Unreachable, UsageError
+from skidway.kafka.errors import ErrorCode, error_for
+from skidway.kafka.types import TopicPartition
 from skidway.producer import BufferFull, Producer
 from skidway.producer.directory import KnownTopic
 from skidway.producer.sender import Outgoing
 from skidway.producer.sending import Sending
 from skidway.producer.settings import ProducerOptions, ProducerSettings
+from support.processes import eventually
 
 NOBODY = "127.0.0.1:1"
 
@@ -115,19 +118,21 @@ def test_what_a_flush_waited_for_is_looked_up_where_it_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If a flush or close does not finish in time, the producer's own thread looks up why batches
-    are not delivered, because only this thread may read the state of the partitions."""
+    are not delivered, because only this thread may read the state of the partitions. The error
+    names the reason."""
     asked_on: set[str] = set()
 
     def troubles(_: Outgoing) -> dict[Any, Any]:
         asked_on.add(threading.current_thread().name)
-        return {}
+        return {TopicPartition("t", 0): error_for(ErrorCode.NOT_ENOUGH_REPLICAS)}
 
     monkeypatch.setattr(Outgoing, "troubles", property(troubles))
     producer = Producer(NOBODY)
     producer.send("t", b"x")
-    with pytest.raises(Unreachable):
+    eventually(producer._sender.troubles)
+    with pytest.raises(Unreachable, match="not acknowledged after 50 ms: NOT_ENOUGH_REPLICAS"):
         producer.flush(50)
-    with pytest.raises(Unreachable):
+    with pytest.raises(Unreachable, match="not acknowledged after 50 ms: NOT_ENOUGH_REPLICAS"):
         producer.close(50)
     assert asked_on == {"skidway-producer"}
 
