@@ -201,15 +201,16 @@ def test_new_topics_and_partitions_are_found(site: Site) -> None:
 
 def test_a_topic_made_again_is_another_topic(site: Site) -> None:
     """After a topic was deleted and created again, the counter counts the new topic from its
-    beginning, under the new topic id."""
+    beginning, under the new topic id. It counts records that the old topic had, too, as new."""
     _append(site, LOGS, 0, 10)
     site.run()
     old = site.cluster.topics["logs"].topic_id.hex
     site.cluster.create("logs")
     _append(site, LOGS, 0, 10)
     site.run()
-    ids = [count.source.topic_id for delta in site.deltas() for count in delta.counts]
-    assert ids == [old, site.cluster.topics["logs"].topic_id.hex]
+    counts = [count for delta in site.deltas() for count in delta.counts]
+    new = site.cluster.topics["logs"].topic_id.hex
+    assert [(x.source.topic_id, x.count, x.repeats) for x in counts] == [(old, 10, 0), (new, 10, 0)]
 
 
 def test_expired_records_are_a_named_gap(site: Site) -> None:
@@ -481,8 +482,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
 
 
 def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
-    """The counter can use a state in the previous format. It keeps the offsets and the marks (how
-    far each file was counted) of this state, and adds the bucket size."""
+    """The counter can use a state in the previous format. It keeps the message number, the offsets
+    and the marks (how far each file was counted) of this state, and adds the bucket size."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state._connection.execute("ALTER TABLE meta DROP COLUMN bucket_ms")
@@ -494,6 +495,9 @@ def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
     _append(site, LOGS, 5, 10)
     site.run()
     assert _counted(site.deltas()) == 15
+    assert [delta.number for delta in site.deltas()] == [1, 2]
+    with pytest.raises(ConfigurationRefused, match="buckets of 60000"):
+        site.state.settle_bucket(10_000)
 
 
 def test_heartbeats_come_when_due(site: Site) -> None:

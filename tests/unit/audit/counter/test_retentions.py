@@ -67,4 +67,6 @@ def test_brokers_that_are_away_are_asked_again_later() -> None:
     brokers.is_away = False
     assert made.due(1) is None
     clock.advance(ASK_AGAIN_S)
-    assert made.due(1) is not None
+    value = made.due(1)
+    assert value is not None
+    assert retention_of(notes.decode(value)) == {LOGS: 5_000}

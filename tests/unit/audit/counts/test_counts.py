@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from skidway.audit.counts import bucket, checksum
 from skidway.audit.counts.counts import BucketKey, Counts, Sums, identify
+from skidway.audit.topic.count_columns import Filtered
 from skidway.kafka.columns import Origins
 from support.audit_senders import LOGS
 
@@ -95,29 +96,32 @@ def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
 
 
 def test_records_taken_out_cancel_their_counts() -> None:
-    """A sum without filtered records, and its negative, add up to zero in every field. So records
-    that were counted can be subtracted from a sum again."""
+    """A sum and its negative add up to zero in every field, and for each rule that left out
+    records. So records that were counted can be subtracted from a sum again."""
     sums = Sums(3, 70, checksum.signed(2**63 + 5), 1, 2)
     assert sums + -sums == Sums()
+    filtered = Sums(3, 70, filtered=(Filtered("debug", 4, 80), Filtered("info", 5, 90)))
+    left = (Filtered("debug", 0, 0), Filtered("info", 0, 0))
+    assert filtered + -filtered == Sums(filtered=left)
 
 
 def test_records_without_a_sound_origin_are_known_by_partition_and_offset() -> None:
     """A record without a valid origin gets agent 0, its partition as its file, and its offset as
-    its first byte. An origin is not valid if it is missing, has agent 0, has length 0, or ends at
-    2^63 or beyond."""
+    its first byte. An origin is not valid if it is missing, has agent 0, has length 0, has a
+    negative number, or ends at 2^63 or beyond."""
     top = 2**63 - 1
-    origins = Origins(
-        agent=np.array([9, 0, 9, 9, 9]),
-        file=np.array([8, 8, 8, 8, 8]),
-        first=np.array([4, 4, 4, top, 4]),
-        length=np.array([5, 5, 0, 5, 5]),
-    )
-    has_origin = np.array([True, True, True, True, False])
-    found = identify(origins, has_origin, 3, np.arange(100, 105))
-    assert found.agent.tolist() == [9, 0, 0, 0, 0]
-    assert found.file.tolist() == [8, 3, 3, 3, 3]
-    assert found.first.tolist() == [4, 101, 102, 103, 104]
-    assert found.length.tolist() == [5, 0, 0, 0, 0]
+    valid = [(9, 8, 4, 5), (1, 0, 0, 1), (9, 8, top - 5, 5)]
+    invalid = [(0, 8, 4, 5), (9, 8, 4, 0), (9, 8, top - 4, 5), (9, 8, top, 5), (-1, 8, 4, 5),
+               (9, -1, 4, 5), (9, 8, -1, 5), (9, 8, 4, -1)]  # fmt: skip
+    missing = (9, 8, 4, 5)
+    given = [*valid, *invalid, missing]
+    has_origin = np.array([True] * (len(given) - 1) + [False])
+    origins = Origins(*(np.array(each) for each in zip(*given, strict=True)))
+    found = identify(origins, has_origin, 3, np.arange(100, 100 + len(given)))
+    columns = (found.agent, found.file, found.first, found.length)
+    assert list(zip(*columns, strict=True)) == [
+        *valid, *((0, 3, offset, 0) for offset in range(103, 100 + len(given))),
+    ]  # fmt: skip
 
 
 def test_a_batch_without_any_origin_is_counted_by_offset() -> None:

@@ -23,14 +23,13 @@ def _counts(buckets: int) -> Counts:
 
 
 def test_one_delta_says_everything_when_it_fits() -> None:
-    """All counts and gaps of one transaction go into one delta if this delta is not too large."""
-    gap = Gap(LOGS, 0, 5, 9, "expired")
-    numbered = number_deltas(
-        SENDER, 1, 41, _counts(2), {}, ranges=[Range(LOGS, 0, 0, 9)], gaps=[gap]
-    )
+    """All counts, ranges and gaps of one transaction go into one delta if this delta is not too
+    large."""
+    covered, gap = Range(LOGS, 0, 0, 9), Gap(LOGS, 0, 5, 9, "expired")
+    numbered = number_deltas(SENDER, 1, 41, _counts(2), {}, ranges=[covered], gaps=[gap])
     [delta] = numbered.deltas
     assert (delta.number, numbered.last) == (42, 42)
-    assert (len(delta.counts), delta.gaps) == (2, (gap,))
+    assert (len(delta.counts), delta.ranges, delta.gaps) == (2, (covered,), (gap,))
     assert set(numbered.touched.values()) == {42}
 
 
@@ -102,9 +101,14 @@ def _many_partitions() -> list[SealedTopic]:
 
 
 def test_a_part_larger_than_the_limit_still_goes_out() -> None:
-    """A single count is never divided. It is sent even if it alone is larger than the limit, so
-    that nothing is dropped."""
-    assert len(number_deltas(SENDER, 1, 0, _counts(3), {}, limit_bytes=1).deltas) == 3
+    """A single count, gap or loss is never divided. It is sent even if it alone is larger than the
+    limit, so that nothing is dropped."""
+    gap = Gap(LOGS, 0, 5, 9, "expired")
+    loss = Loss(LOGS, 9, 3, 0, 10, Certainty.LOST, "it vanished", 0, 0)
+    numbered = number_deltas(SENDER, 1, 0, _counts(3), {}, losses=[loss], gaps=[gap], limit_bytes=1)
+    assert [(len(x.counts), x.gaps, x.losses) for x in numbered.deltas] == [
+        (0, (gap,), ()), (1, (), ()), (1, (), ()), (1, (), ()), (0, (), (loss,)),
+    ]  # fmt: skip
 
 
 def test_seals_of_many_topics_split_too() -> None:
@@ -113,5 +117,6 @@ def test_seals_of_many_topics_split_too() -> None:
     topics = [SealedTopic(LOGS, 100, 5, ((0, 1), (1, 2))) for _ in range(10)]
     seals = number_seals(SENDER, 1, 5, topics, limit_bytes=1_000)
     assert [seal.number for seal in seals] == list(range(6, 6 + len(seals)))
+    assert len(seals) > 1
     assert sum(len(seal.topics) for seal in seals) == 10
     assert [seal.number for seal in number_seals(SENDER, 1, 5, topics)] == [6]

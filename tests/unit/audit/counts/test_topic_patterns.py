@@ -18,6 +18,7 @@ EXISTING = ["_skidway_audit", "dc1._skidway_audit", "dc1.logs", "dc1.logs.reject
         (["dc1.logs"], ["dc1.logs", "dc1.logs.rejected"]),
         (["logs"], ["logs"]),
         (["log"], []),
+        (["lo[g]"], []),
         (["_skidway_audit"], ["_skidway_audit"]),
     ],
 )
@@ -25,8 +26,9 @@ def test_patterns_match_whole_names_and_never_our_own_topics(
     texts: list[str], expected: list[str]
 ) -> None:
     """A name in the settings selects only the topic with exactly this name, and its topic of
-    rejected lines. A topic whose name begins with _, or with the cluster prefix of a mirror and
-    then _, is selected only by its exact name, and never by a pattern."""
+    rejected lines. A pattern selects only topics whose whole name it matches. A topic whose name
+    begins with _, or with the cluster prefix of a mirror and then _, is selected only by its exact
+    name, and never by a pattern."""
     assert topic_patterns.choose(texts, EXISTING) == expected
 
 
