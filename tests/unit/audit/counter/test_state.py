@@ -10,7 +10,7 @@ from typing import Any
 
 from skidway.audit.counter.state import BatchId, CounterState, Position, Progress
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import Delta, Range, Sender, Tier
+from skidway.audit.topic.messages import Delta, Range, Sender, Tier, encode
 from support.audit_senders import LOGS
 from support.promises import promise
 
@@ -43,13 +43,17 @@ class Ending:
             raise Ended
 
 
-def _commit(state: CounterState, number: int) -> None:
+def _delta(number: int) -> Delta:
     count = Count(LOGS, 7, 0, 60_000, 5, 50, 9, previous=number - 1)
     ranges = (Range(LOGS, 0, 5 * number - 5, 5 * number),)
+    return Delta(SENDER, number, number, ranges, (count,))
+
+
+def _commit(state: CounterState, number: int) -> None:
     position = Position(5 * number, BatchId(5 * number - 5, number, 0))
     state.commit(
         Progress({(LOGS, 0): position}, {(LOGS, 0): {(7, 1): 50 * number}}),
-        [Delta(SENDER, number, number, ranges, (count,))],
+        [_delta(number)],
         {(LOGS, 7, 0): number},
     )
 
@@ -66,11 +70,6 @@ def test_a_commit_is_there_whole_or_not_at_all_wherever_the_program_ends(tmp_pat
     """Whichever statement is the last one before the program ends, a commit is stored as a whole or
     not at all. If only the new positions were stored, records would be lost. If only the delta (the
     message with the counts) were stored, records would be counted twice."""
-    complete = CounterState(tmp_path / "complete.db")
-    _commit(complete, 1)
-    _commit(complete, 2)
-    whole = _known(complete)
-    complete.close()
     for at in itertools.count():
         path = tmp_path / f"{at}.db"
         state = CounterState(path)
@@ -90,4 +89,7 @@ def test_a_commit_is_there_whole_or_not_at_all_wherever_the_program_ends(tmp_pat
             break
         assert after == before, f"ended before statement {at + 1}"
     assert at > 4
-    assert after == whole
+    assert after == (
+        2, Position(10, BatchId(5, 2, 0)), {(7, 1): 100}, {(LOGS, 7, 0): 2},
+        [(number, encode(_delta(number))) for number in (1, 2)],
+    )  # fmt: skip
