@@ -533,13 +533,14 @@ def test_a_topic_that_was_deleted_is_no_longer_blocked(site: Site) -> None:
     assert (site.collection.blocked, site.collection.partitions) == ({}, 1)
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
 @pytest.mark.parametrize("error", [None, ErrorCode.LEADER_NOT_AVAILABLE])
 def test_a_restarted_collector_waits_for_a_topic_that_is_not_named(
-    site: Site, monkeypatch: pytest.MonkeyPatch, error: ErrorCode | None
+    site: Site, monkeypatch: pytest.MonkeyPatch, error: ErrorCode | None, is_gone: bool
 ) -> None:
     """A cluster may leave out an audit topic for a moment, or name it without its partitions. A
     restarted collector that has read this topic before has not caught up until it can read it
-    again."""
+    again, or until the cluster has left out the topic for a minute (GONE_AFTER_S)."""
     _damage(site.cluster, MIRRORED, 1)
     _publish(site.cluster, OWN, 11)
     site.turn()
@@ -558,9 +559,14 @@ def test_a_restarted_collector_waits_for_a_topic_that_is_not_named(
         site.collection = _collection(site.cluster, site.ledger, site.clock)
         site.turn()
         assert not site.collection.has_caught_up
+        if is_gone:
+            for _ in range(2):
+                site.turn(GONE_AFTER_S)
+            assert site.collection.has_caught_up is (error is None)
     for _ in range(2):
         site.turn(REFRESH_S)
     assert site.collection.has_caught_up
+    assert _counted(site.ledger) == 4
 
 
 def test_a_command_ends_although_another_topic_is_busy(

@@ -272,25 +272,38 @@ def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> Non
     ledger.close()
 
 
-@pytest.mark.parametrize("moment", [-(1 << 63), -(1 << 62), 1 << 62, (1 << 63) - 1])
-def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
+@pytest.mark.parametrize(
+    ("moment", "status"),
+    [
+        (-(1 << 63), Status.UNKNOWN),
+        (-(1 << 62), Status.UNKNOWN),
+        (1 << 62, Status.COMPLETE),
+        ((1 << 63) - 1, Status.COMPLETE),
+    ],
+)
+def test_times_that_no_calendar_holds_harm_nobody(moment: int, status: Status) -> None:
     """If the time in a message is too large or too small for a calendar date, the audit still
-    judges the buckets, and makes the report."""
+    judges each bucket, also the bucket of this time, and the report shows this time as a number.
+    The bucket is complete if it is sealed and its time is over, and open or unknown before."""
     sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     count = Count(LOGS, 7, 0, 100, 1, 2, 3)
     bucket = max(min(moment, FARTHEST_MS), -FARTHEST_MS)  # the limits for a bucket in a message
+    both = (count, replace(count, bucket=bucket))
     chosen: list[Message] = [
-        Delta(sender, 1, moment, counts=(count, replace(count, bucket=bucket))),
+        Delta(sender, 1, moment, counts=both),
+        Delta(BROKER, 1, moment, (Range(LOGS, 0, 0, 2),), both),
         Seal(sender, 2, moment, (SealedTopic(LOGS, moment, 1),)),
         Delta(sender, 3, 5, counts=(replace(count, previous=1),)),
     ]
     ledger = ledger_of(_encoded(chosen))
     assert ledger.refused_count == 0
-    for now in (300, 1 << 62):
-        found = verdicts(ledger.evidence(), POLICY, now)
-        assert found
-        assert found[0].status is not Status.COMPLETE
-        report.table(found, POLICY.tiers)
+    policy = replace(POLICY, tiers=(Tier.AGENT, Tier.BROKER))
+    for now, expected in ((300, Status.OPEN), (1 << 62, status)):
+        found = {x.bucket: x for x in verdicts(ledger.evidence(), policy, now)}
+        assert (len(found), found[bucket].status) == (2, expected)
+        assert "h: broker dc1 is short by 1 of 2" in found[0].words
+        rows = report.table(found.values(), policy.tiers)
+        assert f"{bucket} ms" in [row["buckets"] for row in rows]
     ledger.close()
 
 

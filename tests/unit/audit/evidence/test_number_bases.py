@@ -26,7 +26,7 @@ def test_numbers_are_stored_as_small_differences(tmp_path: Path) -> None:
     """When the ledger makes checksums narrow (cuts them to 24 bits) for the first time in the
     buckets of an hour, it makes the base of this hour. Agents whose messages have large and
     different numbers then take no more space than agents that have just begun. Every reader gets
-    the numbers of the deltas that counted the buckets."""
+    the sums of the deltas that counted the buckets, and the numbers of these deltas."""
     sizes = []
     for first in (0, 1_000_000_000):
         ledger = Ledger(tmp_path / f"{first}.db")
@@ -36,8 +36,8 @@ def test_numbers_are_stored_as_small_differences(tmp_path: Path) -> None:
         _narrow(ledger, buckets)
         assert _bases(ledger) == [0, HOUR_MS]
         reader = Ledger(tmp_path / f"{first}.db")
-        assert _numbers(reader) == _numbers(Fold(said))
-        assert _numbers(ledger) == _numbers(Fold(said))
+        assert _tallies(reader) == _tallies(Fold(said))
+        assert _tallies(ledger) == _tallies(Fold(said))
         rows = ledger._connection.execute("SELECT length(columns) FROM tallies ORDER BY bucket")
         sizes.append([size for (size,) in rows])
         reader.close()
@@ -47,7 +47,7 @@ def test_numbers_are_stored_as_small_differences(tmp_path: Path) -> None:
 
 def test_later_counts_of_a_bucket_with_a_base_are_added() -> None:
     """If a bucket whose numbers are stored as differences gets further counts, from agents that are
-    in the base and from others, its tallies have the numbers of all deltas."""
+    in the base and from others, its tallies have the sums and the numbers of all deltas."""
     ledger = Ledger()
     said = list(_counted(0, 500, 1))
     ledger.take(map(encode, said))
@@ -56,7 +56,7 @@ def test_later_counts_of_a_bucket_with_a_base_are_added() -> None:
     later += [_delta(agent, 0, 9) for agent in (AGENTS[-1] + 1, AGENTS[-1] + 2)]
     ledger.take(map(encode, later))
     said += later
-    assert _numbers(ledger) == _numbers(Fold(said))
+    assert _tallies(ledger) == _tallies(Fold(said))
     ledger.close()
 
 
@@ -70,7 +70,7 @@ def test_a_base_is_deleted_with_the_last_bucket_of_its_hour(tmp_path: Path) -> N
         ledger.take(map(encode, said))
         _narrow(ledger, [0, SIZE_MS])
         found = reader.evidence_of(reader.evidence_without_counts(), FOREVER)
-        assert _numbers_in(found) == _numbers(Fold(said))
+        assert _tallies_in(found) == _tallies(Fold(said))
         for bucket in (0, SIZE_MS):
             assert _bases(ledger) == [0]
             columns = ledger._rows.tallies(LOGS, bucket, SIZE_MS)
@@ -150,7 +150,7 @@ def _delta(agent: int, bucket: int, number: int, previous: int = 0) -> Delta:
 
 
 def _count(agent: int, bucket: int, previous: int) -> Count:
-    return Count(LOGS, agent, bucket, SIZE_MS, 1, 2, 3, previous=previous)
+    return Count(LOGS, agent, bucket, SIZE_MS, agent, 2 * agent, 3 * agent, previous=previous)
 
 
 def _narrow(ledger: Ledger, buckets: Sequence[int]) -> None:
@@ -163,14 +163,20 @@ def _bases(ledger: Ledger) -> list[int]:
     return [hour for (hour,) in rows]
 
 
-def _numbers(known: Ledger | Fold) -> dict[tuple[int, int, SenderKey], tuple[int, int, int]]:
-    """For each bucket, agent and sender, the numbers in the tally."""
-    return _numbers_in(known.evidence())
+def _tallies(known: Ledger | Fold) -> dict[tuple[int, int, SenderKey], tuple[int, ...]]:
+    """For each bucket, agent and sender, the counts, bytes and numbers in the tally."""
+    return _tallies_in(known.evidence())
 
 
-def _numbers_in(evidence: Evidence) -> dict[tuple[int, int, SenderKey], tuple[int, int, int]]:
+def _tallies_in(evidence: Evidence) -> dict[tuple[int, int, SenderKey], tuple[int, ...]]:
     return {
-        (bucket, agent, sender): (tally.first, tally.last, tally.links)
+        (bucket, agent, sender): (
+            tally.sums.count,
+            tally.sums.bytes,
+            tally.first,
+            tally.last,
+            tally.links,
+        )
         for (bucket, _), by_agent in evidence.topic(LOGS).tallies.items()
         for agent, by_sender in by_agent.items()
         for sender, tally in by_sender.items()

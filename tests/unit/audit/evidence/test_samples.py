@@ -17,7 +17,7 @@ from skidway.audit.topic.messages import MessageRefused, encode, sample_in
 from skidway.audit.topic.sample import Sample, SamplePart
 from skidway.audit.topic.sample_result import ContentDifference, SampleResult
 from skidway.schemas import single_object
-from support.audit_senders import LOGS, REJECTED
+from support.audit_senders import LOGS, OTHER, REJECTED
 from support.clock import ManualClock
 from support.fold import Fold
 from support.one_bucket import DUE, POLICY, START, good
@@ -74,17 +74,21 @@ def test_samples_are_taken_once_and_by_their_day() -> None:
 def test_the_newest_comparison_of_a_day_counts() -> None:
     """For each topic, output and day of samples, only the newest comparison of samples with rows
     counts. If the newest comparison found no difference, the differences of older comparisons no
-    longer count. A comparison replaces no comparison of another output or day."""
+    longer count. A comparison replaces no comparison of another topic, output or day."""
     other_day, other_output = replace(RESULT, day=2 * DAY), replace(RESULT, output="/other")
+    other_topic = replace(RESULT, source=OTHER)
     healed = replace(RESULT, differing=0, differences=(), equal=3)
-    said = [SAMPLE, RESULT, other_day, other_output, healed]
+    said = [SAMPLE, RESULT, other_day, other_output, other_topic, healed]
     for count in range(len(said) + 1):
         ledger = ledger_of([encode(x) for x in said[:count]])
-        found = ledger.evidence().topic(LOGS)
-        assert found.samples == Fold(said[:count]).evidence().topic(LOGS).samples
-        assert not found.recounts
-        assert sorted(ledger.lines.sample_results(), key=lambda x: x.name) == found.samples
-    assert found.samples == [other_output, other_day]
+        evidence, folded = ledger.evidence(), Fold(said[:count]).evidence()
+        found, other = evidence.topic(LOGS), evidence.topic(OTHER)
+        assert found.samples == folded.topic(LOGS).samples
+        assert other.samples == folded.topic(OTHER).samples
+        assert not found.recounts + other.recounts
+        results = sorted(ledger.lines.sample_results(), key=lambda x: (x.source.topic, x.name))
+        assert results == found.samples + other.samples
+    assert (found.samples, other.samples) == ([other_output, other_day], [other_topic])
 
 
 def test_a_sample_makes_nobody_heard() -> None:
