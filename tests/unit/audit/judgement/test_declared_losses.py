@@ -264,11 +264,11 @@ def _accepted(ledger: Ledger) -> None:
 
 def _verdicts(ledger: Ledger) -> list[tuple[int, int, str]]:
     """Returns the start, the length and the verdict (as a word) of each bucket. Checks that the
-    collector's judge gives each verdict as often as a judgement of all evidence, and that a bucket
-    has the same verdict if only the evidence of this bucket is judged."""
+    collector's judge has the same standing as a judgement of all evidence, and that a bucket has
+    the same verdict if only the evidence of this bucket is judged."""
     found = verdicts(ledger.evidence(), POLICY, NOW)
     standing = Judge(ledger, lambda: POLICY, ManualClock(NOW)).step()
-    assert standing.by_status == judged(ledger.evidence(), POLICY, NOW).by_status
+    assert standing == judged(ledger.evidence(), POLICY, NOW)
     for x in found:
         here = verdicts(ledger.evidence((x.bucket, x.bucket + 1)), POLICY, NOW)
         assert [y for y in found if y.bucket == x.bucket] == here

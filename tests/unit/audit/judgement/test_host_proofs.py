@@ -89,9 +89,8 @@ def asked(
     policy: Policy = POLICY,
     now: int = NOW,
     hosts: Sequence[str] = ("app1",),
-    since: int = SINCE,
 ) -> list[Proof]:
-    return proofs(Fold(messages).evidence(), policy, hosts, since, now, SIZE)
+    return proofs(Fold(messages).evidence(), policy, hosts, SINCE, now, SIZE)
 
 
 def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW) -> str:
@@ -232,7 +231,7 @@ def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
     """If a topic was deleted and created again and the agent seals the new topic, the host is
     proven healthy without a newer seal for the topic's old id."""
     old = replace(NGINX, topic_id="n0")
-    before = [seal(replace(APP1), 1, START - SIZE, 0, old)]
+    before = [seal(APP1, 1, START - SIZE, 0, old)]
     assert reasons([*before, seal(APP1, 2, END + 10_000, 1)]) == ""
     assert "never sealed" not in reasons([*before])
 
@@ -292,12 +291,16 @@ def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
 
 def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
     """A host that is in two clusters of the roster must be proven healthy in both. If the roster
-    names the host in one cluster only, messages of the host in another cluster do not matter."""
+    names the host in one cluster only, messages of the host in another cluster do not matter. If no
+    roster names the host, it must be proven healthy in each cluster to which it has sent
+    messages."""
     both = Roster([RosterEntry("app1", "dc1"), RosterEntry("app1", "dc2")])
     found = asked(good(), replace(POLICY, roster=both))
     assert [(x.state.cluster, x.is_short) for x in found] == [("dc1", False), ("dc2", True)]
     moved = seal(Sender(Tier.AGENT, "dc2", "5", "app1", 1), 1, 5, 0, replace(NGINX, cluster="dc2"))
     assert reasons([*good(), moved]) == ""
+    found = asked([*good(), moved], replace(POLICY, roster=Roster()))
+    assert [(x.state.cluster, x.is_short) for x in found] == [("dc1", False), ("dc2", True)]
 
 
 # The last test uses random messages, with the agents, buckets and times that follow here.

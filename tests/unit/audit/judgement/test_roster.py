@@ -91,7 +91,8 @@ def test_what_is_wrong_is_one_sentence_with_its_place(
 
 def test_settings_and_file_add_up(tmp_path: Path) -> None:
     """The hosts that the settings list are expected in every cluster, in addition to the hosts of
-    the roster file. A host that the settings name as retired is retired in every cluster."""
+    the roster file. A host that the settings name as retired is retired in every cluster, and a
+    host that the file names as retired only in its cluster."""
     loaded = settings.load(
         AuditSettings,
         None,
@@ -103,6 +104,8 @@ def test_settings_and_file_add_up(tmp_path: Path) -> None:
     assert roster.hosts("dc1", "nginx") == {"app1", "extra"}
     assert roster.hosts("dc3", "nginx") == {"extra"}
     assert roster.is_retired("dc2", "app9")
+    assert roster.is_retired("dc1", "app7")
+    assert not roster.is_retired("dc2", "app7")
 
 
 def test_the_files_key_may_be_nested_beside_topics(tmp_path: Path) -> None:
@@ -139,9 +142,7 @@ def test_without_topics_a_host_is_expected_wherever_it_speaks() -> None:
     assert roster.hosts("dc1", "auth") == frozenset()
 
 
-def test_a_changed_file_is_taken_and_a_bad_one_is_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_changed_file_is_taken_and_a_bad_one_is_not(tmp_path: Path) -> None:
     """When the roster file changes, the audit uses the new content. While the file has a mistake,
     the audit reports it and continues with the last good content."""
     clock = ManualClock()
@@ -169,7 +170,9 @@ def test_a_changed_file_is_taken_and_a_bad_one_is_not(
 
 
 def test_no_program_starts_with_a_bad_file(tmp_path: Path) -> None:
-    """No program starts if it cannot read its roster file. A running program continues with the
-    last good content, but a program that starts has none."""
+    """No program starts if it cannot read its roster file, or if the file has a mistake. A running
+    program continues with the last good content, but a program that starts has none."""
     with pytest.raises(ConfigurationRefused, match="cannot read"):
         RosterFile(tmp_path / "none.yml", ManualClock())
+    with pytest.raises(ConfigurationRefused, match="hosts must be a list"):
+        RosterFile(written(tmp_path, "hosts: 1"), ManualClock())

@@ -263,12 +263,17 @@ def test_an_announced_agent_is_expected_before_it_seals() -> None:
 
 def test_a_retired_host_is_not_waited_for() -> None:
     """The audit does not wait for a host that the settings name as retired, by the host's name or
-    by its agent's id."""
+    by its agent's id. If the host has counted lines that a tier lacks, the bucket is incomplete,
+    and the reason says that the host is retired."""
     messages = [*good(), seal(SECOND, 1, START, 0)]
     assert verdict(messages).status is Status.OPEN
+    lines = delta(SECOND, 2, count(3, agent=8))
     for name in ("web2", "8"):
         policy = replace(POLICY, roster=Roster(retired=[name]))
         assert verdict(messages, policy).status is Status.COMPLETE
+        found = verdict([*messages, lines], policy)
+        assert found.status is Status.INCOMPLETE
+        assert "web2 (retired): broker dc1 is short by 3 of 3" in found.reasons
 
 
 @promise("6 expected hosts")
@@ -388,8 +393,17 @@ def test_several_hosts_share_one_reason() -> None:
 
 def test_an_unknown_agent_in_the_broker_is_never_complete() -> None:
     """If brokers, mirror and HDFS have records of an agent that never sent a message, the bucket is
-    not complete."""
+    incomplete. The reasons say how many records each of them has more than the agent, and that the
+    agent has not sealed the bucket."""
     messages = good()
     for index, sender in enumerate(COUNTERS, start=1):
         messages[index] = delta(sender, 1, count(), count(2, agent=9))
-    assert verdict(messages).status in (Status.INCOMPLETE, Status.UNKNOWN)
+    found = verdict(messages)
+    places = ("broker dc1", "hdfs /logs/dc1.logs", "mirror offline")
+    assert (found.status, list(found.reasons)) == (
+        Status.INCOMPLETE,
+        [
+            *(f"agent 9: {place} has 2 more than the 0 of agent" for place in places),
+            "agent 9: the agent has not sealed this topic yet",
+        ],
+    )
