@@ -493,7 +493,7 @@ def test_where_records_lie_that_no_load_has_reached(
     """If the loader or a counter is behind, records are not counted in its tier yet. The
     explanation names the partitions and offsets of these records: from the end of what this tier
     has counted to the last offset that any tier has counted."""
-    short = [delta(sender, 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))]
+    short: list[Message] = [delta(sender, 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))]
     dropped = (list(Tier).index(tier),)
     found = Case(cause, "", "", add=short, drop=dropped).explanation()
     assert (found.tier, found.offsets) == (tier, (OffsetRange(0, 6, 10),))
@@ -504,7 +504,8 @@ def test_a_new_epoch_counts_from_its_own_end(cause: Cause, sender: Sender, tier:
     """If a loader or a counter begins a new epoch, it counts again from the beginning. A bucket
     that it has not reached again yet is not complete. Its explanation says that this loader or
     counter is behind, although it had counted the bucket in its earlier epoch."""
-    again = [delta(replace(sender, epoch=2), 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))]
+    ranges = (Range(LOGS, 0, 0, 6),)
+    again: list[Message] = [delta(replace(sender, epoch=2), 1, count(3), ranges=ranges)]
     found = Case(cause, "", "", add=again).explanation()
     assert (found.tier, found.offsets) == (tier, (OffsetRange(0, 6, 10),))
 

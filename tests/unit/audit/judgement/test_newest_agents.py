@@ -307,8 +307,8 @@ def _where(offset: int, said: Said) -> Heard:
 
 def test_the_ledger_says_the_same() -> None:
     """The ledger is the evidence in SQLite, and the fold is the evidence in memory. Both find the
-    same newest agents, in whatever order the ledger receives the messages, and if it receives some
-    of them twice."""
+    same newest agents and the same first and last offset of each agent, in whatever order the
+    ledger receives the messages, and if it receives some of them twice."""
     said = _host_whose_clock_was_ahead(Heartbeat(NEW, 0, NOW - 2 * SILENCE))
     places = [
         Heard(TOPIC, "id", 0, n, x.time_ms, ms, is_live=True) for n, (x, ms) in enumerate(said)
@@ -318,5 +318,7 @@ def test_the_ledger_says_the_same() -> None:
         for chosen in (order[:2], order[2:], order[1:]):
             values = [encode(said[n][0]) for n in chosen]
             ledger.take_records(zip(values, [places[n] for n in chosen], strict=True), {}, NOW)
-        assert newest(ledger.evidence()) == newest(folded(said)) == [2]
+        evidence = ledger.evidence()
+        assert newest(evidence) == newest(folded(said)) == [2]
+        assert evidence.offsets == folded(said).offsets
         ledger.close()
