@@ -347,13 +347,14 @@ def test_the_counter_of_an_absent_mirror_has_the_name_of_a_cluster() -> None:
     assert alone.explanation().command.line == "systemctl list-units --all 'skidway-audit-count@*'"
 
 
-def test_the_clock_of_a_host_is_a_cause_of_its_own() -> None:
+@pytest.mark.parametrize("behind", [POLICY.clock_difference_ms + 1, 2 * POLICY.silence_ms])
+def test_the_clock_of_a_host_is_a_cause_of_its_own(behind: int) -> None:
     """If a bucket is not complete because a host's clock is behind, the explanation gives the clock
-    as a cause, and names the command that sets the clock. It does not say that the host is
-    silent."""
+    as a cause, and names the command that sets the clock. It does not say that the host is silent.
+    It does not matter whether the clock is behind by more than the time after which a host counts
+    as silent."""
     fold = Fold([*good()[:4], seal(AGENT, 2, START, 1)])
     evidence = fold.evidence()
-    behind = 2 * POLICY.silence_ms
     now = DUE + POLICY.silence_ms + behind
     evidence.taken_ms = now
     for sender in (BROKER, MIRROR, HDFS):
