@@ -106,12 +106,6 @@ class Bounds:
     lateness_ms: int = 0
     ahead_ms: int = 0
 
-    def or_wider(self, other: Bounds) -> Bounds:
-        """Returns bounds with the greater `lateness_ms` of the two, and the greater `ahead_ms`."""
-        if self.lateness_ms >= other.lateness_ms and self.ahead_ms >= other.ahead_ms:
-            return self
-        return Bounds(max(self.lateness_ms, other.lateness_ms), max(self.ahead_ms, other.ahead_ms))
-
 
 NOTHING_SAID = Bounds()
 

@@ -109,7 +109,10 @@ class Fold:
             agent, bounds = agent_of(message.sender), message.sender.bounds
             said = message.sender.epoch, message.number, message.time_ms
             self._host(agent, said, message.sender.host)
-            self._bounds[agent] = self._bounds.get(agent, NOTHING_SAID).or_wider(bounds)
+            before = self._bounds.get(agent, NOTHING_SAID)
+            self._bounds[agent] = Bounds(
+                max(before.lateness_ms, bounds.lateness_ms), max(before.ahead_ms, bounds.ahead_ms)
+            )
         if isinstance(message, Heartbeat):
             known_claim = self._claims.get(key, message)
             self._claims[key] = max(known_claim, message, key=lambda x: (x.number, x.time_ms))
