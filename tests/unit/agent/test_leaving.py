@@ -180,6 +180,54 @@ def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) 
     assert world.values() == ["1", "2"]
 
 
+def test_a_path_that_cannot_be_read_takes_the_last_word_back(world: World) -> None:
+    """The last word says that all lines are delivered. If a new file cannot be read afterwards, the
+    agent takes the last word back, and sends it again when the file is read."""
+    world.files.append(A, b"1\n")
+    assert drain(world)
+    word = newest(world)
+    hidden = world.files.append("/log/b.log", b"2\n")
+    hidden.unreadable = True
+    world.tick()
+    world.publish()
+    assert not newest(world).final
+    assert (newest(world).sealed_until, newest(world).at) == (word.sealed_until, word.at)
+    assert world.agent.unsaid == {"logs"}
+    hidden.unreadable = False
+    for _ in range(20):
+        world.tick()
+    assert world.agent.has_left
+    assert newest(world).final
+    assert world.values() == ["1", "2"]
+
+
+def test_a_seal_in_doubt_is_not_sent_and_a_last_word_follows() -> None:
+    """If a leaving agent notices, while a seal waits for acknowledgements, that it has missed
+    rotated files, it does not send this seal. When the lines of the new file are acknowledged, the
+    agent sends its last word, the final seal, with the time of a later scan."""
+    world = World(settings(raw("logs", A)))
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    before = len(world.of(Seal))
+    world.files.append(A, b"2\n")
+    world.agent.leave()
+    world.hold(3)
+    noted = world.clock.time_ms()
+    world.clock.advance(1)
+    for number in range(3):  # rotation keeps only one rotated file
+        world.files.rename(A, f"{A}.1")
+        world.files.append(A, b"%d\n" % number)
+    world.hold(1)
+    assert not world.agent.has_left
+    for _ in range(40):
+        world.tick()
+    assert min(x.sealed_until for seal in world.of(Seal)[before:] for x in seal.topics) > noted
+    assert world.agent.has_left
+    assert newest(world).final
+    assert sorted(world.values()) == ["1", "1", "2", "2"]
+
+
 @promise("6 last word")
 def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World) -> None:
     """The last word says that all lines are delivered. If an agent that has left runs again, it
@@ -238,8 +286,8 @@ def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
 def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
     """The last word is the final message of an agent that leaves. An older version of the agent,
     which knows no last words, may have sent a seal after this last word. When the present version
-    starts again, it sends no seal with the last word's time, because this time is older than the
-    time of that seal."""
+    starts again, it forgets the last word, and sends no seal with the last word's time, because
+    this time is older than the time of that seal."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -252,6 +300,7 @@ def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
     said = [x for seal in world.of(Seal)[seals:] for x in seal.topics]
     assert said
     assert all(each.sealed_until > later for each in said)
+    assert StateDatabase(world.connection).left == {}
 
 
 def test_one_topic_has_its_last_word_while_another_waits() -> None:

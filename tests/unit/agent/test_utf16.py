@@ -12,8 +12,9 @@ from skidway.agent.settings import MultilineSettings
 from skidway.cli import main
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.types import TopicPartition
+from skidway.schemas.codec import Codec
 from support.agent_press import rejected_rows
-from support.agent_world import World, raw, settings
+from support.agent_world import World, pa_binary, raw, settings
 from support.promises import promise
 from support.randomness import Seeds
 
@@ -117,17 +118,14 @@ def test_a_utf8_mark_is_no_part_of_the_first_line() -> None:
 
 @promise("2 encoding")
 @pytest.mark.parametrize(
-    "bad",
-    [
-        "\ud83d".encode("utf-16-le", "surrogatepass"),  # a high surrogate alone
-        "x\udc0a".encode("utf-16-le", "surrogatepass"),
-        "\udc0a\ud83d".encode("utf-16-le", "surrogatepass"),
-    ],
+    ("text", "replaced"),
+    [("\ud83d", "\ufffd"), ("x\udc0a", "x\ufffd"), ("\udc0a\ud83d", "\ufffd\ufffd")],
 )
-def test_unpaired_surrogates_are_rejected_or_replaced(bad: bytes) -> None:
+def test_unpaired_surrogates_are_rejected_or_replaced(text: str, replaced: str) -> None:
     """A line with an unpaired surrogate is rejected, and the rejected record has the line's bytes.
-    With `on_error: replace`, this line becomes a record. In both cases the lines before and after
-    this line are delivered."""
+    With `on_error: replace`, this line becomes a record with U+FFFD in place of the surrogate. In
+    both cases the lines before and after this line are delivered unchanged."""
+    bad = text.encode("utf-16-le", "surrogatepass")
     data = "a\n".encode("utf-16-le") + bad + "\nb\n".encode("utf-16-le")
     world = running("utf-16le")
     written(world, data, 2)
@@ -136,7 +134,11 @@ def test_unpaired_surrogates_are_rejected_or_replaced(bad: bytes) -> None:
     assert (row["reason"], row["line"], row["first"]) == ("encoding", b"\xff\xfe" + bad, 4)
     world = running("utf-16le", on_error="replace")
     written(world, data, 2)
-    assert len(world.brokers.records("logs")) == 3
+    values = pa_binary([record.value[5:] for record in world.brokers.records("logs")])
+    codec = Codec(world.destinations()[0].recipe.schema.text)
+    assert codec.decode(values).batch.to_pydict() == {
+        "line": ["a", replaced, "b"], "encoding_replaced": [False, True, False]
+    }  # fmt: skip
     assert rejected_rows(world.brokers) == []
 
 

@@ -75,12 +75,15 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 def test_a_note_in_doubt_is_made_again() -> None:
     """Before a topic's last word (the message which says that all its lines are delivered), the
     agent notes the sizes of the topic's files, and stops reading them. If the next scan finds that
-    one of these files was replaced, the agent reads the topic's files again."""
+    one of these files was replaced, the agent reads the topic's files again. When they are read,
+    the topic gets its last word."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))
     leaving.review(sealing.note("t", 0, 0, 1, []), {})
     assert not leaving.is_done_with("t")
+    assert leaving.take_back() == {}, "the last word was not sent"
+    assert is_last_word(leaving, tracked(12, 12))
 
 
 def test_what_is_not_durable_yet_is_not_done() -> None:

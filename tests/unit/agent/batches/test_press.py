@@ -182,13 +182,16 @@ def test_a_time_that_cannot_be_read_is_the_time_of_reading_if_this_is_set(parser
     ],
 )
 def test_lines_of_other_encodings_become_utf8(encoding: str, words: str) -> None:
-    """Lines in the encoding that the source's settings name become records in UTF-8. The lengths in
-    the records' origins count the bytes in the file, that is, in the file's encoding."""
-    lines = [f"{words} {number}" for number in range(3)]
-    data = b"".join(line.encode(encoding) + b"\n" for line in lines)
-    pressed = press(recipe(encoding=encoding), reading(data))
-    assert [datum_text(each.value) for each in records(pressed)] == lines
-    assert sum(each.length for each in records(pressed)) == len(data)
+    """Lines in the encoding that the source's settings name become records in UTF-8. The positions
+    and lengths in the records' origins count the bytes in the file, that is, in the file's
+    encoding."""
+    lines = [f"{words} {number}" for number in (1, 22, 333)]
+    sizes = [len(line.encode(encoding)) + 1 for line in lines]
+    pressed = press(recipe(encoding=encoding), reading("\n".join([*lines, ""]).encode(encoding)))
+    places = [100, 100 + sizes[0], 100 + sizes[0] + sizes[1]]
+    assert [(datum_text(each.value), each.first, each.length) for each in records(pressed)] == [
+        *zip(lines, places, sizes, strict=True)
+    ]
     assert "python-" in recipe(encoding=encoding).program
 
 
@@ -209,14 +212,21 @@ def test_a_character_that_a_runtime_divided_is_whole_again(encoding: str, on_err
 
 def test_lines_that_are_not_in_their_encoding() -> None:
     """If a line is not in the source's encoding, only this line is rejected. With `on_error:
-    replace`, the line becomes a record, and this record counts as replaced."""
+    replace`, the line becomes a record with U+FFFD in place of the invalid bytes, and only this
+    record is marked and counted as replaced."""
     data = "表\n".encode("shift_jis") + b"\x81\n" + b"b\n"
     pressed = press(recipe(encoding="shift-jis"), reading(data))
     assert [datum_text(each.value) for each in records(pressed)] == ["表", "b"]
     (row,) = rejected(pressed)
     assert (row["reason"], row["first"], row["line"]) == ("encoding", 103, b"\x81")
-    pressed = press(recipe(encoding="shift-jis", on_error="replace"), reading(data))
-    assert (len(records(pressed)), pressed.replaced) == (3, 1)
+    made = recipe(encoding="shift-jis", on_error="replace")
+    pressed = press(made, reading(data))
+    values = pa_binary([each.value[5:] for each in records(pressed)])
+    rows = Codec(made.schema.text).decode(values).batch.to_pylist()
+    assert [(row["line"], row["encoding_replaced"]) for row in rows] == [
+        ("表", False), ("\ufffd", True), ("b", False)
+    ]  # fmt: skip
+    assert (pressed.replaced, pressed.rejected) == (1, [])
 
 
 def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
