@@ -4,6 +4,7 @@ lines."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from skidway.agent.batches.press import Press, Pressed
 from skidway.agent.batches.recipe import Recipe, Schema
 from skidway.agent.batches.source_recipes import recipe_of
+from skidway.agent.parsing.replayed import Envelope
 from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
 from skidway.agent.values.intents import Reading
 from support.agent_press import AGENT, DATA, REJECTED, reading, recipe, regex
@@ -44,6 +46,12 @@ SOURCES: dict[str, dict[str, Any]] = {
     "docker": {**GROUPS, "container": "docker"},
     "shift-jis": {**CSV, "encoding": "shift-jis"},
     "utf-16": {**GROUPS, "encoding": "utf-16le", "shape": SHAPE},
+    "json after a prefix": {
+        "parser": ParserSettings(
+            type="regex", pattern="(?P<p>[^{]*)(?P<j>.*)", json_field="j", types={"a": "string"}
+        )
+    },
+    "replay": {**GROUPS, "replay": True},
 }
 WHOLE = [
     b"1 x", b"2 4111111111111111", b"a,b", b'2,"x ""y"" a@b.de"', b'{"a": "x", "n": 1e400}',
@@ -72,12 +80,22 @@ def press_of(name: str) -> Press:
 def made(name: str) -> Recipe:
     source = SOURCES[name]
     if "schema" not in source:
-        return recipe(partitions=3, **source)
+        return replace(recipe(partitions=3, **source), is_replay="replay" in source)
     like = recipe(partitions=3)
     return recipe_of(
         SourceSettings(topic="logs", paths=["/log/*"], **source),
         like.data, like.rejected, Schema(1, source["schema"]), like.rejected_schema, 900_000,
     )  # fmt: skip
+
+
+def in_envelopes(data: bytes) -> bytes:
+    """Returns the lines as the file of a replay has them, each with another origin. Lines that
+    begin with a brace stay as they are."""
+    lines = []
+    for number, line in enumerate(data.split(b"\n")):
+        wrapped = Envelope("logs", line, "h", "/p", (1, 2, number), (3, 4, number)).text()
+        lines.append(line if line.startswith(b"{") else wrapped)
+    return b"\n".join(lines)
 
 
 def pressed(press: Press, *readings: Reading) -> Pressed:
@@ -112,6 +130,8 @@ def test_each_record_is_the_same_alone_and_together(name: str, ranges: list[byte
     press = press_of(name)
     if name == "utf-16":
         ranges = [each.decode("utf-8", "replace").encode("utf-16-le") for each in ranges]
+    if name == "replay":
+        ranges = [in_envelopes(each) for each in ranges]
     readings = [reading(data, file) for file, data in enumerate(ranges, 1)]
     together = pressed(press, *readings)
     alone = []

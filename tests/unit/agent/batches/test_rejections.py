@@ -46,7 +46,7 @@ def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
     assert not tolerant.too_many()
 
 
-def test_a_source_that_was_mended_is_well_after_ten_minutes_of_lines() -> None:
+def test_a_source_that_was_mended_is_well_when_its_recent_lines_are_good() -> None:
     """If a source that rejected most lines is repaired, the agent no longer reports it once good
     lines have replaced the rejected lines among its recent lines. If no new lines come, the agent
     continues to report the source, however much time passes."""
