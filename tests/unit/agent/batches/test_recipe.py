@@ -69,13 +69,14 @@ def program(parser: str = "raw", timezone: str | None = None, **source: Any) -> 
 @promise("2 another program")
 def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """The field `program` of a recipe identifies the code that makes the records. For JSON sources
-    and Docker's logs, it contains the version of Python. For regex sources, logs of containers and
-    `path.pattern`, it contains the version of pyarrow. For a time zone other than UTC, it contains
-    a text that identifies the rules of this zone."""
+    and Docker's logs, it contains the version of Python. For regex and JSON sources, logs of
+    containers and `path.pattern`, it contains the version of pyarrow. For a time zone other than
+    UTC, it contains a text that identifies the rules of this zone."""
     assert program() == versions.program_version()
     assert "pyarrow-" in program("regex")
     assert "python-" not in program("regex")
     assert "python-" in program("json")
+    assert "pyarrow-" in program("json")
     assert "python-" in program(container="docker")
     for option in ({"container": "cri"}, {"path_pattern": "(?P<app>[^/]+)"}):
         assert "python-" not in program(**option)

@@ -32,5 +32,9 @@ GOLDEN_SPREAD = [1, 1, 1, 3, 1]
 
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_every_partition_is_one_of_the_topic(partitions: int) -> None:
-    """With the default partitioning, no file's records go to a partition that does not exist."""
-    assert all(0 <= routing.of_file(file, partitions) < partitions for file in range(50))
+    """Whether a source's `partitioning` is `file` or `spread`, its records go to all partitions of
+    the topic, and to no other."""
+    everywhere = set(range(partitions))
+    assert {routing.of_file(file, partitions) for file in range(50)} == everywhere
+    first = np.arange(50, dtype=np.int64) << 20
+    assert set(routing.of_position(7, first, partitions).tolist()) == everywhere
