@@ -53,7 +53,7 @@ def read_key(path: Path) -> HashKey:
     """Reads the key from a file, without white space at its ends. Raises ConfigurationRefused if
     the file cannot be read, or if the key is too short or too long."""
     try:
-        secret = path.read_bytes()[: KEY_BYTES_MAX + 1].strip()
+        secret = path.read_bytes().strip()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigurationRefused(f"hash.key.location: cannot read {path}: {reason}") from error

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from skidway.agent.batches.press import Press, Pressed
-from skidway.agent.batches.program_versions import at_present
+from skidway.agent.batches.program_versions import at_present, key_of
 from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, from_json
 from skidway.agent.batches.source_recipes import derived_schema, recipe_of
 from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSettings
@@ -49,6 +49,13 @@ def member(name: str, kind: Any = "string", **more: Any) -> dict[str, Any]:
     return {"name": name, "type": kind, **more}
 
 
+def maybe(name: str, **more: Any) -> dict[str, Any]:
+    return member(name, ["null", "string"], default=None, **more)
+
+
+EXTRA = member("_extra", {"type": "map", "values": "string"}, default={})
+
+
 @promise("2 filtered")
 def test_a_record_is_a_row_a_reject_or_left_out() -> None:
     """Each line becomes either a record in the topic, a rejected record, or a filtered line (one
@@ -78,11 +85,16 @@ def test_a_record_is_a_row_a_reject_or_left_out() -> None:
 
 def test_a_derived_schema_follows_the_rules() -> None:
     """If the agent derives a schema, the fields that rules rename have their new names in it, and
-    the fields that rules remove are not in it. Conditions of rules see the values in the types that
-    the settings name."""
+    the fields that rules remove are not in it. Fields that rules keep or rename have the types that
+    the settings name, and conditions of rules see the values in these types."""
+    parser = ParserSettings(type="regex", pattern=PATTERN, types={"status": "int"})
+    for shape, name in (("remove level", "status"), ("rename status to code", "code")):
+        schema = Codec(recipe(shape=shape, parser=parser).schema.text).arrow_schema
+        kinds = [str(schema.field(each).type) for each in (name, "message")]
+        assert kinds == ["int32", "string"]
     made = recipe(
         shape="drop status = 200 as ok\nremove status\nrename message to text",
-        parser=ParserSettings(type="regex", pattern=PATTERN, types={"status": "int"}),
+        parser=parser,
         fields={"env": "prod"},
         key="text",
     )
@@ -113,19 +125,21 @@ def test_a_given_schema_is_that_of_the_shaped_records() -> None:
             Press(given(fields, shape="rename message to body\nremove level", **regex(PATTERN)))
 
 
-def test_a_removed_member_may_have_any_type() -> None:
-    """If the rules of `shape` only remove a JSON member, the member may have any type. A removed or
-    masked member never gets into `_extra` (the map of members for which the schema has no field).
-    """
-    extra = member("_extra", {"type": "map", "values": "string"}, default={})
+def test_a_removed_member_may_have_any_type(tmp_path: Path) -> None:
+    """If the rules of `shape` only remove a JSON member, the member may have any type. A removed,
+    masked or hashed member never gets into `_extra` (the map of members for which the schema has no
+    field)."""
+    key = tmp_path / "key"
+    key.write_text("0123456789abcdef")
     made = given(
-        [member("user", ["null", "string"], default=None), extra],
+        [maybe("user"), maybe("name"), EXTRA],
         parser=ParserSettings(type="json"),
-        shape="mask user for emails\nremove password, pin",
+        shape="mask user for emails\nhash name\nremove password, pin",
+        hash_key_location=key,
     )
-    line = b'{"user": {"mail": "a@b.org"}, "password": {"a": 1}, "pin": 1, "other": 2}\n'
+    line = b'{"user": {"mail": "a@b.org"}, "name": ["x"], "password": {"a": 1}, "pin": 1, "b": 2}\n'
     found = press(made, reading(line))
-    assert rows(made, found) == [{"user": None, "_extra": [("other", "2")]}]
+    assert rows(made, found) == [{"user": None, "name": None, "_extra": [("b", "2")]}]
 
 
 def test_rules_may_ask_for_fields_that_have_their_defaults() -> None:
@@ -151,7 +165,8 @@ def test_what_is_not_utf_8_is_rejected_and_not_left_out() -> None:
 
 
 def test_a_hashed_key_is_the_key(tmp_path: Path) -> None:
-    """If a rule hashes the field that is the record's key, the key is the hash."""
+    """If a rule hashes the field that is the record's key, the key is the hash. If the file with
+    the secret key changes later, a running agent continues to use the key that it has read."""
     secret = tmp_path / "key"
     secret.write_text("0123456789abcdef")
     made = recipe(shape="hash line", hash_key_location=secret, key="line")
@@ -159,10 +174,33 @@ def test_a_hashed_key_is_the_key(tmp_path: Path) -> None:
     keys = [each.key for each in records(found)]
     assert keys[0] == keys[1] != keys[2]
     assert [row["line"].encode() for row in rows(made, found)] == keys
-    secret.write_text("short")
-    other = tmp_path / "other"
-    with pytest.raises(ConfigurationRefused, match="cannot read"):
-        Press(replace(made, hash_key_location=str(other)))
+    secret.write_text("fedcba9876543210")
+    assert [each.key for each in records(press(made, reading(b"ann\nann\nbob\n")))] == keys
+    assert at_present(made) == made
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (None, "cannot read"), (15, "has 15 bytes"), (16, ""), (4096, ""), (5000, "has 5000 bytes"),
+    ],
+)  # fmt: skip
+def test_a_hash_key_that_cannot_be_used_is_refused(
+    size: int | None, words: str, tmp_path: Path
+) -> None:
+    """A rule `hash` needs a key of 16 to 4096 bytes, not counting white space at its ends. The
+    agent refuses a shorter or longer key, and a key file that it cannot read."""
+    key = tmp_path / "key"
+    if size is not None:
+        key.write_bytes(b"\n\n" + b"k" * size + b"\n\n")
+    made = recipe(shape="hash line", hash_key_location=key)
+    if not words:
+        read = key_of(made)
+        assert read is not None
+        assert len(read.secret) == size
+        return
+    with pytest.raises(ConfigurationRefused, match=words):
+        Press(made)
 
 
 def test_settings_refuse_a_key_without_a_rule() -> None:
@@ -198,13 +236,6 @@ def test_rules_that_are_only_comments_are_no_rules() -> None:
     assert recipe(shape="# nothing\n\n") == recipe()
 
 
-EXTRA = member("_extra", {"type": "map", "values": "string"}, default={})
-
-
-def maybe(name: str, **more: Any) -> dict[str, Any]:
-    return member(name, ["null", "string"], default=None, **more)
-
-
 @pytest.mark.parametrize("kind", ["json", "logfmt", "prefixed"])
 def test_further_keys_may_get_another_name(kind: str) -> None:
     """No text of a line is lost silently: the keys for which the schema has no field are kept in
@@ -224,10 +255,10 @@ def test_further_keys_may_get_another_name(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["json", "logfmt"])
-def test_private_keys_do_not_reach_extra_by_another_name(kind: str) -> None:
-    """If rules mask or remove a field, its original value is never sent in `_extra`, the map of
-    values for which the schema has no field. This is so even if the key in the line is an alias of
-    the field, or the name that the field has before a rule renames it."""
+def test_private_keys_do_not_reach_extra_by_another_name(kind: str, tmp_path: Path) -> None:
+    """If rules mask, hash or remove a field, its original value is never sent in `_extra`, the map
+    of values for which the schema has no field. This is so even if the key in the line is an alias
+    of the field, or the name that the field has before or after a rule renames it."""
 
     def line(**pairs: str) -> bytes:
         if kind == "json":
@@ -246,6 +277,16 @@ def test_private_keys_do_not_reach_extra_by_another_name(kind: str) -> None:
     )
     found = rows(made, press(made, reading(line(msg="a", message="4111111111111111", at="b"))))
     assert found == [{"message": "a", "at": None, "_extra": [("at", "b")]}]
+    key = tmp_path / "key"
+    key.write_text("0123456789abcdef")
+    made = given(
+        [maybe("user"), EXTRA],
+        parser=parser,
+        shape="rename name to user\nhash user",
+        hash_key_location=key,
+    )
+    found = rows(made, press(made, reading(line(user="ann", other="b"))))
+    assert found == [{"user": None, "_extra": [("other", "b")]}]
 
 
 def test_names_of_private_fields_through_renames() -> None:
@@ -255,6 +296,7 @@ def test_names_of_private_fields_through_renames() -> None:
         ("rename a to b\nmask b for cards\nrename b to c", {"a", "b", "c"}),
         ("mask a for cards\nrename a to b\nrename c to a", {"a", "b"}),
         ("rename a to b\nrename c to a\nremove a", {"a", "c"}),
+        ("rename a to b\nhash b, d\nrename d to e", {"a", "b", "d", "e"}),
     ):
         assert private_names(parse(text)) == names
 
@@ -291,12 +333,14 @@ def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
 
 
 def test_a_private_group_of_the_path_is_noted() -> None:
-    """If a rule removes a group of `path.pattern`, the agent's preview of rows contains a note that
-    names the group."""
+    """If a rule removes a group of `path.pattern`, the agent's preview of rows contains a note. The
+    note names the group, and says that rejected records and the audit have the whole path."""
     source = SourceSettings(
         topic="logs", paths=["/log/*/a"], path_pattern="/log/(?P<user>[^/]+)/", shape="remove user"
     )
     made = preview(source, b"x\n", "/log/ann/a")
     assert [row.row for row in made.rows] == [{"line": "x"}]
-    assert "remove user" in made.notes[0]
+    (note,) = made.notes
+    assert "remove user, but" in note
+    assert "have the whole path of the file" in note
     assert preview(replace(source, shape=None), b"x\n", "/log/ann/a").notes == ()
