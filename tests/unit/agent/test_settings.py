@@ -1,3 +1,5 @@
+"""Tests how the settings of the agent are read, and which settings it refuses."""
+
 import re
 from pathlib import Path
 

@@ -1,3 +1,6 @@
+"""Tests what an agent asks of the cluster and the schema registry: topics, their settings and ids,
+and schemas."""
+
 import contextlib
 from pathlib import Path
 from typing import Any, cast
@@ -5,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from skidway.agent import program
+from skidway.agent.batches.recipe import TopicSnapshot
 from skidway.agent.cluster import connection
 from skidway.agent.cluster.destinations import Cluster
 from skidway.agent.settings import AgentSettings, ParserSettings, SourceSettings
@@ -21,6 +25,7 @@ from support.memory_kafka import MemoryClient, MemoryCluster
 from support.promises import promise
 
 CLUSTER = Cluster("main", "memory")
+NEWEST = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
 
 
 class Registry:
@@ -35,12 +40,8 @@ class Registry:
         return self.registered.setdefault((subject, schema), len(self.registered) + 1)
 
     def latest(self, subject: str) -> Registered:
-        return Registered(
-            subject,
-            3,
-            77,
-            '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}',
-        )
+        assert subject == "some-subject"
+        return Registered(subject, 3, 77, NEWEST)
 
 
 class Site:
@@ -111,15 +112,21 @@ def test_a_source_becomes_a_recipe() -> None:
 
 
 def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
-    """If the settings name a schema file, the agent uses the file's schema. If the settings name a
-    subject, the agent uses the subject's newest version."""
+    """If the settings name a schema file, the agent registers the file's schema under the subject
+    of the topic's values, and uses it. If the settings name a subject, the agent uses the subject's
+    newest version, and registers no schema of the topic's values."""
     path = tmp_path / "line.avsc"
     path.write_text('{"type":"record","name":"r","fields":[{"name":"text","type":"string"}]}')
     site = Site(raw("a", schema=str(path)), raw("b", schema="some-subject"))
     site.ensure()
     first, second = site.resolve()
     assert first.recipe.schema.text == path.read_text()
-    assert second.recipe.schema.id == 77
+    registered = cast(Registry, site.registry).registered
+    assert registered["a-value", path.read_text()] == first.recipe.schema.id
+    assert (second.recipe.schema.id, second.recipe.schema.text) == (77, NEWEST)
+    assert {subject for subject, _ in registered} == {
+        "a-value", "a.rejected-value", "b.rejected-value"
+    }  # fmt: skip
 
 
 def test_a_schema_that_the_registry_refuses_is_a_mistake_of_the_configuration() -> None:
@@ -160,15 +167,18 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
 
 @promise("2 topic made again")
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
-    """When a running agent asks the brokers about its topics again, it takes over new partitions,
-    and keeps the schemas of the records. If a topic was deleted and created again, the agent uses
-    nothing of the new topic, and reports that the topic was created again."""
+    """When a running agent asks the brokers about its topics again, it takes over new partitions
+    and new size limits, and keeps the schemas of the records. If a topic was deleted and created
+    again, the agent uses nothing of the new topic, and reports that it was created again."""
     site = Site(raw("a"))
     site.ensure()
     before = site.resolve()
     site.cluster.topics["a"].logs *= 3
+    for name, size in (("a", "5000"), ("a.rejected", "6000")):
+        site.cluster.topics[name].configs["max.message.bytes"] = size
     (after,) = connection.refresh(site.client, before).destinations
-    assert after.recipe.data.partitions == 3
+    assert after.recipe.data == TopicSnapshot("a", 3, 5000)
+    assert after.recipe.rejected == TopicSnapshot("a.rejected", 1, 6000)
     assert after.recipe.schema == before[0].recipe.schema
     site.cluster.create("a", 9)
     found = connection.refresh(site.client, [after])
