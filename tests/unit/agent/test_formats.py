@@ -16,7 +16,7 @@ from skidway.agent import configuration
 from skidway.agent.commands.guessing import guess
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.formats import catalog
-from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.agent.settings import AgentSettings, MultilineSettings, SourceSettings
 from skidway.agent.validation.checks import check_settings
 from skidway.agent.validation.preview import preview
 from skidway.cli import main
@@ -77,10 +77,10 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", [each for each in NAMES if each not in ("logback", "syslog")])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_sample_is_guessed(name: str, tmp_path: Path) -> None:
-    """`guess` finds the format of each sample log in the catalog, except the samples of `logback`
-    and `syslog`. The block of settings that it proposes works without changes."""
+    """`guess` finds the format of each sample log in the catalog. The block of settings that it
+    proposes works without changes."""
     found = guess(write(tmp_path, f"{name}.log", catalog.formats()[name].sample), 100)
     assert found.block["format"] == name
     config = write(tmp_path, "agent.yml", CONFIG + found.yaml)
@@ -263,11 +263,15 @@ def test_relative_paths_begin_at_the_file_that_names_them(
 
 
 def test_a_format_takes_the_zone_and_the_joining_of_its_source() -> None:
-    """If a source with a format sets `timezone`, local times are read in this time zone."""
+    """If a source with a format sets `timezone`, local times are read in this time zone. If it sets
+    `multiline`, its lines are joined by this rule, and not by the rule of the format."""
     sample = catalog.formats()["nginx_error"].sample.encode()
     made = preview(source("nginx_error", timezone="Europe/Berlin"), sample, "/a", now_ms=NOW_MS)
     assert made.rows[0].time is not None
     assert made.rows[0].time.isoformat() == "2026-11-21T07:15:01+00:00"
+    for rule, count in ((None, 2), (MultilineSettings(type="start", pattern="connect"), 1)):
+        made = preview(source("nginx_error", multiline=rule), sample, "/a", now_ms=NOW_MS)
+        assert len(made.rows) == count
 
 
 def test_fields_of_the_settings_are_in_each_row() -> None:

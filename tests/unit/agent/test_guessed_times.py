@@ -4,6 +4,7 @@ become columns. Each proposal is tried on the same file."""
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -62,10 +63,16 @@ def test_times_are_recognized_however_they_are_written(
      ("11-20 08:00:00.123", "%m-%d %H:%M:%S.%f")],
 )  # fmt: skip
 def test_times_without_a_year_are_recognized(time: str, format_: str, tmp_path: Path) -> None:
-    """Times without a year are recognized, and no line is rejected."""
+    """Times without a year are recognized, and no line is rejected. Each time gets the latest year
+    in which it is at most a day after the present time."""
+    latest = datetime.now(UTC) + timedelta(days=1)
     found, results = tried(tmp_path, f"[{time}] something & happened\n" * 3)
     assert found.block["timestamp"]["format"] == format_
     assert len(rows(results)) == 3
+    (moment,) = {datetime.fromisoformat(each["time"]) for each in results}
+    assert (moment.month, moment.hour) == (11, 8)
+    assert moment <= datetime.now(UTC) + timedelta(days=1)
+    assert moment.replace(year=moment.year + 1) > latest
 
 
 @pytest.mark.parametrize(

@@ -198,8 +198,8 @@ def test_a_pod_that_is_gone_keeps_its_labels(world: World, later: object) -> Non
 
 def test_what_is_missing_is_named_once(world: World) -> None:
     """The agent logs only once that a log has no labels. If the file with the labels cannot be
-    read, the agent logs the reason once. It logs again if the reason changes, and when the file can
-    be read again."""
+    read, the agent logs the reason once. It logs again if the reason changes, when the file can be
+    read again, and when it can no longer be read afterwards."""
     labels = PodLabels(world.files)
     world.files.append(LOG, line("a"))
     world.start()
@@ -224,6 +224,11 @@ def test_what_is_missing_is_named_once(world: World) -> None:
     labels.note(tracked, source, 24)
     assert labels.take_news() == [Unreadable(LABELS, None)]
     assert labels.unreadable == 0
+    write(world, b"{")
+    labels.note(tracked, source, 26)
+    labels.note(tracked, source, 28)
+    assert labels.take_news() == [broken]
+    assert labels.unreadable == 1
     assert dict(labels_at(tracked.labels, tracked.read_position)) == {"app": "web", "version": "1"}
 
 

@@ -44,10 +44,14 @@ def test_the_tables_list_every_setting() -> None:
     assert agent_page.updated(PAGE) == PAGE
 
 
+def test_the_page_has_examples() -> None:
+    """docs/agent.md has examples that begin with the key `sources`."""
+    assert EXAMPLES
+
+
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_the_examples_are_accepted(number: int, tmp_path: Path) -> None:
     """The agent accepts every example in docs/agent.md that begins with the key `sources`."""
-    assert EXAMPLES
     assert load(EXAMPLES[number], tmp_path).sources
 
 

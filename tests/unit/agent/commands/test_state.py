@@ -76,7 +76,6 @@ def test_an_entry_tells_which_file_it_is_about() -> None:
     """An entry in the list of files has the device, the inode and the time of birth of its file.
     These three values together distinguish the file from every other file of the host."""
     world = World(settings(raw("logs", PATH)))
-    world.files.knows_births = True
     world.files.append(PATH, b"one\n")
     world.start()
     world.settle(rounds=5)
