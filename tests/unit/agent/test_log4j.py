@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skidway.agent.formats import java_dates, log4j
 from skidway.agent.formats.catalog import of_source
 from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
 from skidway.agent.validation.preview import Preview, preview
@@ -240,10 +239,36 @@ def test_patterns_that_nobody_can_read_back_are_refused(
     assert (shown.strip(), mark) == (pattern.strip(), " " * (4 + at) + "^")
 
 
-@pytest.mark.parametrize("name", sorted(java_dates._NAMES))
-def test_the_names_of_dates_are_known(name: str) -> None:
-    """The agent accepts the names of date patterns in `_NAMES`, such as ABSOLUTE or COMPACT."""
-    assert log4j.compiled(f"%d{{{name}}} %m").pattern
+@pytest.mark.parametrize(
+    ("name", "date"),
+    [
+        ("ABSOLUTE", "00:08:15,462"),
+        ("ABSOLUTE_PERIOD", "00:08:15.462"),
+        ("DATE", "24 Nov 2026 00:08:15,462"),
+        ("DATE_PERIOD", "24 Nov 2026 00:08:15.462"),
+        ("COMPACT", "20261124000815462"),
+        ("ISO8601_BASIC", "20261124T000815,462"),
+        ("ISO8601_BASIC_PERIOD", "20261124T000815.462"),
+        ("ISO8601_OFFSET_DATE_TIME_HHMM", "2026-11-24T01:08:15,462+0100"),
+        ("ISO8601_OFFSET_DATE_TIME_HHCMM", "2026-11-24T01:08:15,462+01:00"),
+        ("US_MONTH_DAY_YEAR2_TIME", "24/11/26 00:08:15.462"),
+        ("US_MONTH_DAY_YEAR4_TIME", "24/11/2026 00:08:15.462"),
+        ("ISO8601", "2026-11-24T00:08:15,462"),
+        ("ISO8601_PERIOD", "2026-11-24T00:08:15.462"),
+        ("DEFAULT", "2026-11-24 00:08:15,462"),
+        ("DEFAULT_PERIOD", "2026-11-24 00:08:15.462"),
+        ("DEFAULT_MICROS", "2026-11-24 00:08:15,462000"),
+        ("UNIX", "1795478895"),
+        ("UNIX_MILLIS", "1795478895462"),
+    ],
+)
+def test_the_names_of_dates_are_known(name: str, date: str) -> None:
+    """A date pattern can be a name, such as COMPACT. The agent then reads the dates that log4j
+    writes for this name. A date without a day, such as that of ABSOLUTE, gives no time."""
+    (row,) = read(f"%d{{{name}}} %m", f"{date} hello\n").rows
+    assert row.row["message"] == "hello"
+    moment = datetime(2026, 11, 24, 0, 8, 15, 0 if name == "UNIX" else 462_000, UTC)
+    assert row.time == (None if name.startswith("ABSOLUTE") else moment)
 
 
 EMPTY = "%d{yyyy-MM-dd HH:mm:ss,SSS} [%t] %-5p %X{requestId} %c{1} - %m%n"

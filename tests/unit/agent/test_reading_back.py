@@ -66,11 +66,16 @@ def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -
     assert sum(size for *_, size in world.counted()) == 19
 
 
-def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: Any) -> None:
+@pytest.mark.parametrize(
+    ("arrives", "missing"), [("logs", "logs.rejected"), ("logs.rejected", "logs")]
+)
+def test_an_intent_of_which_a_part_is_found_is_divided(
+    picky: World, upgrade: Any, arrives: str, missing: str
+) -> None:
     """An intent is a stored promise to send a range of bytes. If only some of the intent's records
-    arrived, in this test those for the data topic, the agent divides the intent. The missing
-    records get new intents, with the time at which the old intent's bytes were read."""
-    picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
+    arrived, either those for the data topic or the rejected ones, the agent divides the intent. The
+    missing records get new intents, with the time at which the old intent's bytes were read."""
+    picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=TopicPartition(arrives, 0))
     (read_ms,) = {intent.read_ms for intent in StateDatabase(picky.connection).intents()}
     upgrade()
     picky.clock.advance(3_600)
@@ -78,7 +83,7 @@ def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: An
     picky.settle()
     assert picky.values() == ["a1", "a2"]
     assert [row["line"] for row in rejected_rows(picky.brokers)] == [b"b1", b"b2"]
-    assert {r.timestamp for r in picky.brokers.records("logs.rejected")} == {read_ms}
+    assert {r.timestamp for r in picky.brokers.records(missing)} == {read_ms}
     ledger = picky.only()
     assert (ledger["acknowledged"], ledger["rejected"], ledger["pending"]) == (6, 6, 0)
     assert sorted(picky.counted()) == [("logs", 2, 6), ("logs.rejected", 2, 6)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 
 from skidway.audit.topic.messages import Announcement
+from support.agent_press import rejected_rows
 from support.agent_world import World, raw, settings
 from support.promises import promise
 
@@ -246,7 +247,8 @@ def test_a_big_endian_file_begins_at_a_line() -> None:
 def test_a_long_line_at_the_end_never_becomes_another_line() -> None:
     """To skip the lines of a file with `start_at: end`, the agent searches the file's last MiB for
     a line feed. If there is none, the file ends with a long unfinished line. When the rest of this
-    line is written, the rest does not become a record of the data topic."""
+    line is written, the agent rejects the last MiB of the file together with the rest, so that the
+    rest does not become a record of the data topic."""
     world = world_of()
     world.files.append(PATH, b"x" * (3 << 20))
     world.start()
@@ -254,3 +256,5 @@ def test_a_long_line_at_the_end_never_becomes_another_line() -> None:
     world.files.append(PATH, b"y\nnew\n")
     world.settle()
     assert world.values() == ["new"]
+    (row,) = rejected_rows(world.brokers)
+    assert (row["reason"], row["first"], row["length"]) == ("too-long", 2 << 20, (1 << 20) + 2)
