@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -29,11 +30,19 @@ def written(directory: Path, **config: int) -> Path:
 
 def test_batches_are_shown_as_they_lie(tmp_path: Path) -> None:
     """`broker dump-log` shows the batches in the order of the file. For each batch it shows the
-    base offset, the codec, whether the CRC is right, and the records."""
-    found = list(dump.batches(written(tmp_path)))
+    position, the base offset, the producer, the codec, whether the CRC is right, and the
+    records."""
+    path = written(tmp_path)
+    found = list(dump.batches(path))
     assert all(isinstance(each, DumpedBatch) and each.crc_ok for each in found)
     headers = [each.header for each in found if isinstance(each, DumpedBatch)]
     assert [header.base_offset for header in headers] == [0, 2, 4]
+    assert [(h.producer_id, h.producer_epoch, h.base_sequence) for h in headers] == [
+        (3, 0, sequence) for sequence in (0, 2, 4)
+    ]
+    first, second, third = [header.size_bytes for header in headers]
+    assert [each.position for each in found] == [0, first, first + second]
+    assert first + second + third == path.stat().st_size
     assert [header.codec for header in headers] == [Codec.NONE, Codec.GZIP, Codec.SNAPPY]
     records = [record for each in found if isinstance(each, DumpedBatch)
                for record in dump.records(each)]  # fmt: skip
@@ -60,13 +69,16 @@ def test_what_is_no_batch_is_named(tmp_path: Path) -> None:
 def test_the_command_says_that_all_is_good(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`broker dump-log` on a directory without damage prints every segment and exits with status
-    0."""
+    """`broker dump-log` on a directory without damage prints every segment, in the order of the
+    offsets, and exits with status 0."""
     written(tmp_path, segment_bytes=150)
     assert main(["broker", "dump-log", str(tmp_path), "--records"]) == 0
     said = capsys.readouterr().out
-    assert said.count(".log\n") == 3
-    assert "value-2" in said
+    shown = [line for line in said.splitlines() if line.endswith(".log")]
+    assert shown == [f"{tmp_path}/{base:020}.log" for base in (0, 2, 4)]
+    assert re.findall(r"3/0#\d|value-\d", said) == [
+        "3/0#0", "value-0", "3/0#2", "value-1", "3/0#4", "value-2",
+    ]  # fmt: skip
     assert said.endswith("good: offsets 0 to 5, every CRC is right\n")
 
 

@@ -33,8 +33,12 @@ class Later:
     def run(self) -> None:
         """Runs all jobs, including jobs that other jobs add."""
         while self.jobs:
-            work, done = self.jobs.pop(0)
-            done(timed(work))
+            self.step()
+
+    def step(self) -> None:
+        """Runs the oldest job."""
+        work, done = self.jobs.pop(0)
+        done(timed(work))
 
 
 class World:
@@ -130,7 +134,7 @@ def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
 ) -> None:
     """If the disk of a log directory is full, the checkpoint files of the other directories are
     written nevertheless. The full directory stays online, and `LogManager.checkpoint` reports that
-    its checkpoint files were not written."""
+    its checkpoint files were not written. When the disk has space again, they are written."""
     world = World(tmp_path / "a", tmp_path / "b")
     world.create("logs", 2)
     write = log_directory.write_checkpoints
@@ -140,13 +144,20 @@ def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
             raise OSError(errno.ENOSPC, "no space")
         write(directory, *offsets)
 
-    monkeypatch.setattr("skidway.broker.log.checkpoint_writer.write_checkpoints", full)
     told: list[frozenset[Path]] = []
-    world.logs.checkpoint(told.append)
-    world.worker.run()
+    with monkeypatch.context() as patch:
+        patch.setattr("skidway.broker.log.checkpoint_writer.write_checkpoints", full)
+        world.logs.checkpoint(told.append)
+        world.worker.run()
     assert told == [{tmp_path / "a"}]
     assert (tmp_path / "b" / names.LOG_START_OFFSETS).exists()
+    assert not (tmp_path / "a" / names.LOG_START_OFFSETS).exists()
     assert all(each.offline is None for each in world.logs.directories)
+    world.logs.checkpoint(told.append)
+    world.worker.run()
+    assert told[1:] == [frozenset()]
+    assert (tmp_path / "a" / names.LOG_START_OFFSETS).exists()
+    assert (tmp_path / "a" / names.RECOVERY_POINTS).exists()
 
 
 def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Path) -> None:
@@ -170,7 +181,7 @@ def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Pa
 
 def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
     """A topic that was deleted and created again begins at offset 0. For this, the broker removes
-    the entries of the old topic from the checkpoint files."""
+    the entries of the old topic from the checkpoint files before it makes the new directory."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     partition = TopicPartition("logs", 0)
@@ -179,10 +190,14 @@ def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
     flush(log)
     world.logs.checkpoint()
     world.worker.run()
-    assert checkpoints.read_offsets(tmp_path / "a" / names.RECOVERY_POINTS) == {partition: 1}
+    files = [tmp_path / "a" / name for name in (names.RECOVERY_POINTS, names.LOG_START_OFFSETS)]
+    assert [checkpoints.read_offsets(file) for file in files] == [{partition: 1}, {partition: 0}]
     world.logs.delete(partition)
-    world.create("logs", 1)
-    assert checkpoints.read_offsets(tmp_path / "a" / names.RECOVERY_POINTS) == {}
+    world.logs.create([NewLog(partition, uuid.uuid4(), LogConfig())], world.results.append)
+    while world.worker.jobs:
+        world.worker.step()
+        if (tmp_path / "a" / "logs-0").exists():
+            assert [checkpoints.read_offsets(file) for file in files] == [{}, {}]
     assert world.logs.logs[partition].log_end_offset == 0
 
 

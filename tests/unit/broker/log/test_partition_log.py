@@ -212,13 +212,13 @@ def test_other_bytes_under_a_used_sequence_are_refused(tmp_path: Path) -> None:
 class FullDisk:
     """Replaces os.pwritev. It writes at most `room` bytes, and then fails as on a full disk."""
 
-    def __init__(self, room: int, number: int = errno.ENOSPC) -> None:
-        self.room, self.number = room, number
+    def __init__(self, room: int) -> None:
+        self.room = room
 
     def __call__(self, descriptor: int, buffers: list[memoryview], position: int) -> int:
         data = b"".join(bytes(each) for each in buffers)[: self.room]
         if not data:
-            raise OSError(self.number, os.strerror(self.number))
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self.room -= len(data)
         return os.pwrite(descriptor, data, position)
 

@@ -141,10 +141,11 @@ def test_a_damaged_snapshot_is_known() -> None:
     bit, or lacks bytes at its end, reading it raises SnapshotDamaged."""
     data = encode_snapshot(state_with(header(0), header(1)), 1)
     for at in range(len(data)):
-        broken = bytearray(data)
-        broken[at] ^= 0x10
-        with pytest.raises(SnapshotDamaged):
-            decode_snapshot(bytes(broken))
+        for bit in range(8):
+            broken = bytearray(data)
+            broken[at] ^= 1 << bit
+            with pytest.raises(SnapshotDamaged):
+                decode_snapshot(bytes(broken))
         with pytest.raises(SnapshotDamaged):
             decode_snapshot(data[:at])
 

@@ -27,10 +27,10 @@ def test_some_settings_change_and_the_others_stay() -> None:
 
 
 def test_a_list_that_is_not_set_begins_with_the_inherited_one() -> None:
-    """If a topic inherits a list setting from the broker, and a change appends a value that is
-    already in the list, the topic gets the inherited list."""
-    found = altered({}, [Change("cleanup.policy", APPEND, "delete")], {"cleanup.policy": "delete"})
-    assert found == {"cleanup.policy": "delete"}
+    """If a topic inherits a list setting from the broker, and a change appends elements, the topic
+    gets the inherited list and those elements that the list does not contain."""
+    found = altered({}, [Change("retention.hold", APPEND, "b,a")], {"retention.hold": "a"})
+    assert found == {"retention.hold": "a,b"}
 
 
 @pytest.mark.parametrize(
