@@ -58,8 +58,8 @@ class Broker:
     def why_not_served(self, topic: str, partition: int) -> int:
         return 6
 
-    def parked(self, min_bytes: int, *partitions: TopicPartition, offset: int = 0) -> DelayedFetch:
-        wanted = [FetchTarget(*each, offset, 1 << 20) for each in partitions]
+    def parked(self, min_bytes: int, *partitions: TopicPartition) -> DelayedFetch:
+        wanted = [FetchTarget(*each, 0, 1 << 20) for each in partitions]
         request, found = Fetch(wanted, 1000, min_bytes, 1 << 20), {}
         assert not enough(self, request, found)  # type: ignore[arg-type]
         delayed = DelayedFetch(self, self.exchange, request, found)  # type: ignore[arg-type]

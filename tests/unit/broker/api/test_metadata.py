@@ -61,7 +61,6 @@ class World:
 
     def __init__(self, catalog: Catalog, stopped: Mapping[TopicPartition, str]) -> None:
         self.created: list[str] = []
-        self.is_connected = True
         session = SimpleNamespace(is_connected=True)
         self.broker: Any = SimpleNamespace(
             settings=BrokerSettings(),

@@ -77,24 +77,31 @@ def test_what_zookeeper_refuses_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, error: KazooException
 ) -> None:
     """After its session with ZooKeeper was lost, the broker must register and read the catalog
-    again. If ZooKeeper refuses, the broker tries both again."""
+    again. If ZooKeeper refuses both, the broker tries both again, and then is registered and has
+    the catalog."""
     alive = Alive(monkeypatch)
-    answers: list[Exception | Catalog] = [error, error, Catalog("cluster")]
 
-    def answer(*_args: object, **_options: object) -> Any:
-        found = answers.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
+    def answering(*answers: Any) -> Callable[..., Any]:
+        left = iter((error, *answers))
 
-    monkeypatch.setattr(store, "register", answer)
-    monkeypatch.setattr(alive.session.reader, "read", answer)
+        def answer(*_args: object, **_options: object) -> Any:
+            found = next(left)
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        return answer
+
+    monkeypatch.setattr(store, "register", answering(7))
+    monkeypatch.setattr(alive.session.reader, "read", answering(Catalog("cluster")))
     alive.tell(SessionState.LOST)
     alive.tell(SessionState.CONNECTED)
     alive.work()
+    assert (alive.session.broker_epoch, alive.catalogs, len(alive.later)) == (-1, [], 2)
+    for again in tuple(alive.later):
+        again(alive.coordinator)
+    assert (alive.session.broker_epoch, alive.catalogs) == (7, [Catalog("cluster")])
     assert len(alive.later) == 2
-    alive.later.pop()(alive.coordinator)
-    assert alive.catalogs == [Catalog("cluster")]
 
 
 def test_a_broker_doubts_before_zookeeper_may_have_ended_its_session(

@@ -17,7 +17,6 @@ from skidway.broker.groups.hosting import FORGET_AFTER_S
 from skidway.broker.groups.limits import GROUP_ID_BYTES_MAX, GroupLimits
 from skidway.broker.groups.member import Joining, Protocol, Syncing
 from skidway.broker.groups.outcomes import Joined, Synced
-from skidway.broker.groups.record import GroupRecord, encode
 from skidway.broker.network.timers import Timers
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import ErrorCode
@@ -74,9 +73,9 @@ class World:
         )  # fmt: skip
         self.said: list[Any] = []
 
-    def loaded(self, group: str = "g", record: GroupRecord | None = None) -> None:
-        self.groups.use(group, lambda _group: None)
-        self.jobs.loads.pop()(None if record is None else encode(record))
+    def loaded(self) -> None:
+        self.groups.use("g", lambda _group: None)
+        self.jobs.loads.pop()(None)
 
     def stable(self) -> str:
         """Makes a group with one member, and returns the member's id."""

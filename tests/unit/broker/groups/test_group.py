@@ -80,9 +80,8 @@ class World:
         assert self.group.state is GroupState.STABLE
         return joined.member_id
 
-    def heartbeat(self, member_id: str, generation: int | None = None) -> ErrorCode:
-        current = self.group.generation if generation is None else generation
-        return self.group.heartbeat(self.now, member_id, None, current)
+    def heartbeat(self, member_id: str) -> ErrorCode:
+        return self.group.heartbeat(self.now, member_id, None, self.group.generation)
 
 
 def test_a_new_member_comes_back_with_the_id_that_it_is_given() -> None:
@@ -398,13 +397,19 @@ def test_a_member_replaced_before_a_crash_is_not_taken_for_a_zombie() -> None:
 
 
 def test_everybody_is_answered_when_the_broker_stops() -> None:
-    """When the broker stops, a waiting JoinGroup request gets a retriable error."""
+    """When the broker stops, a waiting JoinGroup or SyncGroup request gets a retriable error."""
     world = World()
     member = world.stable()
     world.join("new")
     world.group.close(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     assert world.said()["new"].error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert world.heartbeat(member) is ErrorCode.REBALANCE_IN_PROGRESS
+    world = World()
+    member = world.joined("first").member_id
+    world.sync(member, 1)
+    assert world.said() == {}
+    world.group.close(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert world.said()[f"sync-{member}"].error is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 @pytest.mark.parametrize(

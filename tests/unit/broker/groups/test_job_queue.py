@@ -58,10 +58,8 @@ class World:
             action()
         return [delay_ms for delay_ms, _ in due]
 
-    def commit(self, group: str, offset: int, partition: TopicPartition = LOGS) -> None:
-        self.queue.commit(
-            group, {partition: TopicOffset(FIRST, Committed(offset))}, self.told.append
-        )
+    def commit(self, group: str, offset: int) -> None:
+        self.queue.commit(group, {LOGS: TopicOffset(FIRST, Committed(offset))}, self.told.append)
 
     def answer(self, outcome: Report | SkidwayError) -> Job:
         job, done = self.jobs.pop(0)

@@ -21,6 +21,7 @@ from skidway.kafka.client.fetching import Fetched
 from skidway.kafka.client.following import Turn
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.gaps import Gap
+from skidway.kafka.protocol.describe_configs import DescribeConfigsResult, ResourceType
 from skidway.kafka.types import TopicPartition
 from support.mirror_world import MirrorWorld
 from support.promises import promise
@@ -139,13 +140,26 @@ def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld
     assert world.stopped() == {}
 
 
-def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorld) -> None:
-    """In regular rounds, the mirror asks for the configs of the source's topics. It asks for the
-    configs of all topics, even if this needs several requests."""
+def test_more_topics_than_fit_one_question_are_all_asked_about(
+    world: MirrorWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In regular rounds, the mirror asks for the configs of the source's topics. One round asks for
+    the configs of all topics, once each, even if this needs several requests."""
     names = [f"t{number}" for number in range(2 * TOPICS_A_QUESTION + 5)]
     for name in names:
         world.source.create(name)
-    for _ in range(6):
+    asked: list[str] = []
+    configs = world.source._configs
+
+    def noted(kind: int, name: str, found: dict[str, str]) -> DescribeConfigsResult:
+        if kind == ResourceType.TOPIC:
+            asked.append(name)
+        return configs(kind, name, found)
+
+    monkeypatch.setattr(world.source, "_configs", noted)
+    world.round()
+    assert sorted(asked) == sorted(names)
+    for _ in range(5):
         world.round()
     assert sorted(world.local.catalog) == sorted(f"dc1.{name}" for name in names)
 

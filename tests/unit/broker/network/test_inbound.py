@@ -72,10 +72,16 @@ def test_a_frame_larger_than_the_arena_is_received() -> None:
 )
 def test_lengths_that_cannot_be_are_refused(start: bytes) -> None:
     """Each frame begins with its length. A length that cannot be right (the first bytes of HTTP or
-    TLS, or a negative number) is refused."""
+    TLS, or a negative number) is refused, before memory is allocated for the frame."""
     for sizes in ([], [4], [1] * 20):
-        with pytest.raises(FrameTooLarge):
-            received(start, list(sizes))
+        tracemalloc.start()
+        try:
+            with pytest.raises(FrameTooLarge):
+                received(start, list(sizes))
+            _, peak_bytes = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak_bytes < 1 << 20
 
 
 def test_a_frame_at_the_limit_is_taken_and_one_above_not() -> None:

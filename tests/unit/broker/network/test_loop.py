@@ -80,10 +80,10 @@ def stored(client: CoreClient) -> bool:
     return produce.parse_response(body, 7).results[0].error_code == 0
 
 
-def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_call_that_fails_is_alone(core: BrokerCore, caplog: pytest.LogCaptureFixture) -> None:
     """If a function that a timer calls, or a function that another thread has posted to the loop,
-    raises an exception, the broker counts the exception. The loop still calls the functions that
-    are due after it."""
+    raises an exception, the broker logs and counts the exception. The loop still calls the
+    functions that are due after it."""
     called: list[str] = []
     core.loop.post(mistake)
     core.loop.post(lambda: called.append("posted"))
@@ -92,6 +92,8 @@ def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixtu
     core.advance(1)
     assert called == ["posted", "timer"]
     assert core.loop.traffic.failed_calls == 2
+    logged = [each.exc_info for each in caplog.records if each.message == "call_failed"]
+    assert [info and info[0] for info in logged] == [Mistake, Mistake]
     assert stored(core.connect())
 
 
