@@ -124,8 +124,9 @@ def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
 
 def test_one_oldest_ansible_is_named_everywhere() -> None:
     """The oldest supported version of Ansible is named in pyproject.toml, in requires_ansible, in
-    the roles, and in the instructions for operators. All four name the same version. The key
-    requires_ansible makes Ansible refuse older versions."""
+    the roles, and in the instructions for operators. All four name the same version, and the
+    repository's checks use this version on the oldest Python. The key requires_ansible makes
+    Ansible refuse older versions."""
     runtime = yaml.safe_load((COLLECTION / "meta" / "runtime.yml").read_text())
     oldest = runtime["requires_ansible"].removeprefix(">=").removesuffix(".0")
     extra = tomllib.loads((COLLECTION.parents[1] / "pyproject.toml").read_text())
@@ -137,6 +138,9 @@ def test_one_oldest_ansible_is_named_everywhere() -> None:
         meta = yaml.safe_load((COLLECTION / "roles" / role / "meta" / "main.yml").read_text())
         assert meta["galaxy_info"]["min_ansible_version"] == oldest, role
     assert f"pip install 'ansible-core>={oldest}'" in variables.README.read_text()
+    locked = (COLLECTION.parents[1] / "requirements" / "deploy.txt").read_text()
+    versions = re.findall(r"^ansible-core==(\d+\.\d+)\.\d+\b", locked, re.MULTILINE)
+    assert versions[0] == oldest
 
 
 def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from deploy.ansible.plugins.plugin_utils.addresses import METRICS_LISTENERS
+from deploy.ansible.plugins.plugin_utils.scraping import COUNTERS_FIRST_PORT
 from deploy.monitoring import boards
 from deploy.variables import COLLECTION, defaults
 from support.alert_cases import CASES, ROOT, RULE_FILES, RULES, Case, alerts, names_in, rules
@@ -118,30 +120,41 @@ def test_the_boards_are_what_the_panels_say(board: boards.Board) -> None:
 @pytest.mark.parametrize("board", boards.BOARDS, ids=lambda x: x.name)
 def test_every_panel_has_title_unit_and_source(board: boards.Board) -> None:
     """Each panel of a board has its own title, a unit, and the board's variable as its data source.
-    No two panels have the same position, and each variable that a query names exists."""
+    No panel covers a part of another one, and each variable that a query names exists."""
     document: dict[str, Any] = json.loads(boards.text(board))
     variables = {each["name"] for each in document["templating"]["list"]}
     assert "datasource" in variables
-    titles, places = set(), set()
+    titles, cells = set(), []
     for panel in document["panels"]:
         assert panel["fieldConfig"]["defaults"]["unit"]
         assert panel["datasource"]["uid"] == "${datasource}"
         titles.add(panel["title"])
-        places.add((panel["gridPos"]["x"], panel["gridPos"]["y"]))
+        x, y, w, h = (panel["gridPos"][key] for key in "xywh")
+        assert x + w <= boards.WIDTH
+        cells += [(x + across, y + down) for across in range(w) for down in range(h)]
         for target in panel["targets"]:
             assert set(re.findall(r"\$(\w+)", target["expr"])) <= variables
             assert target["legendFormat"]
-    assert len(titles - {""}) == len(places) == len(document["panels"])
+    assert len(titles - {""}) == len(document["panels"])
+    assert len(cells) == len(set(cells))
 
 
 def test_the_example_scrapes_every_program() -> None:
     """The example of Prometheus' configuration has a job for each program, under the name that the
-    rules use."""
+    rules use. Its targets have the ports at which the programs serve metrics by default."""
     text = (ROOT / "deploy/monitoring/prometheus.yml").read_text()
     jobs = {x["job_name"]: x["static_configs"] for x in yaml.safe_load(text)["scrape_configs"]}
     assert set(jobs) == {f"skidway-{program}" for program in PROGRAMS} | {"node"}
     named = {job for where, query in queries() for job in re.findall(r'job="([\w-]+)"', query)}
     assert named <= set(jobs)
+    ports = {
+        job: [int(x.partition(":")[2]) for each in configs for x in each["targets"]]
+        for job, configs in jobs.items()
+    }
+    for program, listener in METRICS_LISTENERS.items():
+        assert set(ports[f"skidway-{program}"]) == {int(listener.partition(":")[2])}
+    counters = ports["skidway-audit-count"]
+    assert counters == [COUNTERS_FIRST_PORT + number for number in range(len(counters))]
 
 
 def test_the_collection_has_the_rules_and_boards() -> None:

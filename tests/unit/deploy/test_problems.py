@@ -117,15 +117,45 @@ def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
 @pytest.mark.parametrize(
     ("group", "hosts", "clusters", "sentence"),
     [
-        ("agents", [], {}, "skidway_clusters is empty"),
-        ("agents", [], {"d.c": {}}, "is no name"),
-        ("agents", [], {"dc1": {"mirrors": ["dc9"]}}, "mirrors dc9"),
-        ("agents", [], {"dc1": {}, "dc2": {"mirrors": "dc1"}}, "mirrors of dc2 is 'dc1', which is"),
-        ("agents", [], {"dc1": {"mirrored_topics": "nginx"}}, "write mirrored_topics: [nginx]."),
-        ("agents", [], {"dc1": {}, "dc2": {"mirrors": {"dc1": 1}}}, "which is no list"),
-        ("agents", [host("a", skidway_cluster="dcl")], {"dc1": {}}, "must be one of dc1"),
-        ("agents", [host("a", skidway_cluster="dc1")], {"dc1": {}}, "no agent_sources"),
-        ("brokers", [host("b", skidway_cluster="dc1")], {"dc1": {}}, "no broker_id"),
+        ("agents", [], {}, "skidway_clusters is empty: name "),
+        ("agents", [], {"d.c": {}}, "skidway_clusters: 'd.c' is no name"),
+        ("agents", [], {"dc1": {"mirrors": ["dc9"]}}, "skidway_clusters: dc1 mirrors dc9, which"),
+        (
+            "agents",
+            [],
+            {"dc1": {}, "dc2": {"mirrors": "dc1"}},
+            "skidway_clusters: mirrors of dc2 is 'dc1', which is no list",
+        ),
+        (
+            "agents",
+            [],
+            {"dc1": {"mirrored_topics": "nginx"}},
+            "skidway_clusters: mirrored_topics of dc1 is 'nginx', which is no list",
+        ),
+        (
+            "agents",
+            [],
+            {"dc1": {}, "dc2": {"mirrors": {"dc1": 1}}},
+            "skidway_clusters: mirrors of dc2 is {'dc1': 1}, which is no list",
+        ),
+        (
+            "agents",
+            [host("a", skidway_cluster="dcl")],
+            {"dc1": {}},
+            "a is in the group agents, and its skidway_cluster is 'dcl': it must be one of dc1.",
+        ),
+        (
+            "agents",
+            [host("a", skidway_cluster="dc1")],
+            {"dc1": {}},
+            "a is in the group agents, and has no agent_sources.",
+        ),
+        (
+            "brokers",
+            [host("b", skidway_cluster="dc1")],
+            {"dc1": {}},
+            "b is in the group brokers, and has no broker_id",
+        ),
         ("agents", [host("a")], {"dc1": {}}, "a of the group agents needs the cluster dc1"),
         ("loaders", [host("l")], {"dc1": {}}, "l of the group loaders needs the cluster dc1"),
         ("audit", [], {"dc1": {}, "dc2": {"mirrors": ["dc1"]}}, "dc2, which mirrors it, needs"),
@@ -133,16 +163,21 @@ def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
             "brokers",
             [host(n, skidway_cluster="dc1", broker_id=1) for n in ("b1", "b2")],
             {"dc1": {}},
-            "given to 2 brokers",
+            "broker_id 1 is given to 2 brokers of dc1.",
         ),
         (
             "brokers",
             [host("b", skidway_cluster="dc1", broker_id=1)],
             {"dc1": {"bootstrap_servers": "k:9092"}},
-            "one or the other",
+            "b is a broker of dc1, which has bootstrap_servers of an existing Kafka",
         ),
-        ("zookeeper", [host("z1"), host("z2")], {"dc1": {}}, "zookeeper_id of its own"),
-        ("audit", [host("m1"), host("m2")], {"dc1": {}}, "audit has 2 hosts (m1, m2)"),
+        (
+            "zookeeper",
+            [host("z1"), host("z2")],
+            {"dc1": {}},
+            "every host of the group zookeeper needs a zookeeper_id of its own",
+        ),
+        ("audit", [host("m1"), host("m2")], {"dc1": {}}, "The group audit has 2 hosts (m1, m2)"),
         (
             "brokers",
             [
@@ -172,21 +207,18 @@ def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
             "zookeeper",
             [host("z1", zookeeper_id=1), host("z2", zookeeper_id=1)],
             {"dc1": {}},
-            "the same zookeeper_id",
+            "two hosts of the group zookeeper have the same zookeeper_id.",
         ),
     ],
 )
 def test_a_mistake_in_the_inventory_is_one_sentence(
     group: str, hosts: list[dict[str, Any]], clusters: dict[str, Any], sentence: str
 ) -> None:
-    """A mistake in the inventory is reported before anything is installed, in a sentence that says
-    what is wrong."""
-    assert sentence in problems(
-        {group: [h["inventory_hostname"] for h in hosts]}, hosts, **clusters
-    )
-
-
-KAFKA = {"bootstrap_servers": "k:9092"}
+    """A mistake in the inventory is reported before anything is installed, in one sentence. The
+    sentence says what is wrong, and names the host, group or cluster, and the variable."""
+    by_name = {each["inventory_hostname"]: {**THERE, **each} for each in hosts}
+    found = mistakes.inventory_problems(clusters, {group: list(by_name)}, by_name)
+    assert len([each for each in found if each.startswith(sentence)]) == 1
 
 
 @pytest.mark.parametrize("every", [None, "", "1s", "60s", "090s", "5m", "2h", "1d"])

@@ -99,12 +99,15 @@ def test_a_row_that_no_line_is() -> None:
 
 def test_what_is_declared_is_counted_apart() -> None:
     """A missing or doubled line counts as declared (the audit admits the fault) if the audit calls
-    the line's bucket lost or unknown. If the audit calls the bucket open or incomplete, a missing
-    line does not count as declared."""
-    found = _found([1, 1], _bucket("lost", "bytes 1 to 2 are lost"))
-    assert (found.declared, found.lost, found.missing, found.false_alarms) == (3, [], [], {})
+    the line's bucket lost or unknown. If the audit calls the bucket open or incomplete, a doubled
+    line counts as declared, but a missing line does not."""
+    for verdict in ("lost", "unknown"):
+        found = _found([1, 1], _bucket(verdict, "bytes 1 to 2 are lost"))
+        assert (found.declared, found.lost, found.doubled, found.missing) == (3, [], [], [])
+        assert found.false_alarms == {}
     for verdict in ("open", "incomplete"):
-        assert _found([1, 2], _bucket(verdict)).missing == [3]
+        found = _found([1, 1, 2], _bucket(verdict))
+        assert (found.declared, found.lost, found.doubled, found.missing) == (1, [], [], [3])
 
 
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
@@ -133,8 +136,8 @@ def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
 def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
     """A line that does not match the pattern in the agent's settings goes to the rejects. The event
     time of its reject is the time at which the agent read the line. So the line may arrive, or be
-    declared lost, in a bucket of the rejects that is later than the time at which it was written,
-    but in none that is earlier."""
+    declared lost, in a bucket of the rejects that is less than ten minutes later than the bucket in
+    which it was written, but in none that is earlier."""
     lines = _lines(4, fits=False)
     rejected = f"{APP}.rejected"
 
@@ -145,6 +148,8 @@ def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> N
     assert found([4], "complete", 10_000).is_good
     assert found([], "complete", 10_000).lost == [4]
     assert found([], "lost", 10_000).declared == 1
+    assert found([], "lost", MINUTES_10).declared == 1
+    assert found([], "lost", 5_000 + MINUTES_10).lost == [4]
     assert found([], "lost", 0).lost == [4]
     assert found([4, 4], "complete", 10_000).doubled == [4]
 
