@@ -8,10 +8,14 @@ import pytest
 from kazoo.hosts import collect_hosts
 
 from deploy.ansible.plugins.plugin_utils import addresses
-from skidway.audit.settings import DASHBOARD_LISTENER
-from skidway.broker.settings import parse_endpoint
+from skidway.agent.settings import AgentSettings
+from skidway.audit.settings import DASHBOARD_LISTENER, AuditSettings
+from skidway.broker.settings import BrokerSettings, parse_endpoint
 from skidway.coordination import check_connect
 from skidway.kafka.client.cluster import parse_bootstrap
+from skidway.loader.settings import LoaderSettings
+from skidway.schemas.registry.settings import RegistrySettings
+from skidway.zookeeper import ZookeeperSettings
 
 CLUSTERS: dict[str, Any] = {"dc1": {}, "dc2": None, "offline": {"mirrors": ["dc1", "dc2"]}}
 
@@ -52,8 +56,17 @@ def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
 
 
 def test_health_is_asked_where_the_settings_say() -> None:
-    """If the inventory sets a program's metrics.listener, the health check uses this address. If
-    the listener means all addresses of the host, the health check uses loopback."""
+    """If the inventory sets a program's metrics.listener, the health check uses this address, and
+    otherwise the program's default. If the listener means all addresses of the host, the health
+    check uses loopback."""
+    settings = {
+        "agent": AgentSettings, "broker": BrokerSettings, "registry": RegistrySettings,
+        "audit": AuditSettings, "loader": LoaderSettings, "zookeeper": ZookeeperSettings,
+    }  # fmt: skip
+    assert addresses.METRICS_LISTENERS == {
+        program: its.__dataclass_fields__["metrics_listener"].default
+        for program, its in settings.items()
+    }
     assert addresses.health_of(host("b"), "broker") == "http://127.0.0.1:9102/health"
     moved = host("b", broker_settings={"metrics": {"listener": "0.0.0.0:9999"}})
     assert addresses.health_of(moved, "broker") == "http://127.0.0.1:9999/health"
