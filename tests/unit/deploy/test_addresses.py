@@ -59,14 +59,12 @@ def test_health_is_asked_where_the_settings_say() -> None:
     """If the inventory sets a program's metrics.listener, the health check uses this address, and
     otherwise the program's default. If the listener means all addresses of the host, the health
     check uses loopback."""
-    settings = {
+    settings: dict[str, Any] = {
         "agent": AgentSettings, "broker": BrokerSettings, "registry": RegistrySettings,
         "audit": AuditSettings, "loader": LoaderSettings, "zookeeper": ZookeeperSettings,
     }  # fmt: skip
-    assert addresses.METRICS_LISTENERS == {
-        program: its.__dataclass_fields__["metrics_listener"].default
-        for program, its in settings.items()
-    }
+    listening = {x: y.__dataclass_fields__["metrics_listener"] for x, y in settings.items()}
+    assert {x: y.default for x, y in listening.items()} == addresses.METRICS_LISTENERS
     assert addresses.health_of(host("b"), "broker") == "http://127.0.0.1:9102/health"
     moved = host("b", broker_settings={"metrics": {"listener": "0.0.0.0:9999"}})
     assert addresses.health_of(moved, "broker") == "http://127.0.0.1:9999/health"
