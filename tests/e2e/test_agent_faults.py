@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -406,14 +407,15 @@ def file_deleted_and_written_again(trial: Trial) -> Told:
 
 @STORIES.add()
 def copied_and_truncated(trial: Trial) -> Told:
-    """If a log is truncated, as logrotate's copytruncate does after it has copied the log, the
-    lines that the agent read before the truncation and the lines written after it are loaded once.
+    """If a log is copied and then truncated, as logrotate's copytruncate does, the lines that the
+    agent read before the truncation and the lines written after it are loaded once.
 
     The agent cannot know whether lines were written between the copying and the truncation, so the
     audit's verdict is "lost".
     """
     path = trial.write("app.log", 1000)
     trial.settle()
+    shutil.copyfile(path, f"{path}.1")
     os.truncate(path, 0)
     trial.write("app.log", 400)
     trial.settle()

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 from kazoo.client import KazooClient
 
-from skidway.demo.site import DATACENTER
+from skidway.demo.site import DATACENTER, OFFLINE
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.columns import decode
 from support.pipeline import ORDER, Pipeline, Writer
@@ -183,13 +183,16 @@ def source_of_the_mirror_down_for_a_while(trial: Trial) -> Told:
 @STORIES.add(is_quick=True)
 def mirror_killed_while_it_follows(trial: Trial) -> Told:
     """If the offline broker is killed with kill -9 while it mirrors a topic, the restarted broker
-    continues at the end of its own log. No line is lost or doubled."""
+    continues at the end of its own log. No line is lost or doubled, and afterwards each partition
+    of the mirror ends at the offset at which the source's partition ends."""
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
             trial.wait_mirror_moves()
             trial.pipeline.restart("broker-offline")
     trial.settle()
     yield
+    ends = {tp.partition: end for tp, end in trial.watermarks(DATACENTER).items()}
+    assert {tp.partition: end for tp, end in trial.watermarks(OFFLINE).items()} == ends
     trial.expect_exactly()
     trial.expect_complete()
 

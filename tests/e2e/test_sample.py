@@ -89,14 +89,14 @@ class Samples:
         self.pipeline.wait_mirrored([topic, f"{topic}.rejected", AUDIT_TOPIC])
         self.pipeline.load([topic, f"{topic}.rejected"])
 
-    def run(self, verb: str, *options: str, output: bool = True) -> tuple[int, dict[str, Any]]:
+    def run(self, verb: str, *options: str) -> tuple[int, dict[str, Any]]:
         """Runs a subcommand of `skidway audit`. Returns its exit status and its JSON document."""
         site = self.pipeline.site
         named = ["--config", str(site.config("audit"))]
         if verb == "sample":
             named += ["--cluster", site.address("broker-dc1")]
             named += ["--agent-config", str(site.config("agent"))]
-            named += ["--output", site.output] if output else []
+            named += ["--output", site.output]
         if verb in ("sample", "why"):
             named += ["--registry", site.url("registry")]
         out = io.StringIO()
@@ -105,13 +105,13 @@ class Samples:
         assert status in (0, 1), out.getvalue()
         return status, dict(json.loads(out.getvalue()))
 
-    def told(self, topic: str, count: int, **options: Any) -> tuple[int, dict[str, Any]]:
+    def told(self, topic: str, count: int) -> tuple[int, dict[str, Any]]:
         """Waits until `skidway audit sample` has compared at least `count` lines of the topic.
         Returns the exit status and the topic's part of the JSON document."""
         seen: list[Any] = []
 
         def compared() -> tuple[int, dict[str, Any]] | None:
-            status, document = self.run("sample", "--topic", topic, **options)
+            status, document = self.run("sample", "--topic", topic)
             seen[:] = [document]
             found = (x for x in document["topics"] if x["topic"] == f"{DATACENTER}.{topic}")
             topic_found = next(found, None)

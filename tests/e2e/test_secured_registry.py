@@ -47,7 +47,7 @@ def secured(folder: Path) -> Pipeline:
 
 def test_lines_become_rows_and_no_log_has_the_password(tmp_path: Path) -> None:
     """The agent and the loader register and read schemas over https with a password. No program
-    that runs all the time writes this password to its log."""
+    writes this password to its log, and the loader does not write it to its output."""
     oracle = Oracle(tmp_path / "logs")
     pipeline = secured(tmp_path)
     try:
@@ -63,5 +63,7 @@ def test_lines_become_rows_and_no_log_has_the_password(tmp_path: Path) -> None:
     finally:
         pipeline.stop()
     oracle.expect_exactly([str(line) for line in rows.column("line").to_pylist()])
-    for log in pipeline.site.logs.iterdir():
+    loads = list(tmp_path.glob("load-*.out"))
+    assert len(loads) == 1
+    for log in (*pipeline.site.logs.iterdir(), *loads):
         assert "heim" not in log.read_text(errors="replace"), log
