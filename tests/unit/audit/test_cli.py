@@ -110,25 +110,24 @@ def test_topic_and_since_choose_buckets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "words"),
+    ("arguments", "words"),
     [
-        (["--store", "/nowhere"], 2, "no store"),
-        (["--store", "{store}", "--since", "soon"], 2, "--since"),
-        (["--store", "{store}", "--lateness-ms", "-1"], 2, "--lateness-ms"),
-        (["--store", "{store}", "--tiers", "agent,kafka"], 2, "none of"),
+        (["--store", "/nowhere"], "no store"),
+        (["--store", "{store}", "--since", "soon"], "--since"),
+        (["--store", "{store}", "--lateness-ms", "-1"], "--lateness-ms"),
+        (["--store", "{store}", "--tiers", "agent,kafka"], "none of"),
     ],
 )
 def test_bad_arguments_get_a_sentence(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
-    status: int,
     words: str,
 ) -> None:
     """For a bad argument, `report` prints one sentence and ends with status 2."""
     _store(tmp_path)
     given = [argument.format(store=tmp_path) for argument in arguments]
-    assert main(["audit", "report", *given]) == status
+    assert main(["audit", "report", *given]) == 2
     assert words in capsys.readouterr().err
 
 
@@ -158,13 +157,15 @@ def test_settings_can_be_checked_without_starting(
     program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`audit validate` ends with status 0 if the settings are good. If the settings have a mistake,
-    the command ends with status 78."""
+    the command prints one sentence about it, and ends with status 78."""
     arguments = ["audit", "validate", program, "--set", "bootstrap.servers=a:1"]
     if program == "count":
         arguments += ["--set", f"state.dir={tmp_path}"]
     assert main(arguments) == 0
     assert capsys.readouterr().out.startswith("good: ")
     assert main([*arguments, "--set", "bucket.ms=1"]) == 78
+    words = "skidway audit: --set bucket.ms=1: bucket.ms must be at least 1000, not 1\n"
+    assert capsys.readouterr() == ("", words)
 
 
 SEALED_MS = 10**9
@@ -255,27 +256,26 @@ def test_waiting_judges_a_larger_bucket_that_began_long_before(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "words"),
+    ("arguments", "words"),
     [
-        (["--since", "soon"], 2, "--since 'soon'"),
-        (["--since", "8d"], 2, "more than 10,080 buckets ago"),
-        (["--timeout-s", "-1"], 2, "--timeout-s"),
-        (["--tiers", "broker,mirror"], 2, "agent must be among them"),
-        (["--host", "web7"], 2, "--host web7: no roster names this host"),
-        (["--store", "/nowhere"], 2, "no store"),
+        (["--since", "soon"], "--since 'soon'"),
+        (["--since", "8d"], "more than 10,080 buckets ago"),
+        (["--timeout-s", "-1"], "--timeout-s"),
+        (["--tiers", "broker,mirror"], "agent must be among them"),
+        (["--host", "web7"], "--host web7: no roster names this host"),
+        (["--store", "/nowhere"], "no store"),
     ],
 )
 def test_waiting_for_nonsense_gets_a_sentence(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
-    status: int,
     words: str,
 ) -> None:
     """`wait` with bad arguments fails at once with a sentence, and not only at the end of the
     allowed time."""
     given = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1", "--since", "9s"]
-    assert main([*given, *arguments]) == status
+    assert main([*given, *arguments]) == 2
     assert words in capsys.readouterr().err
 
 
@@ -505,10 +505,22 @@ def test_reports_name_what_the_roster_says(
 def test_a_roster_that_cannot_be_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`validate`, `report` and `hosts` refuse a roster with mistakes."""
+    """All commands that judge buckets or hosts refuse a roster with mistakes, and so does
+    `validate`."""
     config = str(_config(tmp_path, "hosts:\n  - {host: web1}\n"))
-    for verb in (["validate"], ["report"], ["hosts"]):
-        assert main(["audit", *verb, "--config", config]) == 78
-        assert (
-            "roster.yml, line 2: the key 'hosts[0].cluster' is missing" in capsys.readouterr().err
-        )
+    (tmp_path / "out").mkdir()
+    for verb in (
+        ["validate"],
+        ["report"],
+        ["hosts"],
+        ["why"],
+        ["why", "dc1.logs"],
+        ["complete", "--topic", "dc1.logs", "--until", UNTIL],
+        ["wait", "--host", "web1", "--since", "9s"],
+        ["accept", "dc1.logs", "1970-01-01T00:00:00Z", "--reason", "ticket 1"],
+        ["recount", "--output", str(tmp_path / "out")],
+    ):
+        assert main(["audit", *verb, "--config", config]) == 78, verb
+        said = capsys.readouterr()
+        assert "roster.yml, line 2: the key 'hosts[0].cluster' is missing" in said.err, verb
+        assert said.out == "", verb
