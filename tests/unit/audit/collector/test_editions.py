@@ -4,6 +4,7 @@ collector knew after one step of judging."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,24 @@ from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.judge import Judge
 from skidway.audit.evidence.evidence import FOREVER
 from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import Announcement, encode
 from support.audit_senders import AGENT, LOGS
 from support.clock import ManualClock
-from support.one_bucket import NOW, POLICY, SIZE, START, count, delta, good
+from support.one_bucket import (
+    COUNTERS,
+    DUE,
+    NOW,
+    POLICY,
+    SECOND,
+    SIZE,
+    START,
+    count,
+    delta,
+    good,
+    seal,
+)
 from support.promises import promise
 
 WINDOW = (START, START + SIZE)
@@ -73,8 +87,9 @@ def test_an_answer_does_not_mix_two_moments(store: Store) -> None:
 
 
 def test_an_edition_has_the_evidence_of_the_store(store: Store) -> None:
-    """For any window of time and any topics, an edition gives the same evidence as the store. The
-    edition's short verdicts are the short forms of its verdicts."""
+    """For any window of time and any topics, an edition gives the same evidence as the store. Its
+    verdicts are those of the store's whole evidence, and its short verdicts are their short forms.
+    """
     store.late()
     store.publish()
     with store.editions.newest() as edition:
@@ -83,6 +98,7 @@ def test_an_edition_has_the_evidence_of_the_store(store: Store) -> None:
                 expected = store.ledger.evidence(window, topics)
                 assert edition.evidence(window, topics) == expected, (window, topics)
         long, _ = edition.verdicts(FOREVER, None)
+        assert long == verdicts(store.ledger.evidence(), POLICY, NOW)
         assert [x.short() for x in long] == edition.short_verdicts(FOREVER, None)
 
 
@@ -118,8 +134,12 @@ def test_editions_do_not_let_the_log_of_the_store_grow(store: Store) -> None:
 @promise("6 doublings")
 def test_a_file_that_a_second_agent_announces_is_known_at_once(store: Store) -> None:
     """The ledger keeps a cache of what it knows about files. If a second agent announces a file,
-    the evidence for the next step of judging already says that the second agent may have read the
-    file again, so that lines may be doubled."""
+    the next step of judging already takes into account that the second agent may have read the file
+    again, so that lines may be doubled: a bucket in which both agents counted lines is no longer
+    complete."""
+    second, counted = replace(SECOND, host=AGENT.host), count(agent=8)
+    counts = [delta(second, 1, counted), *(delta(x, 2, counted) for x in COUNTERS)]
+    store.ledger.take([*map(encode, counts), encode(seal(second, 2, DUE, 1))])
     found = []
     for agent in (7, 8):
         said = Announcement(
@@ -128,5 +148,7 @@ def test_a_file_that_a_second_agent_announces_is_known_at_once(store: Store) -> 
         store.ledger.take([encode(said)])
         found.append(store.ledger.evidence_without_counts().topic(LOGS).rereadings)
         assert found[-1] == store.ledger.evidence((0, 0)).topic(LOGS).rereadings
+        [standing] = store.judge.step().topics
+        assert standing.by_status == {Status.COMPLETE if agent == 7 else Status.UNKNOWN: 1}
     assert not found[0]
     assert found[1]
