@@ -105,7 +105,8 @@ def test_a_late_line_reopens_a_bucket_and_the_history_says_whose(site: Site) -> 
 
 
 def arrived(site: Site) -> dict[Tier, tuple[int, int]]:
-    [verdict] = verdicts(site.ledger.evidence(), POLICY, site.clock.time_ms())
+    judged = verdicts(site.ledger.evidence(), POLICY, site.clock.time_ms())
+    [verdict] = [x for x in judged if x.bucket == site.bucket]
     found = site.history.arrivals(verdict)
     return {tier: (x.records, x.time_ms) for (tier, _), x in found.items()}
 
@@ -146,7 +147,8 @@ def test_nobody_knows_when_old_records_arrived(site: Site) -> None:
 def test_a_history_of_an_older_version_is_kept(site: Site) -> None:
     """An older version of the collector did not store the times at which the tiers received the
     records of a bucket. The collector keeps the rows of a history that such a version has written,
-    and has no such times for the buckets of these rows."""
+    and has no such times for the buckets of these rows. For newer buckets, it stores these times.
+    """
     site.late_line()
     before = site.changes()
     database = site.history._database
@@ -156,6 +158,11 @@ def test_a_history_of_an_older_version_is_kept(site: Site) -> None:
     site.start()
     assert site.changes() == before
     assert arrived(site) == {}
+    site.bucket = site.clock.time_ms() // SIZE * SIZE
+    site.last[AGENT] = 0
+    site.count(AGENT, 5)
+    site.step()
+    assert arrived(site) == {Tier.AGENT: (5, site.clock.time_ms())}
 
 
 def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:

@@ -6,19 +6,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
 from skidway.audit.collector.judge import BLOCK_MS
-from skidway.audit.evidence.ledger import ledger_of
+from skidway.audit.evidence.ledger import DATABASE, Ledger, ledger_of
 from skidway.audit.judgement.acceptances import Signature, acceptances
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.reports import report
 from skidway.audit.topic.messages import Heartbeat, Message, encode
+from skidway.cli.commands import main
 from support.audit_senders import AGENT, BROKER, LOGS
+from support.clock import ManualClock
 from support.dashboard import ask
 from support.fold import Fold
 from support.one_bucket import (
@@ -37,6 +40,12 @@ from support.promises import promise
 
 NOW = 3 * BLOCK_MS
 NAME = "dc1.logs"
+SETTINGS = [
+    "--set=bootstrap.servers=a:1",
+    f"--set=lateness.ms={POLICY.lateness_ms}",
+    f"--set=silence.ms={POLICY.silence_ms}",
+]
+"""Settings that make the policy POLICY."""
 
 
 def heard() -> list[Message]:
@@ -57,18 +66,32 @@ def got(
 
 
 @promise("6 complete before a time")
-def test_complete_json_is_the_answer_of_audit_complete() -> None:
-    """In /complete.json, `ok` is true if the topic is complete in the requested span of time, and
-    false otherwise."""
-    assert got(heard(), "/complete.json")[1]["ok"]
-    assert got(heard(), "/complete.json", until=report.time_text(2 * BLOCK_MS))[1]["ok"]
-    _, future = got(heard(), "/complete.json", until=report.time_text(3 * BLOCK_MS))
-    assert not future["ok"]
-    assert {each["hour"] for each in future["topics"][0]["hours_short"]} == {
-        report.time_text(2 * BLOCK_MS)
-    }
+def test_complete_json_is_the_answer_of_audit_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/complete.json has what `audit complete --json` prints about the same store. Besides, it has
+    the time of the judgement, and places for an output and for the address of further agents. In
+    both, `ok` is true if the topic is complete in the requested span of time, and false otherwise.
+    """
+    monkeypatch.setattr("skidway.audit.commands.complete.SystemClock", lambda: ManualClock(NOW))
     late = [*heard(), delta(AGENT, 4, count(1, bucket=SIZE))]
-    assert not got(late, "/complete.json")[1]["ok"]
+    for messages, hours, hours_short in (
+        (heard(), 1, []), (heard(), 2, []), (heard(), 3, [2 * BLOCK_MS]), (late, 1, [0])
+    ):  # fmt: skip
+        until = report.time_text(hours * BLOCK_MS)
+        found = got(messages, "/complete.json", until=until)[1]
+        assert found["ok"] is not bool(hours_short)
+        short = [each["hour"] for each in found["topics"][0]["hours_short"]]
+        assert short == list(map(report.time_text, hours_short))
+        assert all(each.pop("agents_at") is None for each in found["topics"][0]["short"])
+        ledger = Ledger(tmp_path / DATABASE)
+        ledger.take(map(encode, messages))
+        ledger.close()
+        asked = ["--topic", NAME, "--since", report.time_text(0), "--until", until]
+        status = main(["audit", "complete", "--json", "--store", str(tmp_path), *SETTINGS, *asked])
+        printed = json.loads(capsys.readouterr().out)
+        assert (status, printed.pop("seconds_waited")) == (int(not found["ok"]), 0)
+        assert found == {**printed, "judged_ms": NOW, "output": None}
 
 
 @promise("6 complete before a time")
