@@ -72,7 +72,7 @@ def test_risks_are_told_with_bytes_and_the_time_that_is_left() -> None:
     """One metric has the bytes of a topic that are at risk, for each tier that lacks them. For the
     tier broker, this is the number of bytes that no broker has acknowledged, added up over all
     hosts. Another metric has the time until the first of these bytes will be lost, and no value if
-    this time is not known. The first metric has no value any more when no bytes are at risk."""
+    this time is not known. Both metrics lose their values when no bytes are at risk any more."""
     state = HostState("dc1", "app1", HostStatus.REPORTING, expected=True)
     hosts = [
         HostRisk(state, "dc1", NOW, TopicBacklog("logs", 5, 6, 1, loss_ms))
@@ -89,8 +89,12 @@ def test_risks_are_told_with_bytes_and_the_time_that_is_left() -> None:
     assert at_risk("until_loss_seconds", "logs", "mirror") == 0
     assert at_risk("at_risk_bytes", OTHER.topic, "hdfs") == 40
     assert at_risk("until_loss_seconds", OTHER.topic, "hdfs") is None
+    metrics.tell_risks(hosts[:1], [], NOW)
+    assert at_risk("at_risk_bytes", "logs", "broker") == 11
+    assert at_risk("until_loss_seconds", "logs", "broker") is None
     metrics.tell_risks([], [], NOW)
-    assert at_risk("at_risk_bytes", "logs", "broker") is None
+    for name in ("at_risk_bytes", "until_loss_seconds"):
+        assert [at_risk(name, "logs", x) for x in ("broker", "mirror")] == [None, None]
 
 
 def loss(reason: str, first: int = 0, end: int | None = 10, source: Source = LOGS) -> Loss:
