@@ -41,6 +41,7 @@ from support.audit_senders import BROKER, LOGS, OTHER, REJECTED
 from support.clock import ManualClock
 from support.dashboard import ask
 from support.ledgers import take
+from support.one_bucket import good
 
 HOSTILE = "<script>alert(1)</script>"
 NASTY = Source("dc1", "cid", HOSTILE, "tid")
@@ -107,10 +108,14 @@ def test_text_from_outside_is_escaped(path: str) -> None:
 
 
 def test_the_overview_says_the_verdict_first() -> None:
-    """The overview has a sentence with the verdict on all buckets, and names the topics."""
+    """The overview begins with a sentence that says the verdict on all buckets. After that come its
+    parts, which name the topics."""
     _, _, body = _get(_ledger(buckets=3), "/")
-    assert "All 3 buckets of 1 topic are complete." in body
-    assert "dc1.logs" in body
+    first = re.search(r"<main[^>]*>\s*<h1[^>]*>(.*?)</h1>", body)
+    assert first
+    assert "<span>All 3 buckets of 1 topic are complete.</span>" in first[1]
+    assert "dc1.logs" not in body[: first.end()]
+    assert "dc1.logs" in body[first.end() :]
 
 
 def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
@@ -265,15 +270,31 @@ def test_the_page_of_a_bucket_judges_no_other_buckets(
 
 
 def test_before_the_first_message_the_pages_say_so() -> None:
-    """Before the first message, every page can be loaded, and the overview says that nothing was
-    counted yet."""
+    """Before the first message, every page can be loaded. In place of each table, the page says
+    that there is nothing to show yet."""
+    said = {
+        "/": ("Nothing was counted yet.", "When the first counts arrive on the audit topic, they"),
+        "/buckets": ("No bucket with records here.",),
+        "/topics": ("Nothing was counted yet.",),
+        "/hosts": ("No host is named by a roster", "Nobody has sent counts yet."),
+        "/loads": ("No loader has sent counts yet.", "No loader has told of a load yet.",
+                   "Nobody has counted the files again"),
+        "/mirrors": ("No counter of a mirror has sent counts yet.", "None."),
+        "/rejects": ("No line was rejected.",),
+        "/search": ("No topic, host, sender or reason of the last day contains it.",),
+    }  # fmt: skip
     for path in PAGES:
-        assert _get(Ledger(), path)[0] == 200
-    assert "Nothing was counted" in _get(Ledger(), "/")[2]
+        status, _, body = _get(Ledger(), path)
+        page = path.partition("?")[0]
+        assert status == 200
+        assert "Nothing was read yet" in body, path
+        assert ("Nothing was counted of what was asked for" in body) == (page != "/hosts"), path
+        assert [words for words in said[page] if words not in body] == [], path
 
 
 def test_every_view_is_there_as_json() -> None:
-    """The overview and the pages of buckets, hosts and topics also exist as JSON documents."""
+    """The overview and all other pages also exist as JSON documents, which have the rows of the
+    pages' tables."""
     ledger = _ledger(records=3)
     overview = json.loads(_get(ledger, "/index.json")[2])
     assert overview["by_verdict"]["incomplete"] == 1
@@ -284,6 +305,16 @@ def test_every_view_is_there_as_json() -> None:
     assert [x["topic"] for x in json.loads(_get(ledger, "/topics.json")[2])["topics"]] == [
         "dc1.logs"
     ]
+    ledger = ledger_of(map(messages.encode, good()))
+    for path, table, key, values in (
+        ("/loads.json", "loads", "output", ["/logs"]),
+        ("/mirrors.json", "mirrors", "mirror", ["offline"]),
+        ("/rejects.json", "rejects", "topic", ["dc1.logs"]),
+        ("/search.json?q=/logs", "results", "what", ["/logs/dc1.logs"]),
+    ):
+        found = json.loads(_get(ledger, path)[2])
+        assert [x[key] for x in found[table]] == values, path
+        assert found["rows"][table] == 1, path
 
 
 ROSTER = Roster(
@@ -305,8 +336,8 @@ def test_the_overview_names_hosts_that_are_missed() -> None:
     assert "never heard" in body
     assert "on web9: systemctl start skidway-agent" in body
     assert HOSTILE not in body
-    patient = replace(POLICY, silence_ms=10**15)
-    assert "do not report" not in _get(_ledger(), "/", policy=patient)[2]
+    patient = replace(WATCHED, silence_ms=10**15)
+    assert "1 of 2 expected hosts does not report" in _get(_ledger(), "/", policy=patient)[2]
     hosts = json.loads(_get(_ledger(), "/index.json", policy=WATCHED)[2])["hosts"]
     assert (hosts["expected"], hosts["missed"]) == (2, 2)
 
