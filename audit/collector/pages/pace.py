@@ -106,8 +106,8 @@ def _pace(topic: TopicStanding, completions: list[Completion], policy: Policy, n
         lag_s,
         since,
         _points(completions, since, now_ms, lag_s),
-        _percentile(taken, 0.5),
-        _percentile(taken, 0.99),
+        _percentile(taken, 50),
+        _percentile(taken, 99),
         len(taken),
         None if target_ms is None else target_ms / 1000,
     )
@@ -145,7 +145,7 @@ def _age_s(bucket: int, time_ms: int) -> float:
     return max(time_ms - bucket, 0) / 1000
 
 
-def _percentile(found: Sequence[float], share: float) -> float | None:
-    """Returns the value below which this share (0 to 1) of the sorted values lies; None if there
-    are no values."""
-    return found[min(int(share * len(found)), len(found) - 1)] if found else None
+def _percentile(found: Sequence[float], percent: int) -> float | None:
+    """Returns the smallest of the sorted values such that at least this percentage of all values
+    are not greater (the nearest-rank percentile); None if there are no values."""
+    return found[-(-percent * len(found) // 100) - 1] if found else None

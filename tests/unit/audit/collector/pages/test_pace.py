@@ -35,16 +35,20 @@ def _done(bucket: int, after_ms: int | None) -> Completion:
 
 def test_freshness_is_from_the_end_of_a_bucket_to_its_first_completion() -> None:
     """The freshness of a bucket is the time from its end to the moment at which it was first
-    complete. Half of the buckets took less time than p50, and 99 of 100 took less time than p99.
-    Buckets that were never complete do not count."""
+    complete. Half of the buckets took at most p50, and 99 of 100 took at most p99. Buckets that
+    were never complete do not count."""
     done = [_done(index * MINUTE, 1_000 * (index + 1)) for index in range(100)]
     found = _pace(_topic(_verdict(0)), [*done, _done(101 * MINUTE, None)])
-    assert (found.p50_s, found.p99_s, found.buckets) == (51.0, 100.0, 100)
+    assert (found.p50_s, found.p99_s, found.buckets) == (50.0, 99.0, 100)
+    for count, percentiles in ((1, (1.0, 1.0)), (3, (2.0, 3.0)), (101, (51.0, 100.0))):
+        found = _pace(_topic(_verdict(0)), [_done(0, 1_000 * (x + 1)) for x in range(count)])
+        assert (found.p50_s, found.p99_s) == percentiles, count
 
 
 def test_p99_is_compared_with_the_target_of_the_topic() -> None:
     """A topic's p99 is compared with the first freshness target whose pattern matches the topic's
-    name. If no pattern matches, the topic is neither on target nor off target."""
+    name. If no pattern matches, the topic is neither on target nor off target. A topic is on target
+    if 99 of 100 buckets are, and off target if only 98 are."""
     done = [_done(0, 30_000)]
     for targets, kept in (
         ((), None),
@@ -55,6 +59,9 @@ def test_p99_is_compared_with_the_target_of_the_topic() -> None:
         assert _pace(_topic(_verdict(0)), done, policy).is_on_target is kept
     policy = Policy(freshness_targets=(FreshnessTarget("dc1.logs", 1),))
     assert _pace(_topic(_verdict(0)), [], policy).is_on_target is None
+    for late, kept in ((1, True), (2, False)):
+        done = [_done(x * MINUTE, 2 if x < late else 1) for x in range(100)]
+        assert _pace(_topic(_verdict(0)), done, policy).is_on_target is kept
 
 
 def test_a_topic_without_open_buckets_has_no_lag() -> None:
