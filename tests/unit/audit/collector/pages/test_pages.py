@@ -4,7 +4,9 @@ values of which the pages are made (view models), and at the pages as HTML and J
 from __future__ import annotations
 
 import csv
+import html
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +17,20 @@ from skidway.audit.collector.pages import risk, words
 from skidway.audit.collector.pages.facts import Facts
 from skidway.audit.collector.pages.hosts import silent_table
 from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.hearing import WINDOW_MS, Reading
+from skidway.audit.evidence.ledger import ledger_of
+from skidway.audit.explanation.explanation import explain
 from skidway.audit.explanation.next_command import SET_CLOCK, START_AGENT
-from skidway.audit.judgement.hosts import HostState, HostStatus, survey
+from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.standing import NOTHING_JUDGED
+from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.reports import report
 from skidway.audit.topic.backlog import Backlog, TopicBacklog
+from skidway.audit.topic.messages import encode
 from skidway.kafka.types import TopicPartition
+from support import one_bucket
+from support.audit_senders import AGENT
+from support.dashboard import ask
 from support.dashboard_site import (
     AUTH,
     EXAMPLE,
@@ -33,6 +43,8 @@ from support.dashboard_site import (
     UNREAD,
     Site,
 )
+from support.fold import Fold
+from support.one_bucket import COUNTERS, DUE, START, good, seal
 
 Asked = dict[str, Any]
 
@@ -57,14 +69,21 @@ def in_state(name: str) -> pytest.MarkDecorator:
 @in_state("complete")
 def test_where_nothing_is_wrong_the_page_says_so(site: TestClient) -> None:
     """If a site has no problems, the first page's tables of silent hosts and of rejects are empty,
-    and each of them says so."""
+    and each of them says so. The table of risks has only records of the last three minutes, which
+    the loader has not loaded yet. If all records are loaded, this table, too, says that it is
+    empty."""
     found = _json(site, "/index.json")
     assert found["buckets_overdue"] == 0
+    assert {(x["lacking"], x["left"]) for x in found["at_risk"]} == {("hdfs", "not known")}
+    assert [x["what"] for x in found["at_risk"]] == ["dc1.auth", "dc1.nginx", "dc1.orders"]
+    assert min(x["since"] for x in found["at_risk"]) >= NOW - 3 * MINUTE
     assert (found["silent_hosts"], found["rejects"]) == ([], [])
     body = site.get("/").text
     for said in ("None: 6 expected hosts reported within 3 min.", "No line was rejected."):
         assert said in body
     assert 'class="verdict complete"' in body
+    _, _, loaded = ask(ledger_of(map(encode, good())), "/", one_bucket.POLICY, now_ms=DUE)
+    assert "Nothing: every tier has what the newest minutes have, and every host has" in loaded
 
 
 @in_state("incomplete")
@@ -95,17 +114,30 @@ def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
     assert found["at_risk"][0]["command"] == row["command"]
 
 
-@pytest.mark.parametrize("status", [HostStatus.BEHIND, HostStatus.SILENT, HostStatus.NEVER_HEARD])
-def test_a_host_has_one_next_command_on_all_pages(status: HostStatus) -> None:
+@pytest.mark.parametrize(("status", "line"), [("behind", SET_CLOCK), ("silent", START_AGENT)])
+def test_a_host_has_one_next_command_on_all_pages(status: str, line: str) -> None:
     """For an expected host that does not report in time, the table of silent hosts and the table of
-    risks name the same command. The command is one of the constants that `skidway audit why` also
-    uses."""
-    line = SET_CLOCK if status is HostStatus.BEHIND else START_AGENT
-    hosts = [HostState("dc1", "web9", status, expected=True)]
-    facts = Facts(NOTHING_JUDGED, {}, Evidence(), POLICY, NOW, hosts=hosts)
-    for table in (silent_table(facts, 9), risk.table(facts)):
-        commands = [x["command"] for x in table.records()]
-        assert commands == [f"on web9: {line}"]
+    risks name the same command. It is the command that the explanation of a bucket, as `skidway
+    audit why` prints it, names for this host."""
+    policy = replace(one_bucket.POLICY, roster=one_bucket.roster("web1", "web9"))
+    evidence = Fold([*good()[:4], seal(AGENT, 2, START, 1)]).evidence()
+    now = evidence.taken_ms = DUE + 3 * policy.silence_ms
+    if status == "behind":
+        behind_ms = 2 * policy.silence_ms
+        evidence.heard[AGENT.tier, AGENT.producer] = now - behind_ms
+        for sender, ms in ((AGENT, behind_ms), *((x, 0) for x in COUNTERS)):
+            read = Reading(now // WINDOW_MS, ms, ms, ms)
+            evidence.readings[sender.tier, sender.producer] = read
+    hosts = survey(evidence, policy, now)
+    assert [x.status.value for x in hosts] == [status, "never heard"]
+    facts = Facts(NOTHING_JUDGED, {}, evidence, policy, now, hosts=hosts)
+    [verdict] = verdicts(evidence, policy, now)
+    asked = {x.host: str(x.command) for x in explain(verdict, evidence, policy, now) if x.host}
+    commands = {"web1": f"on web1: {line}", "web9": f"on web9: {START_AGENT}"}
+    assert {host: asked[host] for host in commands} == commands
+    for table, column in ((silent_table(facts, 9), "host"), (risk.table(facts), "what")):
+        found = {x[column].removeprefix("host "): x["command"] for x in table.records()}
+        assert found == commands
 
 
 @pytest.mark.parametrize(("minutes", "silent"), [(2.9, []), (3.1, ["app3"])])
@@ -442,14 +474,24 @@ def test_the_buckets_of_all_topics_are_listed_the_newest_first(site: TestClient)
 
 @in_state("incidents")
 def test_every_table_is_there_as_csv(site: TestClient) -> None:
-    """The tables of the pages are also served as CSV; a parameter names one of a page's tables."""
-    for path in (
-        "/index.csv?table=at_risk", "/topics.csv", "/hosts.csv", "/hosts.csv?table=senders",
-        "/loads.csv?table=recounts", "/mirrors.csv?table=gaps", "/rejects.csv", "/search.csv?q=app",
-        "/buckets.csv?topic=dc1.nginx", "/index.csv?table=grid&by=hour",
-        f"/buckets.csv?topic=dc1.nginx&bucket={LOST}&table=agents",
-    ):  # fmt: skip
-        answer = site.get(path)
-        assert answer.status_code == 200, path
-        assert answer.headers["content-type"].startswith("text/csv")
-        assert "," in answer.text.splitlines()[0]
+    """All tables of all pages are also served as CSV; a parameter names one of a page's tables.
+    Beside each table that has rows, the page has a link to its CSV."""
+    named = re.findall(r'<li><a href="(/[a-z]*)"', site.get("/").text)
+    assert len(named) == 6
+    listed = "/buckets?topic=dc1.nginx"
+    for page in (*named, "/?by=hour", "/search?q=app", listed, f"{listed}&bucket={LOST}"):
+        body = site.get(page).text
+        tables = re.findall(r'<h2 id="(?:t-)?(\w+)">', body)
+        assert tables
+        path, _, query = page.partition("?")
+        texts = {}
+        for table in tables:
+            name = "/index" if path == "/" else path
+            answer = site.get(f"{name}.csv?{query}&table={table}")
+            assert answer.status_code == 200, (page, table)
+            assert answer.headers["content-type"].startswith("text/csv")
+            texts[table] = answer.text
+            assert "," in answer.text.splitlines()[0]
+        links = map(html.unescape, re.findall(r'class="csv" href="([^"]+)"', body))
+        filled = [x for x in texts.values() if len(x.splitlines()) > 1]
+        assert [site.get(x).text for x in links] == filled, page
