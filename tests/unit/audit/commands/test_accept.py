@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
+from argparse import Namespace
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skidway.audit.commands import accept
+from skidway.audit.commands import accept, options, publication
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.judgement.acceptances import Signature, retirement
 from skidway.audit.judgement.verdict import Place
@@ -19,15 +21,15 @@ from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.decisions import Decision, Retirement
 from skidway.audit.topic.messages import TOPIC, Certainty, Delta, Loss, Range, Seal, Sender, Tier
-from skidway.audit.topic.publisher import MemoryOutbox, Publisher
 from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.audit.topic.topic import TopicBatch, records_of
 from skidway.cli.commands import main
 from skidway.errors import UsageError
 from skidway.kafka.types import TopicPartition
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.clock import ManualClock
 from support.ledgers import take
-from support.memory_kafka import MemoryCluster, MemoryProducer
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryProducer
 from support.promises import promise
 
 HDFS = Sender(Tier.HDFS, "dc1", "/old/dc1.logs", "l1", 1)
@@ -311,13 +313,17 @@ def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> N
     assert ask("retire hdfs /old --revoke --reason back") == (0, "hdfs /old counts again.\n")
 
 
-def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:
-    """Decisions are published to the audit topic. When all of them are acknowledged, the outbox is
-    empty."""
-    cluster = MemoryCluster()
+def test_what_is_decided_is_published_in_order_to_the_audit_topic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Decisions are published on the audit topic, in their order and each once. If the audit topic
+    is missing, it is created."""
+    cluster, clock = MemoryCluster(), ManualClock()
+    client = nullcontext(MemoryClient(cluster, clock))
+    monkeypatch.setattr(options, "client_of", lambda *_: client)
+    monkeypatch.setattr(publication, "Producer", lambda _: MemoryProducer(cluster))
     said = [Retirement(1, 5, "ada", "x", "hdfs /old"), Retirement(2, 5, "ada", "x", "mirror")]
-    outbox = MemoryOutbox([messages.encode(each) for each in said])
-    cluster.create(TOPIC)
-    publisher = Publisher(MemoryProducer(cluster), outbox, TopicPartition(TOPIC, 0), ManualClock())
-    assert publisher.flush(1)
-    assert outbox.pending(-1, 10) == []
+    accept.publish(Namespace(), None, said, clock)
+    raw = [bytes(batch) for log in cluster.topics[TOPIC].logs for batch in log.batches]
+    found = records_of([TopicBatch(TopicPartition(TOPIC, 0), 0, batch) for batch in raw])
+    assert [messages.decode(value) for _, _, value in found] == said
