@@ -147,15 +147,17 @@ def test_lines_without_a_row_are_compared_with_records(world: LineWorld) -> None
 
 
 def test_a_file_that_cannot_be_read_is_named(world: LineWorld) -> None:
-    """If a file of the output is damaged, the result of `skidway audit sample` says that a file was
-    not read. The lines whose rows are in this file do not count as lines with rows, and are no
-    differences."""
+    """If a file of the output is damaged, the result of `skidway audit sample` names this file as
+    not read. The lines whose rows are in this file are no differences. They are compared with their
+    records instead."""
     world.append(batch(VALUES))
-    load(world, *TEXTS).write_bytes(b"no parquet")
+    path = load(world, *TEXTS)
+    path.write_bytes(b"no parquet")
     found = surveyed(world)
-    assert found.compared.rows == 0
+    assert (found.compared.rows, found.compared.records, found.compared.equal) == (0, 3, 3)
     assert [x.words for x in found.compared.differing] == []
-    assert found.unread
+    [unread] = found.unread
+    assert unread.startswith(f"{path.relative_to(world.root)} cannot be read: ")
 
 
 @promise("6 content")

@@ -140,12 +140,16 @@ def _standing(messages: list[Message]) -> list[Acceptance]:
 
 
 def test_all_that_was_accepted_of_a_bucket_is_taken_back() -> None:
-    """A revocation takes back all acceptances of a bucket, including those of a second person."""
+    """A revocation takes back all acceptances of a bucket, including those of a second person, and
+    those that have no effect because the bucket no longer has the accepted findings."""
     lost = said(5, None, LOSS)
     both = [*lost, *acceptances.acceptances([bucket(lost)], SIGNED)]
     both += acceptances.acceptances([bucket(lost)], replace(SIGNED, person="grace"))
+    both += acceptances.acceptances([bucket(said(3, None))], replace(SIGNED, person="bob"))
+    assert "bob" not in {x.person for x in bucket(both).acceptances}
     revoked = [*both, *acceptances.revocations([bucket(both)], _standing(both), SIGNED)]
     assert (bucket(both).is_accepted, bucket(revoked).is_accepted) == (True, False)
+    assert (len(_standing(both)), _standing(revoked)) == (3, [])
 
 
 def test_another_difference_of_the_same_words_is_not_covered() -> None:

@@ -57,9 +57,15 @@ def _cluster() -> MemoryCluster:
 
 
 def test_the_outbox_is_published_in_order_and_emptied() -> None:
-    """The messages of an outbox are published in order, and the outbox is empty afterwards."""
+    """The messages of an outbox are published in order. Each stays in the outbox until a broker has
+    acknowledged it. In the end, the outbox is empty."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n for n in range(1200)])
     publisher = _publisher(cluster, outbox)
+    assert not publisher.is_idle
+    cluster.refusals.extend([None, KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "no")])
+    with pytest.raises(PublishRefused):
+        publisher.poll()
+    assert list(outbox.entries) == list(range(501, 1201)), "only the first batch is acknowledged"
     assert not publisher.is_idle
     assert publisher.flush(10)
     assert _values(cluster) == [b"%d" % n for n in range(1200)]
@@ -223,6 +229,7 @@ def test_audit_topics_are_known_by_name(name: str, expected: bool) -> None:
 
 
 def test_messages_of_a_producer_share_a_partition() -> None:
-    """All messages of a producer go to one partition, so that their order is kept."""
-    assert {topic.partition_of("77", 5) for _ in range(3)} == {topic.partition_of("77", 5)}
-    assert 0 <= topic.partition_of("77", 5) < 5
+    """All messages of a producer go to one partition, so that their order is kept. The partition is
+    the same in all processes and all versions of the program."""
+    for producer, partition in (("", 0), ("77", 3), ("broker-dc1", 2), ("é", 1)):
+        assert topic.partition_of(producer, 5) == partition
