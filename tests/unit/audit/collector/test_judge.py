@@ -333,7 +333,7 @@ def test_the_history_gets_each_verdict_although_a_newer_bucket_changes_again_and
     assert told == {0, 1, 2, 3}
 
 
-def test_only_what_changed_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_changed_is_judged() -> None:
     """The judge judges a bucket again if its counts have changed. It does not judge the bucket
     again if only other buckets have changed, or if an agent of the bucket has sent a newer seal
     (which says that all lines before a time are counted)."""

@@ -381,7 +381,7 @@ def test_sentences_say_since_when_and_what_is_not_noted(world: Counting) -> None
     assert reports.document_of_notes(counted)["not_noted"][0]["first"] == 3
 
 
-def test_the_report_says_that_the_count_has_stopped_and_what_is_uncertain(tmp_path: Path) -> None:
+def test_the_report_says_that_the_count_has_stopped_and_what_is_uncertain() -> None:
     """If `skidway agent count` could not read all files for some minutes, or was stopped, the
     report of `skidway audit compare` says so. The report also names ranges of a file that may have
     been noted a second time, as lines of another file."""
