@@ -318,9 +318,10 @@ class TopicJudgement:
 
     def whole_bucket(self, bucket: BucketId) -> BucketVerdict:
         """Like `bucket`, but also makes a verdict on a bucket in which nobody counted anything:
-        that bucket is complete if every expected agent has sealed it. No bucket, empty or not, is
-        complete before the counters have sent a message after the bucket was due: there may be
-        records that came from no agent, and no agent seals these."""
+        that bucket is complete if every expected agent has sealed it. A bucket, empty or not, is
+        complete only if the counters that are the first to count records (see `without_origin`)
+        have sent messages since the bucket became due. For some records may come from no agent, and
+        no agent seals these."""
         found = self.bucket(bucket)
         if bucket in self._facts.topic.pruned:
             return found

@@ -41,8 +41,8 @@ class OwnProcess:
 
     def run(self, work: Sequence[task.Work], progress: Progress) -> list[Any]:
         """Runs the tasks, and returns their results in order. If a task raises a SkidwayError,
-        raises the same error as on Spark. If a task raises another error, raises a SkidwayError
-        that names it. Raises Interrupted if a signal has asked the run to end."""
+        raises the same error as on Spark. If a task raises any other error, raises a SkidwayError
+        that names this error. Raises Interrupted if a signal has asked the run to end."""
         results = []
         for done, each in enumerate(work):
             progress(done, len(work))

@@ -1,5 +1,5 @@
-"""A request that asks for very much gets a bounded answer. A client with the largest producer id,
-and a connection that has already failed, harm no other client."""
+"""A request that asks for very much gets a bounded answer. Neither a client with the largest
+producer id nor a connection that has already failed harms other clients."""
 
 from __future__ import annotations
 

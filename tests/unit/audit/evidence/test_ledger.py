@@ -597,8 +597,8 @@ def test_after_two_failures_no_rolled_back_id_is_used(monkeypatch: pytest.Monkey
 
 
 def test_a_loss_at_the_end_of_all_times_stops_no_judgement() -> None:
-    """An agent may declare a loss whose last bucket begins at the greatest time that a message can
-    have. The ledger still returns the evidence of an earlier window, and the loss is part of this
+    """The span of a declared loss may end at the greatest time that a message can have. The ledger
+    still returns the evidence of a window in the middle of the span, and the loss is part of this
     evidence."""
     end = (1 << 63) - 1
     loss = Loss(LOGS, 7, 1, 0, 5, Certainty.LOST, "gone", 0, end)
