@@ -44,11 +44,13 @@ def test_a_mutant_changes_what_stands_there_once_and_is_a_program(package: str) 
 
 def test_the_tests_that_must_notice_a_mutant_exist() -> None:
     """Each mutant (a fault that is put into the code on purpose) names at least one test file, or
-    one test of a test file, that must notice the mutant. If it names one test, this test exists."""
+    one test of a test file, that must notice the mutant. The file exists, and if one of its tests
+    is named, so does this test."""
     for mutant in MUTANTS:
         assert mutant.tests, _name(mutant)
         for test in mutant.tests:
             file, _, name = test.partition("::")
+            assert (ROOT / file).is_file(), _name(mutant)
             assert not name or name.partition("[")[0] in _functions(file), _name(mutant)
 
 
