@@ -44,9 +44,10 @@ def test_messages_come_back_from_the_manifest() -> None:
 
 
 def test_numbers_go_on_without_holes() -> None:
-    """The first delta of an output has the number 1: one more than `last_number`, which is 0 if
-    there is no load. `make` also returns, for each bucket (span of event time) that a delta counts,
-    the number of this delta."""
+    """The deltas of successive loads have the numbers 1, 2 and so on: each number is one more than
+    `last_number` of the load before, which is 0 if there is no load. `make` also returns, for each
+    bucket (span of event time) that a delta counts, the number of this delta. The next delta that
+    counts the bucket refers to this number."""
     assert delta.last_number(None) == 0
     ranges = [PartitionRange(0, 0, 1)]
     numbered, audit = delta.make(
@@ -54,3 +55,13 @@ def test_numbers_go_on_without_holes() -> None:
     )
     assert (numbered.last, audit["last"]) == (1, 1)
     assert numbered.touched == {(SOURCE, 7, 0): 1}
+    before = Manifest.from_json(replace(WHOLE, audit=audit).to_json(), "x")
+    counts = counted((7, 0, Sums(2)), (7, 60_000, Sums(1)))
+    later, audit = delta.make(
+        delta.Head(SENDER, 2, delta.last_number(before)), counts, numbered.touched, SOURCE,
+        [PartitionRange(0, 1, 4)],
+    )  # fmt: skip
+    (message,) = later.deltas
+    assert (message.number, later.last, audit["last"]) == (2, 2, 2)
+    assert [(each.bucket, each.previous) for each in message.counts] == [(0, 1), (60_000, 0)]
+    assert later.touched == {(SOURCE, 7, 0): 2, (SOURCE, 7, 60_000): 2}

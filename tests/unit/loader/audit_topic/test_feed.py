@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from skidway.audit.topic import topic
 from skidway.audit.topic.messages import (
     TOPIC,
     Announcement,
@@ -28,7 +29,9 @@ from skidway.loader.audit_topic.endings import Place
 from skidway.loader.audit_topic.feed import Feed, audit_topics, read_on
 from skidway.loader.state.closures import Heard
 from support.clock import ManualClock
+from support.loading import once
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
+from support.memory_loading import MemoryLoading
 from support.promises import promise
 
 SOURCE = Source("dc1", "c", "logs", "1" * 32)
@@ -246,7 +249,8 @@ def test_a_topic_that_needs_older_messages_gets_them() -> None:
 @promise("6 audit topic made again")
 def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
     """If the audit topic is deleted and created again between two runs, the loader forgets what it
-    read from the old topic. So the loader publishes again its counts that the new topic lacks."""
+    read from the old topic. If this happens during a run, after the run has asked for the topic's
+    offsets, the next run forgets what was read from the old topic."""
     audit = Audit()
     _publish(audit.cluster, 1)
     audit.run({})
@@ -257,6 +261,41 @@ def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
     assert audit.run() == {2, 3}
     assert audit.feed.number("/out/logs", 3) == 0
     assert list(audit.feed.begins.values()) == [0]
+    audit.feed.take(delta(Tier.HDFS, 5))
+    _publish(audit.cluster, 9)
+    audit.cluster.log(TopicPartition(TOPIC, 0)).expire(2)
+    bounds = topic.bounds
+
+    @once
+    def make_again() -> None:
+        audit.cluster.create(TOPIC)
+        _publish(audit.cluster, 4, 5, 6)
+
+    def made_again_afterwards(*given: Any) -> Any:
+        found = bounds(*given)
+        make_again()
+        return found
+
+    with patch("skidway.loader.audit_topic.feed.topic.bounds", made_again_afterwards):
+        audit.run()
+    assert audit.run() == {4, 5, 6}
+    assert audit.feed.number("/out/logs", 3) == 0
+
+
+def test_counts_are_published_again_to_an_audit_topic_that_was_made_again() -> None:
+    """If the audit topic is deleted and created again, the next run publishes the counts of the
+    newest load again, even if the run has nothing to load. This also holds for a loader that makes
+    many runs with one feed, and has read the counts from the old topic."""
+    loading, feed = MemoryLoading(), Feed()
+    loading.write(10)
+    with patch("support.memory_loading.Feed", lambda: feed):
+        loading.run()
+        (published,) = loading.deltas()
+        loading.run()
+        assert loading.deltas() == [published]
+        loading.cluster.create(TOPIC)
+        assert loading.run().loads == []
+    assert loading.deltas() == [published]
 
 
 def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
