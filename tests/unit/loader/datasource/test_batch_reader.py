@@ -136,11 +136,14 @@ def test_records_that_expire_during_a_query_fail_it(queried: Queried) -> None:
 
 
 @promise("5 query", "1 topic made again")
-def test_a_topic_made_again_fails_a_query(queried: Queried) -> None:
+def test_a_topic_made_again_fails_a_query(
+    queried: Queried, caplog: pytest.LogCaptureFixture
+) -> None:
     """If a topic is deleted and created again after a query was planned and before its tasks read
     the topic, the query fails. A query also fails if it begins at positions that an earlier query
     used, and the topic was deleted and created again since then. With `failOnDataLoss` false, the
-    first query returns no rows, and the second query reads the new topic."""
+    first query returns no rows, and the second query reads the new topic. Both then log a warning
+    that says the same as the error."""
     queried.send(record(0))
     readers = [
         (source.reader(source.schema()), source)
@@ -156,7 +159,13 @@ def test_a_topic_made_again_fails_a_query(queried: Queried) -> None:
     positions = json.dumps({"logs": {"id": before, "0": 0, "1": 0}})
     with pytest.raises(DataLost, match=f"made again: its id was {before}, now it is"):
         queried.rows(startingOffsets=positions)
+    assert caplog.messages == ["data_lost"]
     assert queried.lines(startingOffsets=positions, failOnDataLoss="false") == [line(5)]
+    said = [vars(each)["skidway_fields"]["what"] for each in caplog.records]
+    assert {each.levelname for each in caplog.records} == {"WARNING"}
+    assert said[0] == "the topic logs was deleted, or made again, while it was read"
+    assert f"made again: its id was {before}, now it is" in said[1]
+    assert len(said) == 2
 
 
 def test_several_topics_are_one_table(queried: Queried) -> None:
@@ -254,11 +263,13 @@ def test_only_the_named_columns_are_read(queried: Queried) -> None:
 
 def test_records_without_a_time_are_rows(queried: Queried) -> None:
     """A producer may leave out a record's timestamp, which is then -1. A query without time bounds
-    returns such a record. A query with `startingTimestamp` leaves it out, because -1 is earlier
-    than every bound."""
+    returns such a record, and so does a query with only `endingTimestamp`. A query with
+    `startingTimestamp` leaves it out, because -1 is earlier than every bound."""
     queried.send(record(0, -1))
     assert queried.lines() == [line(0)]
     assert queried.lines(startingTimestamp="0") == []
+    assert queried.lines(endingTimestamp="0") == [line(0)]
+    assert queried.lines(startingTimestamp="0", endingTimestamp="1") == []
 
 
 @promise("5 query", "1 topic made again")
@@ -301,12 +312,15 @@ def test_host_and_file_come_from_announcements(queried: Queried) -> None:
     """With the option `includeHostAndFile` each row has the host and path of its file, or null if
     the audit topic has no announcement of the file. (An announcement is an agent's message with a
     file's host and path.) If a file is announced twice, the first announcement counts. Later
-    queries also know files that were announced after the first query."""
+    queries also know files that were announced after the first query, and fetch only these newer
+    messages of the audit topic."""
     queried.announce(7, 1, "web-1", "/var/log/a.log")
+    audit = queried.cluster.log(TopicPartition(AUDIT, 0))
     queried.send(record(0), Record(file=2))
     asked = {"includeHostAndFile": "true"}
     places = [(row["_host"], row["_file"]) for row in queried.rows(**asked)]
     assert places == [("web-1", "/var/log/a.log"), (None, None)]
+    audit.batches[0][-1] ^= 1  # damaged, so a query that fetches it again fails
     queried.announce(7, 1, "other", "/another")
     queried.announce(7, 2, "web-2", "/var/log/b.log")
     places = [(row["_host"], row["_file"]) for row in queried.rows(**asked)]

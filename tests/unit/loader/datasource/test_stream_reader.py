@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from unittest.mock import MagicMock, patch
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from skidway.errors import SkidwayError
 from skidway.kafka.types import TopicPartition
+from skidway.loader.datasource import stream_reader
 from skidway.loader.datasource.losses import DataLost
 from support.loading import START_MS, Record
 from support.memory_kafka import MemoryLog
@@ -202,8 +204,24 @@ def test_a_stream_needs_its_topics(queried: Queried) -> None:
 
 
 def test_a_commit_changes_nothing(queried: Queried) -> None:
-    """Spark may call `commit` and `stop`. Both do nothing, because a stream commits no offsets to
-    the brokers, and keeps no connection to them."""
-    reader = stream(queried)
-    reader.commit(reader.initialOffset())
-    reader.stop()
+    """Spark may call `commit` and `stop`. Both do nothing: no offsets are committed, because both
+    open no connection to the brokers, and the stream has closed each connection that it opened
+    before."""
+    queried.send(record(0))
+    reader, connections = stream(queried), []
+    connect = stream_reader.Client
+
+    def client(*given: Any, **settings: Any) -> MagicMock:
+        made = MagicMock(wraps=connect(*given, **settings))
+        made.__enter__.return_value = made
+        connections.append(made)
+        return made
+
+    with patch.object(stream_reader, "Client", client):
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, ReadAllAvailable())
+        reader.partitions(start, end)
+        assert len(connections) == 3
+        reader.commit(end)
+        reader.stop()
+    assert [each.__exit__.call_count for each in connections] == [1, 1, 1]
