@@ -14,6 +14,7 @@ import pytest
 
 from skidway.kafka import columns
 from skidway.kafka.columns import Origins
+from skidway.loader.reading.decoder import UNDECODABLE
 from skidway.schemas.wire import add_prefix
 from support.loading import SCHEMA_ID, START_MS
 from support.memory_loading import AGENT, DATA, LENGTH, MemoryLoading
@@ -91,13 +92,15 @@ def test_a_schema_that_contains_itself_is_loaded(loading: MemoryLoading) -> None
 
 
 def test_a_value_that_is_nested_too_deeply_is_a_reject(loading: MemoryLoading) -> None:
-    """A record that is nested more than 256 levels deep is rejected. The records before and after
-    it become rows."""
-    append(loading, [b"\x02x\x02" + b"\x02\x02" * 100_000 + b"\x02\0"])
+    """A record is rejected as undecodable if a field that becomes JSON text is nested more than 256
+    levels deep. With 256 levels the record becomes a row, and so do the records around a reject."""
+    for depth in (256, 257):
+        append(loading, [b"\x02x\x02" + b"\x02\x02" * depth + b"\x02\0"])
     write(loading, chain(4))
     outcome = loading.run()
-    assert (outcome.rows, outcome.rejects) == (3, 1)
-    assert trees(loading) == [*BEFORE, {"v": 4, "next": None}]
+    assert (outcome.rows, outcome.rejects, outcome.reasons) == (4, 1, {UNDECODABLE: 1})
+    deepest = '{"v":1,"next":' * 256 + "null" + "}" * 256
+    assert trees(loading) == [*BEFORE, {"v": 1, "next": deepest}, {"v": 4, "next": None}]
 
 
 CHANGES: list[tuple[Any, Any]] = [

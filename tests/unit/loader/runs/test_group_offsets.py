@@ -1,5 +1,5 @@
-"""The loader commits the loaded offsets to the brokers under its consumer group. The test checks
-what happens if such a commit fails."""
+"""The loader commits the loaded offsets to the brokers under its consumer group, as far as the
+topic is still the one that was loaded. The tests also check what happens if such a commit fails."""
 
 from __future__ import annotations
 
@@ -15,16 +15,43 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.runs.group_offsets import GroupOffsets
 
 
-class Silent:
-    """A cluster that refuses every commit of offsets."""
+class Brokers:
+    """Brokers that note each commit of offsets. If there is an `error`, each commit then fails."""
 
-    def __init__(self, error: SkidwayError) -> None:
-        self.asked = 0
+    def __init__(self, error: SkidwayError | None = None) -> None:
+        self.asked: list[tuple[str, dict[TopicPartition, int]]] = []
         self._error = error
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        self.asked += 1
-        raise self._error
+        self.asked.append((group, dict(offsets)))
+        if self._error is not None:
+            raise self._error
+
+
+def tell(told: GroupOffsets, name: str, topic_id: str = "id") -> None:
+    """Tells the brokers that the topic `name`, which now has the id `topic_id`, is loaded. The
+    loaded topic had the id `id`."""
+    partitions = [SimpleNamespace(partition=at, end=end) for at, end in enumerate((7, 9))]
+    wanted: Any = SimpleNamespace(name=name, topic_id=topic_id)
+    newest: Any = SimpleNamespace(topic_id="id", partitions=partitions)
+    told.tell(wanted, newest)
+
+
+def test_the_ends_of_the_newest_load_are_committed() -> None:
+    """The offsets at which the newest load ended are committed for all partitions of a topic. If
+    the topic was not loaded yet, or was deleted and created again since, nothing is committed."""
+    brokers = Brokers()
+    told = GroupOffsets(brokers, "group")  # type: ignore[arg-type]
+    never: Any = SimpleNamespace(name="never", topic_id="id")
+    told.tell(never, None)
+    tell(told, "again", "another id")
+    assert brokers.asked == []
+    for name in ("good", "logs"):
+        tell(told, name)
+    assert brokers.asked == [
+        ("group", {TopicPartition(name, 0): 7, TopicPartition(name, 1): 9})
+        for name in ("good", "logs")
+    ]
 
 
 @pytest.mark.parametrize("error", [BrokerUnreachable("away"), BadValue("no answer of Kafka's")])
@@ -32,11 +59,8 @@ def test_how_far_it_is_is_told_in_vain_once_a_run(error: SkidwayError) -> None:
     """If a commit of loaded offsets to the brokers fails, the run does not try to commit offsets
     again, for any topic. Each attempt might have to wait for the group's coordinator. No load
     depends on these offsets."""
-    silent = Silent(error)
+    silent = Brokers(error)
     told = GroupOffsets(silent, "group")  # type: ignore[arg-type]
-    partition = SimpleNamespace(partition=0, end=7)
-    newest: Any = SimpleNamespace(topic_id="id", partitions=[partition])
     for name in ("good", "logs", "good"):
-        wanted: Any = SimpleNamespace(name=name, topic_id="id")
-        told.tell(wanted, newest)
-    assert silent.asked == 1
+        tell(told, name)
+    assert len(silent.asked) == 1

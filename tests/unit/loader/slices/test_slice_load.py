@@ -322,13 +322,18 @@ def test_records_that_contradict_themselves_end_the_range(damaged: int) -> None:
 
 
 def test_why_a_range_ended_is_what_was_met_first() -> None:
-    """A slice's task stops before the first batch that cannot be loaded, and the task's result has
-    the reason, even if a good batch follows."""
+    """A slice's task stops before the first batch that does not match its CRC, and reads no later
+    batch. The task's result has the reason, and only the records before the batch are loaded."""
     first, second, third = log(lines(9))
-    result = Runner(MemoryStore(), {0: [first, _damaged(second), third]}).one(Slice(0, 0, 9))
-    assert result.end == 3
+    batches, store = iter([first, _damaged(second), third]), MemoryStore()
+    load = SliceLoad(
+        job(), Slice(0, 0, 9), {}, store=store, decoder=Decoder(Registry(), SCHEMA), attempt=1
+    )
+    result = load.run(batches)
+    assert (result.end, len(rows_of(store, result))) == (3, 3)
     assert result.stop is not None
-    assert "damaged" in result.stop.sentence
+    assert "the batch at offset 3 is damaged" in result.stop.sentence
+    assert list(batches) == [third]
 
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
@@ -480,18 +485,19 @@ def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
 
 
 def test_rows_of_several_schemas_come_in_order() -> None:
-    """If the batches that are decoded together have records of two schema ids, the rows keep the
-    order of the records."""
+    """If the batches that are decoded together have records of two schemas, each record is decoded
+    with its own schema, and the rows keep the order of the records."""
     wider = (
         '{"type":"record","name":"Log","fields":[{"name":"line","type":"string"},'
         '{"name":"level","type":"string","default":"INFO"}]}'
     )
+    other = SCHEMA.replace('"string"', '["null", "string"]')  # encodes the same text otherwise
     records = [
-        Record(first=10 * index, value=datum(str(index), *((SCHEMA, 1), (SCHEMA, 3))[index % 2]))
+        Record(first=10 * index, value=datum(str(index), *((SCHEMA, 1), (other, 3))[index % 2]))
         for index in range(6)
     ]
     store = MemoryStore()
-    registry = Registry({1: SCHEMA, 3: SCHEMA})
+    registry = Registry({1: SCHEMA, 3: other})
     runner = Runner(store, {0: log(records, batch_records=6)}, job(reader=wider), registry)
     result = runner.one(Slice(0, 0, 6))
     rows = rows_of(store, result)

@@ -3,6 +3,7 @@ The loader finds them from the output's manifests."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from skidway.errors import StateRefused
 from skidway.loader.state import operations
 from skidway.loader.state.live import live
-from skidway.loader.state.manifest import REJECTS, ROWS, DataFile, Manifest, SchemaChoice
+from skidway.loader.state.manifest import MARKS, REJECTS, ROWS, DataFile, Manifest, SchemaChoice
 from support.loading import WHOLE
 from support.memory_store import MemoryStore
 
@@ -23,12 +24,12 @@ def load(number: int, *paths: str, removed: tuple[str, ...] = (), kind: str = RO
     return replace(WHOLE, number=number, files=files, removed=removed, schema=schema)
 
 
-def found(*manifests: Manifest) -> dict[str, int]:
-    """Returns the schema id of each live file of rows, by the file's path."""
+def found(*manifests: Manifest, kinds: Collection[str] = (ROWS,)) -> dict[str, int]:
+    """Returns the schema id of each live file of these kinds, by the file's path."""
     store = MemoryStore()
     for each in manifests:
         store.put(each.path, each.to_json())
-    files = operations.run(live(manifests[-1]), store)
+    files = operations.run(live(manifests[-1], kinds), store)
     return {path: each.schema_id or 0 for path, each in files.items()}
 
 
@@ -54,8 +55,10 @@ def test_a_file_may_follow_another_schema_than_its_load() -> None:
 
 def test_only_files_of_the_kinds_that_are_asked_for() -> None:
     """If only the live files (those that no later load has removed) of rows are requested, files of
-    rejects are left out."""
-    assert found(load(1, "a"), load(2, "r", kind=REJECTS)) == {"a": 1}
+    rejects are left out. Files of the loader's tables are always left out."""
+    loads = [load(1, "a"), load(2, "r", kind=REJECTS), load(3, "m", kind=MARKS)]
+    assert found(*loads) == {"a": 1}
+    assert found(*loads, kinds=(ROWS, REJECTS, MARKS)) == {"a": 1, "r": 2}
 
 
 def test_a_missing_manifest_stops() -> None:
