@@ -125,7 +125,8 @@ class TopicReload:
         return planned
 
     def _refused(self, sentence: str) -> ReloadRefused:
-        return ReloadRefused(self._hours, sentence)
+        hours = ", ".join(self._hours)
+        return ReloadRefused(self._hours, f"{sentence}; nothing of hour {hours} is changed")
 
     def _run(
         self, schema: Registered, progress: Progress, may_reject: bool
@@ -183,7 +184,7 @@ class TopicReload:
 
     def _take(self, result: PartitionResult, read: Read, tables: Tables) -> None:
         if result.stop is not None:
-            raise self._refused(f"{result.stop.sentence}; nothing of these hours is changed")
+            raise self._refused(result.stop.sentence)
         tables.marks.setdefault(result.partition, {}).update(result.moved)
         for each in result.results:
             read.files.extend(each.files)

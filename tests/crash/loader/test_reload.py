@@ -190,7 +190,7 @@ def test_a_reload_of_expired_offsets_changes_nothing(loading: Loading) -> None:
     done = reloaded(loading, code=1)
     assert done["problems"] == [
         f"{loading.topic} partition 0: offsets 0 to 999 are gone from the log, so the records from "
-        "offset 0 on cannot be loaded again"
+        f"offset 0 on cannot be loaded again; nothing of hour {layout.hour_text(FIRST)} is changed"
     ]
     assert tree(loading) == before
 

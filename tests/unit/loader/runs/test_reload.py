@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pyarrow.parquet as pq
 import pytest
@@ -23,9 +23,11 @@ from skidway.audit.recount import manifests as named
 from skidway.audit.recount import recount
 from skidway.audit.topic.messages import Announcement, Delta, Seal, Sender, Tier, encode
 from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.loader.complete_hours.collector import Answer
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.reload import Wish
 from skidway.loader.runs.topic_run import RACES_MAX
+from skidway.loader.slices.join import run_all
 from skidway.loader.state import folding, layout
 from skidway.loader.state.closures import GRACE_MS, SETTLED_MS
 from skidway.loader.state.tables import read_tables
@@ -376,7 +378,7 @@ def test_offsets_that_are_gone_are_refused(loading: MemoryLoading) -> None:
     done = loading.reload(wish())
     assert [str(each) for each in done.problems] == [
         f"{TOPIC} partition 0: offsets 0 to 19 are gone from the log, so the records from offset 0 "
-        "on cannot be loaded again"
+        f"on cannot be loaded again; nothing of hour {layout.hour_text(FIRST)} is changed"
     ]
     assert loading.store.snapshot == before
     assert loading.reload(wish(1)).problems == []
@@ -384,14 +386,15 @@ def test_offsets_that_are_gone_are_refused(loading: MemoryLoading) -> None:
 
 @promise("5 reload")
 def test_an_hour_that_cannot_be_reloaded_keeps_back_no_other_hour(loading: MemoryLoading) -> None:
-    """If the log lacks offsets of some hours, the other hours are reloaded. The result has a
-    problem for each hour that could not be reloaded."""
+    """If the log lacks offsets of some hours, the other hours are reloaded. For each hour that
+    could not be reloaded, the result has a problem that names the hour."""
     loading.write(20, time_ms=START_MS + 2 * HOUR_MS)
     loading.run()
     loading.cluster.log(DATA).expire(20)
     loading.store.delete(paths(loading, 2)[0])
     done = loading.reload(wish(0, 3))
-    assert len(done.problems) == 1
+    (problem,) = done.problems
+    assert f"nothing of hour {layout.hour_text(FIRST)} is changed" in str(problem)
     assert done.hours == {layout.hour_text(FIRST + 1), layout.hour_text(FIRST + 2)}
     assert (lines(loading), faults(loading)) == (all_lines(80), [])
 
@@ -467,7 +470,8 @@ def test_messages_of_a_load_that_ended_early_are_published_first(
 @promise("5 success file")
 def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
     """If an hour has the same rows after a reload, the hour keeps its `_SUCCESS` file, which says
-    that the hour is complete. If rejects became rows, the reload deletes this file."""
+    that the hour is complete. If rejects became rows, the reload deletes this file. The next run
+    writes it again with the new number of rows, if the audit calls the hour complete."""
     unannounced(loading)
     for at in (0, 1):
         loading.store.put(layout.success(TOPIC, layout.hour_text(FIRST + at)), b"{}")
@@ -478,14 +482,29 @@ def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
     assert loading.reload(wish(0, 2)).problems == []
     assert loading.store.read(layout.success(TOPIC, layout.hour_text(FIRST))) is None
     assert loading.store.read(layout.success(TOPIC, layout.hour_text(FIRST + 1))) == b"{}"
+    loading.clock.set_time_ms(START_MS + 50 * HOUR_MS)
+    newest = max((each.sender.epoch, each.number) for each in loading.deltas())
+    loading.collector = Mock(**{
+        "judged.return_value": {}, "complete.return_value": Answer(True, 1000, newest),
+    })  # fmt: skip
+    assert loading.run().problems == []
+    mark = json.loads(loading.store.read(layout.success(TOPIC, layout.hour_text(FIRST))) or b"")
+    assert mark["rows"] == 43
 
 
-def test_many_records_take_several_loads(loading: MemoryLoading) -> None:
-    """If an hour has more than `max.offsets.per.load` records, a reload reloads the hour in a load
-    of its own."""
-    done = loading.reload(wish(0, 2), max_offsets_per_load=1)
-    assert (done.problems, done.loads) == ([], [4, 5])
+@pytest.mark.parametrize(("offsets", "loads"), [(60, [4]), (59, [4, 5]), (25, [4, 5])])
+def test_many_records_take_several_loads(
+    loading: MemoryLoading, offsets: int, loads: list[int]
+) -> None:
+    """One load reloads several hours if they have at most `max.offsets.per.load` records together.
+    An hour with more records gets a load of its own, whose tasks together read at most so many
+    offsets at a time."""
+    with patch("skidway.loader.runs.topic_reload.run_all", wraps=run_all) as portions:
+        done = loading.reload(wish(0, 2), max_offsets_per_load=offsets)
+    assert (done.problems, done.loads) == ([], loads)
     assert (lines(loading), faults(loading)) == (all_lines(60), [])
+    read = [sum(each.end - each.first for each in call.args[0]) for call in portions.mock_calls]
+    assert max(read) <= offsets, read
 
 
 def test_a_dry_run_changes_nothing(loading: MemoryLoading) -> None:
