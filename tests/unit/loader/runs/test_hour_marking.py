@@ -15,6 +15,7 @@ import pytest
 
 from skidway.errors import Unreachable
 from skidway.kafka.source import Source
+from skidway.loader.complete_hours import choice
 from skidway.loader.complete_hours.collector import Answer
 from skidway.loader.state import commit, folding, layout, operations, success_files
 from skidway.loader.state.manifest import UNMARKED_MAX
@@ -70,6 +71,11 @@ def loading() -> Iterator[MemoryLoading]:
 def marked(loading: MemoryLoading) -> Any:
     data = loading.store.read(SUCCESS)
     return None if data is None else json.loads(data)
+
+
+def with_mark(loading: MemoryLoading, hours: list[str]) -> list[str]:
+    """Returns those of the hours that have a `_SUCCESS`."""
+    return [hour for hour in hours if loading.store.read(layout.success(TOPIC, hour)) is not None]
 
 
 def parquets(loading: MemoryLoading) -> list[str]:
@@ -128,7 +134,7 @@ def test_an_hour_whose_only_file_is_gone_is_not_marked(spoilt: bytes | None) -> 
 def test_a_slow_collector_marks_what_it_has_answered(loading: MemoryLoading) -> None:
     """If the audit's collector answers only some of a run's questions about hours, the hours that
     it calls complete get their `_SUCCESS`, and the run reports the problem. Later runs ask about
-    the other hours, so that the problem ends."""
+    the other hours, so that these get their `_SUCCESS`, too, and the problem ends."""
     audit = loading.collector
     week = [layout.hour_text(layout.hour_number(HOUR) - back) for back in range(30)]
     audit.complete_hours, audit.answers_max = set(week), 5
@@ -137,10 +143,13 @@ def test_a_slow_collector_marks_what_it_has_answered(loading: MemoryLoading) -> 
     assert outcome.loads == [4]
     assert [str(each) for each in outcome.problems] == ["the collector took 60 s to answer"]
     assert marked(loading) is not None, "hours with rows are asked about first"
+    assert len(with_mark(loading, week)) == 5
     for _ in range(10):
         audit.asked.clear()
         outcome = loading.run()
     assert not outcome.problems
+    recent = choice.over(loading.clock.time_ms(), choice.RECENT_HOURS)
+    assert with_mark(loading, recent) == [hour for hour in recent if hour in week]
 
 
 def test_loads_that_only_mark_hours_are_folded(
@@ -248,8 +257,7 @@ def test_hours_without_rows_are_marked_for_a_day(loading: MemoryLoading) -> None
     hours = [layout.hour_text(START_MS // layout.HOUR_MS - back) for back in (1, 100)]
     loading.collector.complete_hours = set(hours)
     loading.run()
-    found = [loading.store.read(layout.success(TOPIC, hour)) is not None for hour in hours]
-    assert found == [True, False]
+    assert with_mark(loading, hours) == hours[:1]
     assert loading.run().loads == []
 
 
@@ -263,7 +271,7 @@ def test_a_mark_that_somebody_deleted_comes_back(loading: MemoryLoading) -> None
     assert marked(loading)["rows"] == 60
 
 
-def test_wrong_event_times_push_out_no_hour(loading: MemoryLoading) -> None:
+def test_wrong_event_times_push_out_no_hour() -> None:
     """The manifest lists hours that have no `_SUCCESS` yet. The list keeps only the newest hours,
     and leaves out hours far in the future, because these come from wrong event times."""
     hours = [layout.hour_text(START_MS // layout.HOUR_MS + at) for at in range(-600, 100)]

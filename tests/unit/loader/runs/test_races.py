@@ -44,12 +44,17 @@ def test_who_lost_every_race_is_good_once_all_is_loaded(loading: MemoryLoading) 
 @promise("5 race")
 def test_who_loses_every_race_with_work_left_fails(loading: MemoryLoading) -> None:
     """If another loader commits first at every attempt of a run, and records are left to load, the
-    run fails after the allowed number of attempts."""
+    run fails after the allowed number of attempts. The next run loads the rest."""
     outcome = raced(loading, 10)
     (problem,) = outcome.problems
     assert isinstance(problem, LostRace)
     assert "there is more to load" in str(problem)
     assert (Report([outcome]).exit_code, outcome.notes) == (1, [])
+    left = LINES - len(loading.rows())
+    assert left > 0
+    outcome = loading.run()
+    assert (Report([outcome]).exit_code, outcome.rows) == (0, left)
+    assert [row["line"] for row in loading.rows()] == [f"line {at}" for at in range(LINES)]
 
 
 def test_who_was_alone_has_nothing_to_say(loading: MemoryLoading) -> None:

@@ -80,12 +80,18 @@ def test_nothing_is_left_to_compact(loading: MemoryLoading) -> None:
     assert loading.store.length(layout.manifest(TOPIC, 5)) is None
 
 
-def test_a_compaction_limits_the_rows_of_a_load(loading: MemoryLoading) -> None:
-    """If a single group of files has more than `max.offsets.per.load` rows, a compaction (`load
-    compact`) combines this group nevertheless, in a load of its own."""
+@pytest.mark.parametrize(("offsets", "loads"), [(80, [5]), (79, [5, 6]), (1, [5, 6])])
+def test_a_compaction_limits_the_rows_of_a_load(
+    loading: MemoryLoading, offsets: int, loads: list[int]
+) -> None:
+    """One load of a compaction (`load compact`) combines groups of files with at most
+    `max.offsets.per.load` rows together. A group with more rows gets a load of its own."""
+    loading.write(20)
+    loading.run()
     size = max(file.length for file in loading.manifest(1).files)
-    done = loading.compact(max_offsets_per_load=1, compact_target_bytes=int(size * 2.5))
-    assert (len(done.loads), done.files_before, done.files_after) == (1, 2, 1)
+    done = loading.compact(max_offsets_per_load=offsets, compact_target_bytes=int(size * 2.5))
+    assert (done.loads, done.files_before, done.files_after, done.rows) == (loads, 4, 2, 80)
+    assert lines(loading) == [f"line {at}" for at in range(80)]
 
 
 @promise("5 removed")

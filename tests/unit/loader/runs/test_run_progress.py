@@ -51,13 +51,16 @@ def test_a_run_shows_how_much_of_the_topic_it_has_taken() -> None:
 
 def test_the_metrics_follow_the_run() -> None:
     """While the loader works, its metrics have the number of finished and expected records for each
-    topic. They also have the number of rows that the program has committed since its start."""
+    topic. They also have the numbers of loads and rows that the program has committed since its
+    start."""
     loading, before = MemoryLoading(), sample("skidway_loader_rows_total")
+    loads = sample("skidway_loader_loads_total")
     loading.write(60)
-    loading.run()
+    loading.run(max_offsets_per_load=30)
     assert sample("skidway_loader_run_records", topic=TOPIC) == 60
     assert sample("skidway_loader_run_expected_records", topic=TOPIC) == 60
     assert sample("skidway_loader_rows_total") - before == 60
+    assert sample("skidway_loader_loads_total") - loads == 2
 
 
 def test_the_metrics_count_rejects_by_their_reason() -> None:

@@ -293,13 +293,13 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
     assert replace(planned, refused="") == Planned(0, 30, 30, 30, None, below)
 
 
-@pytest.mark.parametrize(("wait_ms", "rejects", "waiting"), [(0, 50, 0), (1, 0, 1)])
+@pytest.mark.parametrize(("wait_ms", "rejects", "waiting"), [(0, 50, 0), (5000, 0, 1)])
 def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
 ) -> None:
     """As long as the announcement of a log file (an agent's message with host and path) is missing,
     the file's records are not loaded. If `announce.wait.ms` is zero, a load rejects these records
-    at once. Otherwise they wait."""
+    at once. Otherwise they wait; a load rejects them after so many milliseconds."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)
     values = pa.array([datum("line")] * 50, pa.binary())
@@ -310,6 +310,11 @@ def test_announcements_are_waited_for_as_long_as_is_set(
     assert (outcome.rejects, len(outcome.waiting)) == (rejects, waiting)
     assert outcome.loads == ([1] if rejects else [])  # a load without records is not committed
     assert not list(loading.store.files(layout.stagings(TOPIC)))
+    if waiting:
+        for passed_ms, rejects in ((wait_ms - 1, 0), (1, 50)):
+            loading.clock.advance(passed_ms / 1000)
+            outcome = loading.run(announce_wait_ms=wait_ms)
+            assert (outcome.rejects, len(outcome.waiting)) == (rejects, 0 if rejects else 1)
 
 
 def test_the_columns_beside_the_rows_are_always_those_of_the_newest_load() -> None:
