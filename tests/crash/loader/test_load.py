@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition as StockPartition
 from confluent_kafka.admin import AdminClient
 
 from skidway.clock import SystemClock
-from skidway.kafka.client import EARLIEST, Client, ConfigChanges
+from skidway.kafka.client import EARLIEST, Client, ConfigChanges, NewTopic
 from skidway.kafka.types import TopicPartition
 from skidway.loader.runs.textfile import LastRun
 from skidway.loader.store import open_store
@@ -263,8 +263,6 @@ def test_a_topic_made_again_is_not_loaded_over(loading: Loading) -> None:
 
 
 def with_the_same_name(loading: Loading) -> None:
-    from skidway.kafka.client import Client, NewTopic
-
     with Client(loading.cluster.broker) as client:
         assert client.create_topics([NewTopic(loading.topic, 2, 1)]) == {loading.topic: None}
 

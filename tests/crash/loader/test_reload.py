@@ -20,8 +20,8 @@ from skidway.loader.store import open_store
 from support.hdfs import Hdfs
 from support.processes import eventually
 from support.promises import promise
-from tests.crash.loader.conftest import START_MS, Loading, identities, lines
-from tests.crash.loader.test_load import expired, fill
+from tests.crash.loader.conftest import START_MS, Loading, fill, identities, lines
+from tests.crash.loader.test_load import expired
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
 

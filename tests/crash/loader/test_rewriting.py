@@ -22,6 +22,7 @@ from tests.crash.loader.conftest import (
     Cluster,
     Loading,
     SharedSpark,
+    fill,
     identities,
     lines,
     spark_rows,
@@ -170,13 +171,6 @@ def is_whole(output: str, rows: int) -> bool:
     found = recount.recount(opened, manifests.head(opened, topic))
     assert [each.sentence for each in found.faults.kept] == []
     return found.rows == rows
-
-
-def fill(loading: Loading, first: int, count: int) -> None:
-    """Sends `count` lines to each of the topic's two partitions, as if each partition had the lines
-    of one log file."""
-    for partition in (0, 1):
-        loading.cluster.send(loading.topic, partition, first, count)
 
 
 @promise("5 removed")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from skidway.errors import SkidwayError
-from skidway.loader.reading.decoder import Decoder, check_reader
+from skidway.loader.reading.decoder import Decoded, Decoder, check_reader
 from skidway.schemas.client import RegistryRefused, RegistryUnreachable
 from support.loading import SCHEMA, SCHEMA_ID, Registry, datum
 
@@ -19,7 +19,7 @@ STRANGER = json.dumps(
 )
 
 
-def decode(values: list[bytes | None], **schemas: str):
+def decode(values: list[bytes | None]) -> Decoded:
     registry = Registry({1: SCHEMA, 2: NO_COLUMNS, 3: STRANGER, 4: "{}"})
     return Decoder(registry, SCHEMA).decode(pa.array(values, pa.binary()))
 

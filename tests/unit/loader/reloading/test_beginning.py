@@ -148,22 +148,22 @@ POSITION = PartitionRange(0, 0, 10, below=BELOW)
 
 @promise("5 reload")
 @pytest.mark.parametrize(
-    ("log_start", "watermark", "first", "words"),
+    ("log_start", "watermark", "words"),
     [
-        (0, 40, 10, ""),
-        (10, 40, 10, ""),
-        (11, 40, 10, "partition 0: offsets 10 to 10 are gone"),
-        (50, 60, 10, "partition 0: offsets 10 to 39 are gone"),
-        (0, 39, 10, "loaded up to offset 40, but the log ends at 39"),
+        (0, 40, ""),
+        (10, 40, ""),
+        (11, 40, "partition 0: offsets 10 to 10 are gone"),
+        (50, 60, "partition 0: offsets 10 to 39 are gone"),
+        (0, 39, "loaded up to offset 40, but the log ends at 39"),
     ],
 )
-def test_all_offsets_must_be_there(log_start: int, watermark: int, first: int, words: str) -> None:
+def test_all_offsets_must_be_there(log_start: int, watermark: int, words: str) -> None:
     """In each partition a reload must read up to the offset at which the last original load of the
     records ended. If one of these offsets is gone, or if the log ends earlier, the reload reads
     nothing. The error names the partition and the offset."""
     found = beginnings.planned(TOPIC, Bounds(0, log_start, watermark), POSITION, 40, ())
     assert (words in found.refused) if words else not found.refused
-    assert (found.position, found.first, found.end) == (10, first, 10 if words else 40)
+    assert (found.position, found.first, found.end) == (10, 10, 10 if words else 40)
     assert found.below == BELOW
 
 

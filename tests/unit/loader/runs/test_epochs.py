@@ -51,7 +51,7 @@ def said_by(epoch: int, number: int = 1) -> Delta:
     return Delta(Sender(Tier.HDFS, "dc1", PRODUCER, "h", epoch), number, 0)
 
 
-def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
+def agent_said(counted: int) -> list[Delta | Seal]:
     """Returns two messages of the agent: a delta that counts `counted` lines, and a seal, which
     says that the agent has counted all lines up to a time."""
     counts, full = Counts(60_000), np.ones(counted, np.int64)
@@ -67,7 +67,7 @@ def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
 def judged(loading: MemoryLoading, lines: int) -> BucketVerdict:
     """Returns the audit's verdict on the only bucket (span of event time), if the agent has counted
     `lines` lines. All lines have times in the same minute, so there is only one bucket."""
-    evidence = Fold([*loading.said(), *agent_said(loading, lines)]).evidence()
+    evidence = Fold([*loading.said(), *agent_said(lines)]).evidence()
     (found,) = verdicts(evidence, TIERS, START_MS + 2 * HOUR_MS)
     return found
 
@@ -228,7 +228,7 @@ def test_a_lower_epoch_behind_a_higher_one_is_never_passed_over(loading: MemoryL
     loading.say(*(each for each in messages if not isinstance(each, Delta)))
     loading.cluster.log(DATA).expire(300)
     loading.run(gaps_accepted=["logs/0/0-300"])
-    everything = [*messages, *loading.said(), *agent_said(loading, 900)]
+    everything = [*messages, *loading.said(), *agent_said(900)]
     ledger = Ledger()
     ledger.take(map(encode, everything))
     for evidence in (Fold(everything).evidence(), ledger.evidence(FOREVER)):

@@ -68,9 +68,6 @@ class Client:
     def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         return {name: {} for name in names}
 
-    def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        pass
-
     def list_offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, object]:
         if self._unreachable:
             raise BrokerUnreachable("no broker answered")

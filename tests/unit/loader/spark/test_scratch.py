@@ -25,7 +25,7 @@ def test_a_run_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_run_left_is_deleted_by_the_next(tmp_path: Path) -> None:
+def test_what_a_killed_run_left_is_deleted_by_the_next() -> None:
     """The scratch directory that a killed run left is deleted by the next run."""
     killed = Scratch()
     (killed.path / "spilled").write_bytes(b"x")
