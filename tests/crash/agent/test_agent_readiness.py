@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,17 +39,30 @@ def test_an_agent_is_up_while_it_waits_for_its_cluster(
             program.kill()
 
 
-def test_a_refused_configuration_ends_before_anything_is_ready(tmp_path: Path) -> None:
+BAD_PATTERN = {"topic": "logs", "paths": ["/x"], "parser": {"type": "regex", "pattern": "(["}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"sources": [BAD_PATTERN]}, "source of topic logs"),
+        ({"idle.flush.ms": "soon"}, "idle.flush.ms"),
+        ({"idle.flsh.ms": 200}, "the nearest known one is 'idle.flush.ms'"),
+    ],
+)
+def test_a_refused_configuration_ends_before_anything_is_ready(
+    tmp_path: Path, settings: dict[str, Any], words: str
+) -> None:
     """If the configuration is refused, `skidway agent run` reports nothing to the service manager,
-    creates no state directory, and exits with status 78. After this status, systemd does not
-    restart the agent."""
+    creates no state directory, says which setting is wrong, and exits with status 78. After this
+    status, systemd does not restart the agent."""
     made = AgentProcess(
-        tmp_path, "127.0.0.1:1", "http://127.0.0.1:1",
-        [{"topic": "logs", "paths": ["/x"], "parser": {"type": "regex", "pattern": "(["}}],
-    )  # fmt: skip
+        tmp_path, "127.0.0.1:1", "http://127.0.0.1:1", [{"topic": "logs", "paths": ["/x"]}]
+    )
+    made.settings |= settings
     with service_manager(tmp_path) as manager:
         program = Program(made.command(), tmp_path / "agent.out", env=manager.environment).start()
         assert program.wait() == 78
         assert not manager.waiting()
-    assert "source of topic logs" in program.output()
+    assert words in program.output()
     assert not made.state.exists()

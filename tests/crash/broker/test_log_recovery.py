@@ -16,7 +16,7 @@ import pytest
 from skidway.broker.log import names, scan
 from skidway.broker.log.config import LogConfig
 from skidway.broker.log.files import DamagedLog
-from skidway.broker.log.partition_log import PartitionLog
+from skidway.broker.log.partition_log import OffsetOutside, PartitionLog
 from skidway.broker.log.producer_state import OutOfOrderSequence
 from skidway.kafka.batch import headers, read_header, stamp
 from support.batches import (
@@ -533,10 +533,16 @@ def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
 
 def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> None:
     """After recovery the log starts at the given log start offset (of log-start-offset-checkpoint),
-    even if this offset is within a segment."""
+    even if this offset is within a segment and a batch. A read below it is refused."""
     write_log(tmp_path)
     log = open_in(tmp_path, log_start_offset=4)
     assert log.log_start_offset == 4
+    for below in (0, 3):
+        with pytest.raises(OffsetOutside):
+            log.read(below, 1000, log.flushed, at_least_one=True)
+    piece = log.read(4, 1000, log.flushed, at_least_one=True)
+    assert piece is not None
+    assert next(headers(os.pread(piece.file.fileno(), 1000, piece.position)))[1].base_offset == 3
 
 
 def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from skidway.kafka.client import Client
 from support.brokers import SkidwayBroker, own_broker
-from support.processes import Program, accepts, answers, free_port, skidway
+from support.processes import WITHIN_S, Program, accepts, answers, free_port, skidway
 from support.registry import Registry
 from support.service_manager import ServiceManager, service_manager
 from support.zookeeper import ZooKeeper
@@ -100,19 +101,20 @@ def test_a_registry_is_ready_when_it_answers(
 def test_the_collector_is_ready_without_its_cluster(
     tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """The collector says "ready" when its dashboard listens, even if its cluster cannot be
-    reached."""
-    port = free_port()
+    """The collector says "ready" when its dashboard listens and /health answers 200, even if its
+    cluster cannot be reached."""
+    port, metrics_port = free_port(), free_port()
     settings = [
         f"bootstrap.servers=127.0.0.1:{free_port()}",
         f"store.dir={tmp_path / 'store'}",
         f"listener=127.0.0.1:{port}",
-        "metrics.listener=127.0.0.1:0",
+        f"metrics.listener=127.0.0.1:{metrics_port}",
     ]
     options = [word for each in settings for word in ("--set", each)]
     command = skidway("audit", "run", *options)
     program = started(Program(command, tmp_path / "audit.out"), manager)
     assert accepts(port)
+    assert answers(f"http://127.0.0.1:{metrics_port}/health")
     stopped(program, manager)
 
 
@@ -120,16 +122,32 @@ def test_a_counter_is_ready_when_it_counts(
     own_broker: SkidwayBroker, tmp_path: Path, manager: ServiceManager
 ) -> None:
     """A counter that has reached its cluster says "ready". The message to the service manager names
-    the counter's tier, for example "broker"."""
+    the counter's tier, for example "broker". As long as no broker answers, a counter says
+    nothing."""
+
+    def counter(address: str) -> Program:
+        settings = [
+            f"bootstrap.servers={address}",
+            f"state.dir={tmp_path / 'count'}",
+            "metrics.listener=127.0.0.1:0",
+        ]
+        options = [word for each in settings for word in ("--set", each)]
+        command = skidway("audit", "count", *options)
+        return Program(command, tmp_path / "count.out", env=manager.environment).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(WITHIN_S)
+        program = counter(f"127.0.0.1:{silent.getsockname()[1]}")
+        try:
+            connection, _ = silent.accept()
+            with connection:
+                connection.settimeout(WITHIN_S)
+                assert connection.recv(1), "it asks who the brokers are"
+                assert not manager.waiting()
+        finally:
+            program.kill()
     own_broker.start()
-    settings = [
-        f"bootstrap.servers={own_broker.address}",
-        f"state.dir={tmp_path / 'count'}",
-        "metrics.listener=127.0.0.1:0",
-    ]
-    options = [word for each in settings for word in ("--set", each)]
-    command = skidway("audit", "count", *options)
-    program = Program(command, tmp_path / "count.out", env=manager.environment).start()
+    program = counter(own_broker.address)
     try:
         assert "counting tier broker" in manager.wait_for("READY")["STATUS"]
     finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from skidway import java
 from skidway.coordination import Coordinator, Versioned
 from support.processes import eventually, free_port, run_skidway, running
 from support.zookeeper import ZooKeeper
@@ -105,8 +106,11 @@ def test_refused_configuration_is_status_78(tmp_path: Path) -> None:
 
 def test_validate_says_what_would_run(tmp_path: Path) -> None:
     """For a valid configuration, `skidway zookeeper validate` says that the configuration is valid,
-    and exits with status 0. It creates no files."""
+    names its data directory and the Java that would run, and exits with status 0. It creates no
+    files."""
     good = run_skidway("zookeeper", "validate", "--set", f"dataDir={tmp_path / 'x'}")
     assert good.returncode == 0, good.stderr
-    assert good.stdout.startswith("good: ")
+    found = java.find()
+    words = f"dataDir {tmp_path / 'x'}, Java {found.version} ({found.source})"
+    assert good.stdout == f"good: {words}\n"
     assert not (tmp_path / "x").exists()
