@@ -256,6 +256,7 @@ def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
     collector.kill()
     collector.start()
     eventually(says_complete, every_s=0.2, what="complete after kill -9")
+    assert site.get("/buckets.json") == before
     collector.kill()
     for path in (site.folder / "store").glob("audit.db*"):
         path.unlink()
@@ -366,8 +367,9 @@ def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) 
 
 
 def test_an_occupied_port_is_one_sentence(site: Site) -> None:
-    """If the collector's port is in use, the collector prints an error with the address, and exits
-    with status 1."""
+    """If the collector's port is in use, the collector ends with one line that names the address,
+    the process that uses it, and the setting to change. All other lines are of its log. Its exit
+    status is 1."""
     collector = site.collector().start()
     eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"))
     second = Program(
@@ -376,7 +378,11 @@ def test_an_occupied_port_is_one_sentence(site: Site) -> None:
         site.folder / "second.out",
     )  # fmt: skip
     assert second.start().wait() == 1
-    assert f"cannot listen on 127.0.0.1:{site.port}" in second.output()
+    (said,) = [each for each in second.output().splitlines() if not each.startswith('{"time"')]
+    address = f"127.0.0.1:{site.port}"
+    by = f"address already in use by process {collector.pid} ("
+    assert said.startswith(f"skidway audit: cannot listen on {address}: {by}")
+    assert said.endswith("; set listener to a free one")
     assert collector.stop() == 0
 
 
@@ -435,13 +441,15 @@ def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(sit
 
 @promise("6 damaged audit topic")
 def test_a_damaged_batch_of_a_real_audit_topic_is_named(site: Site) -> None:
-    """If a byte of the audit topic's log changes on the broker's disk, the collector runs on, and
-    says in /health which partition it cannot read, and from which offset on. `skidway audit report`
-    ends with an error. When the byte is right again, the collector reads all further messages
-    without a restart."""
+    """If a byte of the audit topic's log changes on the broker's disk, the collector runs on with
+    the messages before the damaged batch, and says in /health which partition it cannot read, and
+    from which offset on. `skidway audit report` ends with an error. When the byte is right again,
+    the collector reads all further messages without a restart."""
     counter = site.counter().start().wait_until(site.ready)
     site.send(2)
-    site.seal()
+    eventually(lambda: _counted(site.report()[1], "broker") == site.sent, what="counted")
+    assert counter.stop() == 0
+    site.seal()  # the agent's messages, which become the last batch
     eventually(site.complete, every_s=0.5, what="complete")
     (log,) = site.folder.rglob("_skidway_audit-0/00000000000000000000.log")
     batches = list(headers(memoryview(log.read_bytes())))
@@ -452,12 +460,13 @@ def test_a_damaged_batch_of_a_real_audit_topic_is_named(site: Site) -> None:
     (said,) = site.health()[1]["blocked"]
     assert f"_skidway_audit-0 cannot be read at offset {batches[-1][1].base_offset}" in said
     assert site.report_fails()
+    eventually(lambda: site.counted("broker") == site.sent, what="the messages before are stored")
+    assert site.counted("agent") == 0
     _flip(log, damaged_at)
     eventually(lambda: site.health()[0] == 200, every_s=0.5, what="it reads on")
     assert site.complete()
-    eventually(lambda: site.counted("broker") == site.sent, what="counted")
+    eventually(lambda: site.counted("agent") == site.sent, what="the rest is stored")
     assert collector.stop() == 0
-    assert counter.stop() == 0
 
 
 def _flip(path: Path, at: int) -> None:
