@@ -10,6 +10,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import TopicPartition as StockPartition
 from confluent_kafka.admin import AdminClient
@@ -23,7 +24,9 @@ from support.hdfs import Hdfs
 from support.processes import Program, eventually, free_port
 from support.promises import promise
 from tests.crash.loader.conftest import (
+    AGENT,
     HERE,
+    LENGTH,
     ON_SPARK,
     Cluster,
     Loading,
@@ -235,7 +238,8 @@ def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> No
 @pytest.mark.usefixtures("_impatient")
 def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
     """If a file is still not announced after `announce.wait.ms`, the loader rejects the file's
-    records with the reason `not-announced`, and loads the records after them."""
+    records with the reason `not-announced`, and loads the records after them. The rejects have the
+    bytes and origins of the records."""
     loading.cluster.send(loading.topic, 0, 0, 5, file=3)
     loading.cluster.send(loading.topic, 0, 0, 5)
     loading.loaded("announce.wait.ms=1")
@@ -243,6 +247,11 @@ def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
     assert summary["rejects"] == 5
     assert summary["topics"][0]["reject_reasons"] == {"not-announced": 5}
     assert identities(loading.rows()) == lines(5, (1,))
+    (file,) = loading.state("rejects/*/*/*")
+    rejects = pq.read_table(file).to_pylist()
+    assert [each["value"][5:] for each in rejects] == [b"\x0cline %d" % at for at in range(5)]
+    assert [(each["_agent"], each["_length"]) for each in rejects] == [(AGENT, LENGTH)] * 5
+    assert identities(rejects) == lines(5, (3,))
 
 
 @promise("1 topic made again")
@@ -335,16 +344,23 @@ def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) ->
     assert identities(loading.rows()) == sorted([*lines(10, (1,)), *lines(20, (2,))])
 
 
+def contents(loading: Loading) -> dict[Path, bytes]:
+    """Returns every file of the output with its bytes."""
+    return {path: path.read_bytes() for path in Path(loading.output).rglob("*") if path.is_file()}
+
+
 def test_plan_and_status(loading: Loading) -> None:
     """`skidway load plan` prints what a run would load, and does not create the output. `skidway
-    load status` prints what is loaded."""
+    load status` prints what is loaded, and changes no file of the output."""
     fill(loading, 0, 1500)
     planned = json.loads(loading.spark.run(loading.arguments(verb="plan")).stdout)
     slices = -(-1500 // int(loading.way["slice.records"]))
     assert [(x["first"], x["end"], x["slices"]) for x in planned] == [(0, 1500, slices)] * 2
     assert not Path(loading.output).exists()
     loading.loaded()
+    before = contents(loading)
     status = json.loads(loading.spark.run(loading.arguments(verb="status")).stdout)
+    assert contents(loading) == before
     loaded = [(row["load"], row["loaded"], row["rows"]) for row in status["partitions"]]
     assert loaded == [(1, 1500, 3000)] * 2
     assert status["runs"] == []
