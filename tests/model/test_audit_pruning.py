@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import random
+import threading
 from collections.abc import Sequence
 
 import pytest
 
 from skidway.audit.collector import pruning
-from skidway.audit.collector.pruning import CLOCK_S, DAY_MS, OldBuckets
+from skidway.audit.collector.pruning import CLOCK_S, DAY_MS, DELETED_MAX, OldBuckets
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.pruning import OldBucket
 from skidway.audit.evidence.tallies import BucketId
@@ -231,7 +232,28 @@ def _seals(ledger: Ledger) -> int:
     return int(count)
 
 
-def test_the_queue_of_old_buckets_is_bounded() -> None:
-    """One thread looks for old buckets, and puts them into a queue; another thread deletes them.
-    The queue has room for more buckets (WAITING_MAX) than are deleted at once (DELETED_MAX)."""
-    assert pruning.DELETED_MAX < pruning.WAITING_MAX
+def test_the_queue_of_old_buckets_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread looks for old buckets, and puts them into a queue; another thread deletes them, at
+    most DELETED_MAX at once. When WAITING_MAX buckets (here only 30) are in the queue, the first
+    thread waits. No bucket is left out."""
+    monkeypatch.setattr(pruning, "WAITING_MAX", 30)
+    site = Site(random.Random(0))
+    first = site.begin_ms - (DAYS + 1) * DAY_MS
+    buckets = [first + each * SIZE for each in range(31)]
+    for bucket in buckets:
+        site.count(AGENTS[0], 7, bucket, 1)
+        site.count(BROKER, 7, bucket, 1)
+    site.seal()
+    site.clock.advance(CLOCK_S)
+    thread = threading.Thread(target=lambda: all(iter(site.old.look, False)), daemon=True)
+    thread.start()
+    while site.old._found.qsize() < 30:
+        assert thread.is_alive()
+        thread.join(0.01)
+    assert site.old._found.full()
+    taken: list[list[OldBucket]] = []
+    while thread.is_alive() or not site.old._found.empty():
+        taken.append(site.old.take())
+        thread.join(0.01)
+    assert max(map(len, taken)) == DELETED_MAX
+    assert [each.bucket for found in taken for each in found] == buckets
