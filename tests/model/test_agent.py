@@ -201,7 +201,17 @@ class Growing(Schedule):
     def finish(self) -> None:
         self.settle()
         self.check_rows()
+        self.check_bytes()
         self.check_samples()
+
+    def check_bytes(self) -> None:
+        """Asserts that each byte of the files on the host is accounted for under a file id, and
+        that no byte is pending."""
+        ledger = self.world.ledger()
+        assert not any(each["pending"] for each in ledger)
+        ends = {each["inode"]: each["begin"] + each["bytes"] for each in ledger}
+        for path, file in self.world.files.by_path.items():
+            assert ends.get(file.inode, 0) == len(file.data), path
 
     def check_samples(self) -> None:
         """In a sample, the agent reports which records it makes of a range of bytes. Asserts that
@@ -319,7 +329,8 @@ def test_records_of_several_lines_are_neither_lost_nor_doubled(
 def test_what_the_host_destroys_harms_no_other_line(block: int, seeds: Seeds) -> None:
     """If a truncation, a deletion or a power loss destroys lines, the agent delivers each of the
     other lines once. The acknowledged, rejected, filtered, uncertain and lost bytes of each file
-    account for every byte before the agent's position in the file."""
+    account for every byte before the agent's position in the file. In the end they account for all
+    bytes of the files on the host, and no byte is pending."""
     for seed in seeds(range(1000 + block * 10, 1000 + block * 10 + 10)):
         run(seed, "key", EVERYTHING_SURE | {"truncate", "delete", "power"})
 
