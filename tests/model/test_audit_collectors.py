@@ -16,6 +16,7 @@ import pytest
 from skidway.audit.collector.judge import Judge
 from skidway.audit.evidence.ledger import Ledger, Position
 from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
 from skidway.audit.topic.messages import Message, encode
 from skidway.kafka.types import TopicPartition
@@ -85,7 +86,7 @@ def test_a_collector_that_began_later_has_the_same_standing(faults: Faults, seed
     """If a store is rebuilt from the audit topics, it leads to the same standing (the verdicts on
     all buckets) as a store that took the messages as they came. This is so whatever the order of
     the partitions and the size of the portions. While the store is being rebuilt, the standing says
-    so."""
+    so and counts no bucket, and the verdict on every bucket is "unknown"."""
     for seed in seeds(range(4)):
         world = World(seed, faults)
         for _ in range(faults.steps):
@@ -97,7 +98,11 @@ def test_a_collector_that_began_later_has_the_same_standing(faults: Faults, seed
             early.take(*portion)
         late.rebuild(logs)
         for portion in _portions(logs, chance, 60):
-            assert late.judge.step().rebuilding
+            standing = late.judge.step()
+            assert standing.rebuilding
+            assert standing.by_status == {}
+            partial = verdicts(late.ledger.evidence(), POLICY, world.now_ms)
+            assert {each.status for each in partial} <= {Status.UNKNOWN}
             late.take(*portion)
         first, second = early.judge.step(), late.judge.step()
         assert report.document(second, []) == report.document(first, [])
