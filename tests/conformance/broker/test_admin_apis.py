@@ -346,17 +346,18 @@ def listed(client: RawClient, topic: str, timestamp: int, version: int) -> tuple
 
 
 def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayBroker) -> None:
-    """ListOffsets of version 6 refuses the time -3, which asks for the record with the largest
-    timestamp: only version 7 has this time. Version 7 refuses the time -4, which exists only for
-    tiered logs."""
+    """ListOffsets of the versions 1 to 6 refuses the time -3, which asks for the record with the
+    largest timestamp: only version 7 has this time. All these versions refuse the time -4, which
+    exists only for tiered logs."""
     topic = create(skidway_broker)
     unsupported = (ErrorCode.UNSUPPORTED_VERSION, -1)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, batch(b"a", b"b", timestamps=[10, 20]))
-        assert listed(client, topic, MAX_TIMESTAMP, 7) == (0, 1)
-        assert listed(client, topic, MAX_TIMESTAMP, 6) == unsupported
-        assert listed(client, topic, -4, 7) == unsupported
-        assert listed(client, topic, 11, 7) == (0, 1)
+        for version in range(1, 8):
+            expected = (0, 1) if version == 7 else unsupported
+            assert listed(client, topic, MAX_TIMESTAMP, version) == expected
+            assert listed(client, topic, -4, version) == unsupported
+            assert listed(client, topic, 11, version) == (0, 1)
 
 
 def test_the_largest_time_is_among_what_was_not_deleted(skidway_broker: SkidwayBroker) -> None:
