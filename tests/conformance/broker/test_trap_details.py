@@ -333,7 +333,8 @@ def test_an_older_epoch_is_fenced_and_a_newer_begins_at_0(client: CoreClient) ->
 
 def test_sequences_wrap_behind_int32(client: CoreClient) -> None:
     """After a record with sequence 2^31-1, the next record of the same batch has sequence 0, and
-    the next batch continues from there."""
+    the next batch continues from there. If a batch ends with sequence 2^31-1, the next batch has
+    sequence 0."""
     last = (1 << 31) - 1
     assert produced(client, sequenced(last - 1, count=1)).base_offset == 0
     across = EncodedBatch(bytes(batch(b"x", b"y", b"z"))[61:], Codec.NONE, 3, NOW_MS, NOW_MS, 9)
@@ -344,3 +345,8 @@ def test_sequences_wrap_behind_int32(client: CoreClient) -> None:
     assert [header.base_sequence for _, header in headers(fetched(client, 0, 11).records)] == [
         last - 1, last, 2,
     ]  # fmt: skip
+    ending = bytes(batch(b"x", b"y", producer_id=78, epoch=3, sequence=last - 1))
+    following = bytes(batch(b"z", producer_id=78, epoch=3, sequence=0))
+    assert produced(client, ending).base_offset == 5
+    assert produced(client, following).base_offset == 7
+    assert [produced(client, each).base_offset for each in (ending, following)] == [5, 7]
