@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,9 @@ from skidway.kafka.client import (
     NewTopic,
     Producer,
 )
+from skidway.kafka.client.calls import Call, FetchCall, ProduceCall
+from skidway.kafka.client.cluster import Address
+from skidway.kafka.client.session import Channel
 from skidway.kafka.errors import ErrorCode, OffsetOutOfRange
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
@@ -53,7 +57,7 @@ def encoded(number: int, count: int = 50, codec: Codec = Codec.ZSTD) -> EncodedB
     values = pa.array([b"%d.%d " % (number, i) * 20 for i in range(count)], pa.binary())
     first = np.arange(count, dtype=np.int64) * 10 + number * 1_000
     same = np.full(count, 7, np.int64)
-    now = np.full(count, time.time_ns() // 1_000_000)
+    now = time.time_ns() // 1_000_000 - np.arange(count)
     origins = columns.Origins(same, same + 1, first, same)
     return columns.encode(values, now, origins=origins, codec=codec)
 
@@ -91,8 +95,8 @@ def read(
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -> None:
-    """With every codec, the client fetches the values and origins that it produced, at the
-    acknowledged offsets. An origin says from which bytes of a log file a record was made."""
+    """With every codec, the client fetches the values, timestamps and origins that it produced, at
+    the acknowledged offsets. An origin says from which bytes of a log file a record was made."""
     tp = TopicPartition(topic, 1)
     producer = Producer(client)
     sent = [encoded(number, codec=codec) for number in range(12)]
@@ -108,15 +112,26 @@ def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -
     batches = read(client, tp, 0, 600)
     values = [value for batch in batches for value in batch.values.to_pylist()]
     assert values == [b"%d.%d " % (n, i) * 20 for n in range(12) for i in range(50)]
+    times = [time_ms for batch in batches for time_ms in batch.timestamps.tolist()]
+    assert times == [batch.max_timestamp - i for batch in sent for i in range(50)]
     firsts = [f for b in batches if b.origins is not None for f in b.origins.first.tolist()]
     assert firsts == [n * 1_000 + i * 10 for n in range(12) for i in range(50)]
     assert read(client, tp, 575, 600)[0].offsets[0] == 550
 
 
-def test_several_partitions_in_one_request(client: Client, topic: str) -> None:
-    """A producer can send batches to several partitions, and one fetcher can read all these
-    partitions. The batches of each partition are acknowledged in order, and every record is
-    fetched."""
+def test_several_partitions_in_one_request(
+    client: Client, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A producer can send batches of several partitions in one request, and a fetcher can read all
+    these partitions with one request. The batches of each partition are acknowledged and fetched in
+    order, each once."""
+    submit, calls = client.session.submit, list[Call]()
+
+    def noted(address: Address, channel: Channel, call: Call, *others: Any) -> int:
+        calls.append(call)
+        return submit(address, channel, call, *others)
+
+    monkeypatch.setattr(client.session, "submit", noted)
     producer, fetcher = Producer(client), Fetcher(client, max_wait_ms=100)
     tps = [TopicPartition(topic, index) for index in range(3)]
     for number in range(30):
@@ -125,12 +140,15 @@ def test_several_partitions_in_one_request(client: Client, topic: str) -> None:
     for index, tp in enumerate(tps):
         assert [each.token for each in found if each.tp == tp] == list(range(index, 30, 3))
         fetcher.seek(tp, 0)
-    counts = dict.fromkeys(tps, 0)
+    firsts: dict[TopicPartition, list[Any]] = {tp: [] for tp in tps}
     deadline = time.monotonic() + WITHIN_S
-    while sum(counts.values()) < 1_500 and time.monotonic() < deadline:
+    while sum(map(len, firsts.values())) < 30 and time.monotonic() < deadline:
         for fetched in fetcher.poll(500):
-            counts[fetched.tp] += sum(read_header(raw).count for raw in fetched.batches)
-    assert counts == dict.fromkeys(tps, 500)
+            firsts[fetched.tp] += [columns.decode(raw).values[0].as_py() for raw in fetched.batches]
+    for index, tp in enumerate(tps):
+        assert firsts[tp] == [b"%d.0 " % number * 20 for number in range(index, 30, 3)]
+    assert max(len(each.data) for each in calls if isinstance(each, ProduceCall)) == 3
+    assert max(len(each.request.wanted) for each in calls if isinstance(each, FetchCall)) == 3
 
 
 def test_too_large_a_batch_comes_back(client: Client, topic: str) -> None:
