@@ -18,7 +18,7 @@ from skidway.kafka.errors import ErrorCode, OffsetOutOfRange
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.types import TopicPartition
 from support.processes import free_port
-from support.scripted_broker import HangUp, ScriptedBroker, scripted
+from support.scripted_broker import HangUp, ScriptedBroker, Silence, scripted
 
 pytestmark = pytest.mark.conformance
 
@@ -114,14 +114,19 @@ def test_a_mirror_looks_again_at_the_batch_below_its_end(
 
 
 def test_questions_are_answered_beside(broker: ScriptedBroker, loop: Loop) -> None:
-    """The mirror can also send other requests to the source. A later turn of the event loop returns
-    the answer together with the number (`ticket`) that `ask` returned for that request."""
+    """While the mirror fetches, it can also send other requests to the source. Even if the source
+    does not answer the fetch, a later turn of the event loop returns the answer together with the
+    number (`ticket`) that `ask` returned for that request."""
+    broker.faults[ApiKey.FETCH].append(Silence)
+    loop.client.seek(LOGS, 0)
+    loop.run_until(lambda: broker.count(ApiKey.FETCH))
     ticket = loop.client.ask(metadata_call(None))
     loop.run_until(lambda: any(turn.answers for turn in loop.turns))
     answer = next(answer for turn in loop.turns for answer in turn.answers)
     assert answer.ticket == ticket
     assert answer.error is None
     assert list(cluster_of(answer.response).topics) == ["logs"]
+    assert broker.count(ApiKey.FETCH) == 1
 
 
 def test_what_stops_a_partition_is_told(broker: ScriptedBroker, loop: Loop) -> None:
@@ -145,7 +150,7 @@ def test_what_stops_a_partition_is_told(broker: ScriptedBroker, loop: Loop) -> N
     assert isinstance(loop.turns[-1].stopped[0][1], CorruptBatch)
 
 
-def test_nobody_there_is_a_value(loop: Loop) -> None:
+def test_nobody_there_is_a_value() -> None:
     """If the source is down, the answer to each request is an error, which comes at once or at the
     request's deadline. No call blocks the event loop."""
     lonely = Loop(f"127.0.0.1:{free_port()}")
