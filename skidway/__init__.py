@@ -4,8 +4,8 @@ The programs agent, broker, loader, audit and schemas (the registry) have their 
 top of the source tree. In the tree, `skidway/agent`, `skidway/broker` and so on are links to these
 folders; a wheel contains the folders themselves. Because the agent is imported as `skidway.agent`,
 Python never confuses the agent with a user's `agent.py`. The order of the parts is kernel, schemas,
-audit, and then agent, broker and loader. Each part may import only parts that come earlier in this
-order.
+audit, and then, side by side, agent, broker and loader. Each part may import only parts that come
+earlier in this order; agent, broker and loader do not import each other.
 
 The modules of the kernel in reading order:
 

@@ -1,11 +1,11 @@
 """An edition is what the collector knew at the end of one step of judging. The dashboard makes all
 its answers from editions.
 
-The judging thread publishes an edition after each step. The edition has the judge's evidence and
-standing (the verdicts on all buckets), and a connection that sees the store as it was in this step.
-Each answer is made from one edition. So the counts that an answer reads from the store belong to
-the same moment as the standing. And an answer need not read the evidence of all senders again, or
-search again for the newest agents and seals.
+After each step, the judging thread publishes an edition, unless answers still use both connections
+(see below). The edition has the judge's evidence and standing (the verdicts on all buckets), and a
+connection that sees the store as it was in this step. Each answer is made from one edition. So the
+counts that an answer reads from the store belong to the same moment as the standing. And an answer
+need not read the evidence of all senders again, or search again for the newest agents and seals.
 
 Publishing never waits for an answer. There are two connections, and a new edition gets one that no
 answer uses. If answers use both connections, no edition of this step is published. While no answer

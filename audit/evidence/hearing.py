@@ -36,7 +36,7 @@ WINDOW_MS = 120_000
 this, so each of them can have a reading in each window."""
 
 WINDOWS_KEPT = 3
-"""A reading has the least lags of at most this many windows."""
+"""For each of at most this many windows, a `Reading` has the least lag of the window."""
 
 SenderName = tuple[Tier, str]
 """The tier and the producer name of a sender, without the epoch."""

@@ -81,13 +81,13 @@ class JsonText:
 
     def read(self, data: bytes, begin: int, end: int) -> tuple[str | None, int]:
         """Reads the value that begins at `begin`, in a datum that ends at `end`. Returns the text
-        of the value, and the position after the value. Raises one of `Malformed`."""
+        of the value, and the position after the value. Raises an error of the tuple `Malformed`."""
         after = value_end(self._avro, data, begin, end)
         return self.of(read_checked(self._plain, data[begin:after])), after
 
     def of(self, tagged: Any) -> str | None:
         """Returns the text of a value. Wherever the schema has a union, the value must have a tag,
-        as `plain_schema` describes. Raises one of `Malformed`."""
+        as `plain_schema` describes. Raises an error of the tuple `Malformed`."""
         return written(_changed(self._avro, tagged, _to_json))
 
     def of_default(self, value: Any) -> str | None:
@@ -96,8 +96,8 @@ class JsonText:
         return self.of(_tagged(self._avro, value))
 
     def datum(self, text: str | None) -> bytes:
-        """Returns the datum of a text that a method of this class has returned. Raises one of
-        `Malformed` for any other text."""
+        """Returns the datum of a text that a method of this class has returned. For any
+        other text, raises an error of the tuple `Malformed`."""
         return self.datum_of(read(text))
 
     def datum_of(self, value: Any) -> bytes:
