@@ -228,8 +228,8 @@ def own_zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
 
 @pytest.mark.slow
 def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    """If ZooKeeper restarts before the members' sessions expire, no record is lost or repeated. The
-    members also find partitions that are added later."""
+    """If ZooKeeper restarts before the members' sessions expire, members keep their partitions, and
+    no record is lost or repeated. The members also find partitions that are added later."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -239,9 +239,12 @@ def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
         readings = [Reading(member) for member in members]
         topic.produce(1_000)
         eventually(lambda: once(topic, *(each.found for each in readings)))
+        eventually(lambda: [len(each.assignment()) for each in members] == [2, 2])
+        before = [each.assignment() for each in members]
         own_zookeeper.restart()
         topic.produce(1_000)
         eventually(lambda: once(topic, *(each.found for each in readings)))
+        assert [each.assignment() for each in members] == before
         topic.partitions(6)
         topic.produce(100, 5)
         eventually(lambda: once(topic, *(each.found for each in readings)))
@@ -303,14 +306,15 @@ def test_leaving_while_zookeeper_is_silent_is_bounded(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     """If a consumer with several streams is closed while ZooKeeper does not answer, it waits for
-    ZooKeeper once, and not once for each stream. A later member gets all records that are produced
-    afterwards."""
+    ZooKeeper once, and not once for each stream. A later member gets the records that were not
+    committed, and all records that are produced afterwards, each once."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
         a_topic(broker.address, own_zookeeper.address, 8) as topic,
     ):
-        member = consumer(topic, GROUP, session_timeout_ms=4_000)
+        settings = {"session_timeout_ms": 4_000, "auto_commit_interval_ms": 600_000}
+        member = consumer(topic, GROUP, **settings)
         readings = [Reading(each) for each in member.create_message_streams(topic.name, 8)]
         topic.produce(800)
         eventually(lambda: once(topic, *(each.found for each in readings)))
@@ -324,12 +328,20 @@ def test_leaving_while_zookeeper_is_silent_is_bounded(
         for reading in readings:
             reading.join()
         topic.produce(80)
-        with consumer(topic, GROUP, topic.name) as late:
+        with (
+            Coordinator(topic.zookeeper) as coordinator,
+            consumer(topic, GROUP, topic.name, enable_auto_commit=False) as late,
+        ):
             rest = Reading(late)
             eventually(
                 lambda: topic.is_all([row for each in (rest, *readings) for row in each.found]),
             )
+            nodes = [coordinator.get(group_nodes.offset_path(GROUP, tp)) for tp in topic.tps()]
+            committed = [0 if node is None else int(node.data) for node in nodes]
+            left = [(p, o) for p, o in topic.records if o >= committed[p]]
+            eventually(lambda: len(rest.found) >= len(left))
         rest.join()
+        assert sorted((p, o) for p, o, _ in rest.found) == sorted(left)
 
 
 @pytest.mark.slow
