@@ -305,12 +305,6 @@ def agents(site: Recoveries, what: str) -> None:
         host.run(f"systemctl {what} skidway-agent")
 
 
-def loaded(site: Recoveries) -> dict[str, int]:
-    """Runs a load. Returns how many rows each line has in the output."""
-    give(site.offline, "loader", recipe("The loader failed"), within_s=300)
-    return site.rows()
-
-
 def alter(site: Recoveries, topic: str, cluster: str, *settings: str) -> None:
     """Runs `skidway topics alter` for one topic of one cluster, with the given settings."""
     words = " ".join(f"--topic-config {each}" for each in settings)

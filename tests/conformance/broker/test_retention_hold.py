@@ -32,7 +32,7 @@ def broker(own_broker: SkidwayBroker) -> SkidwayBroker:
 
 
 @pytest.fixture
-def zookeeper_client(zookeeper: str, broker: SkidwayBroker) -> Iterator[KazooClient]:
+def zookeeper_client(broker: SkidwayBroker) -> Iterator[KazooClient]:
     client = KazooClient(str(broker.settings["zookeeper.connect"]))
     client.start()
     yield client

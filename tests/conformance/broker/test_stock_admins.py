@@ -122,7 +122,7 @@ def test_confluent_lists_offsets(admin: AdminClient, topic: str) -> None:
 
 
 def test_confluent_describes_cluster_and_topics(
-    skidway_broker: SkidwayBroker, admin: AdminClient, topic: str
+    skidway_broker: SkidwayBroker, admin: AdminClient
 ) -> None:
     """confluent-kafka can describe the cluster's nodes and controller."""
     described = admin.describe_cluster().result(300)

@@ -241,7 +241,7 @@ def test_a_transactional_producer_is_refused_for_good(core: BrokerCore, version:
     assert ask(core, given, version).error_code == code
 
 
-def test_topics_are_not_fetched_by_their_ids(core: BrokerCore) -> None:
+def test_topics_are_not_fetched_by_their_ids() -> None:
     """The broker offers Fetch only up to version 12, which is the last version that names topics.
     From version 13 on, a request has only topic ids."""
     assert registry.ranges()[ApiKey.FETCH].highest == 12

@@ -112,9 +112,7 @@ def test_the_cluster_is_described(java_clients: JavaClients, admin: Any, bootstr
         assert java_clients.wait(described.clusterId()) == client.metadata(()).cluster_id
 
 
-def test_a_topic_made_again_is_another(
-    java_clients: JavaClients, admin: Any, bootstrap: str
-) -> None:
+def test_a_topic_made_again_is_another(java_clients: JavaClients, admin: Any) -> None:
     """A topic keeps its id until it is deleted. A later topic with the same name has a different
     id."""
     name = topic_name("again")

@@ -167,7 +167,7 @@ def test_a_transaction_does_all_or_nothing(session: Coordinator) -> None:
     assert session.get("/z") is None
 
 
-def test_watches_tell_once_of_what_changes(session: Coordinator, zookeeper: str) -> None:
+def test_watches_tell_once_of_what_changes(session: Coordinator) -> None:
     """Each watch reports one change and then ends. The change is the creation or the deletion of
     the watched node, or a change in the list of its children."""
     told: list[str] = []
