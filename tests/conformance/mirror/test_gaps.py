@@ -4,6 +4,7 @@ offsets, and the configs of the mirrored topic list all gaps. The mirror has all
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,11 +12,11 @@ import pytest
 
 from skidway.kafka import gaps
 from skidway.kafka.batch import read_header
-from skidway.kafka.client import EARLIEST, Client
+from skidway.kafka.client import EARLIEST, Client, Fetcher
 from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 from support.mirroring import Pair, pair
-from support.processes import eventually, run_skidway
+from support.processes import WITHIN_S, eventually, run_skidway
 
 pytestmark = pytest.mark.conformance
 
@@ -88,7 +89,8 @@ def test_records_that_expired_while_the_mirror_was_away_are_named(clusters: Pair
 
 def test_a_topic_whose_beginning_is_gone_before_it_is_mirrored(clusters: Pair) -> None:
     """If the first records of a topic have expired before the mirror starts, the first gap begins
-    at offset 0. The mirror has all records after the gap."""
+    at offset 0. The mirror has all records after the gap. A client of the mirror that begins at the
+    earliest offset, and one that begins at offset 0, read all these records."""
     clusters.here.program.kill()
     clusters.source.create("logs", **SHORT)
     clusters.source.produce("logs", 100)
@@ -97,7 +99,17 @@ def test_a_topic_whose_beginning_is_gone_before_it_is_mirrored(clusters: Pair) -
     clusters.mirrored("logs")
     [gap] = named(clusters, "dc1.logs")
     assert gap == Gap(0, 0, starts(clusters, "logs", 1)[0], "expired")
-    assert clusters.here.batches("dc1.logs") == clusters.source.batches("logs")
+    there = clusters.source.batches("logs")
+    assert clusters.here.batches("dc1.logs") == there
+    tp = TopicPartition("dc1.logs", 0)
+    with Client(clusters.here.address) as client:
+        for begin in (client.list_offsets({tp: EARLIEST})[tp].offset, 0):
+            fetcher, found = Fetcher(client), list[bytes]()
+            fetcher.seek(tp, begin)
+            deadline = time.monotonic() + WITHIN_S
+            while len(found) < len(there) and time.monotonic() < deadline:
+                found += [bytes(raw) for each in fetcher.poll(500) for raw in each.batches]
+            assert found == there
 
 
 def test_a_source_that_expired_wholly_leaves_one_gap(clusters: Pair) -> None:
