@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import Future
 from typing import Any
 
@@ -131,11 +132,16 @@ def test_a_message_that_is_too_large_fails_alone(bootstrap: str, topic: str) -> 
 
 
 def test_messages_of_a_topic_that_is_none(bootstrap: str) -> None:
-    """If a topic does not exist, `send` raises an error that says so. `flush` then returns."""
+    """If a topic does not exist, `send` waits for `max_block_ms` (not for the default of a minute)
+    and raises an error that says so. `flush` then returns. The topic is not created."""
     with Producer(bootstrap, max_block_ms=300) as producer:
+        began = time.monotonic()
         with pytest.raises(KafkaError, match="UNKNOWN_TOPIC_OR_PARTITION"):
             producer.send("never-was", b"x")
+        assert 0.3 <= time.monotonic() - began < 30
         producer.flush()
+    with Client(bootstrap) as client:
+        assert "never-was" not in client.metadata().topics
 
 
 @pytest.mark.slow

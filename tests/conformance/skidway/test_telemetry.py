@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import urllib.error
 import urllib.request
@@ -65,12 +66,14 @@ def test_other_paths_are_404(program: Program) -> None:
 
 
 def test_busy_port_is_one_sentence(program: Program) -> None:
-    """If the port is in use, the error names the address and the setting to change."""
+    """If the port is in use, the error names the address, the process that uses the port, and the
+    setting to change."""
     second = TelemetryServer(f"127.0.0.1:{program.server.port}", lambda: Health(True))
     with pytest.raises(SkidwayError) as refused:
         second.start()
     said = str(refused.value)
     assert f"cannot listen on 127.0.0.1:{program.server.port}: address already in use" in said
+    assert f"in use by process {os.getpid()} (" in said
     assert "set metrics.listener to a free one" in said
     second.stop()
 
