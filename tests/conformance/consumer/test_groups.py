@@ -235,16 +235,27 @@ def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
         running(broker.program, broker.ready),
         a_topic(broker.address, own_zookeeper.address, 4) as topic,
     ):
-        members = [consumer(topic, GROUP, topic.name, session_timeout_ms=30_000) for _ in range(2)]
+        revoked: list[object] = []
+        settings = {"session_timeout_ms": 30_000, "on_partitions_revoked": revoked.append}
+        members = [consumer(topic, GROUP, topic.name, **settings) for _ in range(2)]
         readings = [Reading(member) for member in members]
         topic.produce(1_000)
         eventually(lambda: once(topic, *(each.found for each in readings)))
         eventually(lambda: [len(each.assignment()) for each in members] == [2, 2])
         before = [each.assignment() for each in members]
+        revoked.clear()
         own_zookeeper.restart()
         topic.produce(1_000)
         eventually(lambda: once(topic, *(each.found for each in readings)))
+        with Coordinator(topic.zookeeper) as coordinator:
+
+            def committed() -> int:
+                nodes = [coordinator.get(group_nodes.offset_path(GROUP, tp)) for tp in topic.tps()]
+                return sum(int(node.data) for node in nodes if node is not None)
+
+            eventually(lambda: committed() == len(topic.records))  # by members that are back
         assert [each.assignment() for each in members] == before
+        assert revoked == []
         topic.partitions(6)
         topic.produce(100, 5)
         eventually(lambda: once(topic, *(each.found for each in readings)))
