@@ -3,7 +3,9 @@ and have the methods that Skidway's programs call.
 
 No call waits, and by default no batch is lost. A test can change this: `MemoryCluster.refusals`
 contains the errors with which the cluster refuses the next batches, and `MemoryLog.expire` drops
-the beginning of a log.
+the beginning of a log. `MemoryCluster.fetch_errors` contains, for each partition that the cluster
+does not send at present, the error of its answers. Retriable errors do not belong there, because
+the real fetcher does not raise them.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skidway.clock import Clock
-from skidway.kafka.batch import EncodedBatch, read_header, seal, stamp
+from skidway.errors import SkidwayError
+from skidway.kafka.batch import CorruptBatch, EncodedBatch, seal, stamp, unpack_header
 from skidway.kafka.client import (
     EARLIEST,
     BufferFull,
@@ -27,6 +30,7 @@ from skidway.kafka.client import (
     Partition,
     TopicMetadata,
 )
+from skidway.kafka.client.fetching import whole_batches
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
@@ -50,13 +54,18 @@ class MemoryLog:
     def at_time(self, time_ms: int) -> int:
         """Returns the first offset of the first batch with a record of this time or later, or -1 if
         there is no such batch."""
-        late = (b for b in map(read_header, self.batches) if b.max_timestamp >= time_ms)
+        late = (b for b in map(unpack_header, self.batches) if b.max_timestamp >= time_ms)
         return next((b.base_offset for b in late), -1)
 
     def expire(self, offset: int) -> None:
         """Drops the batches whose last offset is lower than `offset`."""
-        self.batches = [b for b in self.batches if read_header(b).last_offset >= offset]
-        self.start = read_header(self.batches[0]).base_offset if self.batches else self.end
+        self.batches = self.at(offset)
+        self.start = unpack_header(self.batches[0]).base_offset if self.batches else self.end
+
+    def at(self, offset: int) -> list[bytearray]:
+        """Returns the batch that contains an offset, and all later batches. Like a broker, which
+        finds batches by its indexes, this method does not notice whether a batch is damaged."""
+        return [b for b in self.batches if unpack_header(b).last_offset >= offset]
 
 
 @dataclass
@@ -72,6 +81,7 @@ class MemoryCluster:
         self.cluster_id = cluster_id
         self.topics: dict[str, MemoryTopic] = {}
         self.refusals: deque[KafkaError | None] = deque()
+        self.fetch_errors: dict[TopicPartition, ErrorCode] = {}
 
     def create(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
@@ -173,15 +183,23 @@ class MemoryProducer:
 
 
 class MemoryFetcher:
-    """A fetcher that returns at most `batches_max` batches of each partition at each poll."""
+    """A fetcher that returns at most `batches_max` batches of each partition at each poll.
+
+    Like the real fetcher, this one stops a partition that cannot be read: it raises the error once,
+    after the batches that it fetched before the error, and reads the partition again only after
+    `seek`. `fetch_count` is the number of times that it asked the cluster for a partition.
+    """
 
     def __init__(self, cluster: MemoryCluster, batches_max: int = 1_000) -> None:
         self._cluster = cluster
         self._batches_max = batches_max
         self.positions: dict[TopicPartition, int] = {}
-        self._halted: set[TopicPartition] = set()
+        self._halted: dict[TopicPartition, SkidwayError] = {}
+        self._errors: deque[tuple[TopicPartition, SkidwayError]] = deque()
+        self._errors_due = 0
         self.stopped: TopicPartition | None = None
         self.refusals: dict[TopicPartition, tuple[float, str]] = {}
+        self.fetch_count = 0
 
     @property
     def high_watermarks(self) -> dict[TopicPartition, int]:
@@ -189,25 +207,45 @@ class MemoryFetcher:
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
         self.positions[tp] = offset
-        self._halted.discard(tp)
+        self._halted.pop(tp, None)
 
     def remove(self, tp: TopicPartition) -> None:
         self.positions.pop(tp, None)
+        self._halted.pop(tp, None)
 
     def poll(self, timeout_ms: int, *wake: int) -> list[Fetched]:
-        found = []
-        for tp, position in list(self.positions.items()):
-            log = self._cluster.log(tp)
-            if tp in self._halted:
-                continue
-            if not log.start <= position <= log.end:
-                self._halted.add(tp)
-                self.stopped = tp
-                raise OffsetOutOfRange(tp, position, log.start, log.end)
-            batches = [b for b in log.batches if read_header(b).last_offset >= position]
-            batches = batches[: self._batches_max]
-            if batches:
-                self.positions[tp] = read_header(batches[-1]).last_offset + 1
-                views = [memoryview(bytes(batch)) for batch in batches]
-                found.append(Fetched(tp, log.end, log.start, views))
+        while self._errors_due:
+            self._errors_due -= 1
+            self._raise_error()
+        read = [tp for tp in self.positions if tp not in self._halted]
+        found = [each for each in map(self._fetch, read) if each is not None]
+        self._errors_due = len(self._errors) if found else 0
+        if not found:
+            self._raise_error()
         return found
+
+    def _fetch(self, tp: TopicPartition) -> Fetched | None:
+        self.fetch_count += 1
+        log, position = self._cluster.log(tp), self.positions[tp]
+        error: SkidwayError
+        if tp in self._cluster.fetch_errors:
+            error = KafkaError(self._cluster.fetch_errors[tp], f"{tp} cannot be read")
+        elif not log.start <= position <= log.end:
+            error = OffsetOutOfRange(tp, position, log.start, log.end)
+        else:
+            records = memoryview(b"".join(log.at(position)[: self._batches_max]))
+            try:
+                batches, self.positions[tp] = whole_batches(records, position)
+                return Fetched(tp, log.end, log.start, batches) if batches else None
+            except CorruptBatch as damage:
+                error = CorruptBatch(f"{tp} cannot be read at offset {position}: {damage}")
+        self._halted[tp] = error
+        self._errors.append((tp, error))
+        return None
+
+    def _raise_error(self) -> None:
+        while self._errors:
+            tp, error = self._errors.popleft()
+            if self._halted.get(tp) is error:  # nobody has called `seek` since
+                self.stopped = tp
+                raise error

@@ -143,6 +143,13 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{_SLICE_LOAD}::test_records_that_contradict_themselves_end_the_range",),
     ),
     Mutant(
+        "a counter never fetches a partition again that could not be fetched once",
+        "audit/counter/counter.py",
+        "self._seek_again, self._failure = True, str(error)",
+        "self._failure = str(error)",
+        (f"{_COUNTER}::test_a_partition_that_cannot_be_fetched_is_named_in_health",),
+    ),
+    Mutant(
         "a counter passes over the damaged batch of a run",
         "audit/counter/batch_runs.py",
         "        raise damage from None\n",

@@ -19,7 +19,6 @@ from skidway.audit.topic import messages
 from skidway.audit.topic.messages import Delta
 from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
 from skidway.kafka import columns, gaps
-from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.columns import Origins
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
@@ -28,6 +27,7 @@ from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
 from support.promises import promise
 
 LOGS = TopicPartition("logs", 0)
+MAGIC_AT = 16  # the position of a header's field that the fetcher checks
 MIRROR = {
     "mirror.source.cluster": "dc1",
     "mirror.source.cluster.id": "source-id",
@@ -340,24 +340,28 @@ def test_a_topic_that_vanishes_while_it_is_asked_for_is_looked_for_later(
     assert _counted(site.deltas()) == 10
 
 
+@pytest.mark.parametrize("is_damaged", [False, True])
 def test_a_partition_that_cannot_be_fetched_is_named_in_health(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: Site, is_damaged: bool
 ) -> None:
-    """While the counter cannot fetch a partition, /health reports the partition."""
+    """While the counter cannot fetch a partition, /health reports the partition. When it can be
+    fetched again, the counter counts all of its records."""
     _append(site, LOGS, 0, 10)
     site.run()
-    poll = MemoryFetcher.poll
-
-    def failing(*_: object) -> None:
-        raise CorruptBatch("logs-0 at offset 10")
-
-    monkeypatch.setattr(MemoryFetcher, "poll", failing)
+    _append(site, LOGS, 10, 5)
+    if is_damaged:
+        site.cluster.log(LOGS).batches[1][MAGIC_AT] ^= 1
+    else:
+        site.cluster.fetch_errors[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     site.run()
     assert not site.counter.health.ok
-    assert "logs-0 at offset 10" in str(site.counter.health.detail)
-    monkeypatch.setattr(MemoryFetcher, "poll", poll)
-    site.run()
+    assert "logs-0 cannot be read" in str(site.counter.health.detail)
+    if is_damaged:
+        site.cluster.log(LOGS).batches[1][MAGIC_AT] ^= 1
+    site.cluster.fetch_errors.clear()
+    site.run(6)
     assert site.counter.health.ok
+    assert _counted(site.deltas()) == 15
 
 
 def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> None:

@@ -30,7 +30,7 @@ from skidway.errors import Unreachable
 from skidway.kafka import columns
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import Fetched
-from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
+from skidway.kafka.errors import ErrorCode, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 from skidway.service import Shutdown
 from support.audit_senders import LOGS
@@ -39,6 +39,7 @@ from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
 from support.promises import promise
 
 OWN, MIRRORED = TopicPartition(TOPIC, 0), TopicPartition(f"dc1.{TOPIC}", 0)
+MAGIC_AT = 16  # the position of a header's field that the fetcher checks
 
 
 def _publish(cluster: MemoryCluster, tp: TopicPartition, *numbers: int) -> None:
@@ -289,9 +290,9 @@ def test_an_answer_without_a_topic_id_does_not_hide_a_new_topic(
     assert _counted(ledger) == 7
 
 
-def _damage(cluster: MemoryCluster, tp: TopicPartition, index: int) -> None:
-    """Changes the last byte of a batch; the second call changes it back."""
-    cluster.log(tp).batches[index][-1] ^= 1
+def _damage(cluster: MemoryCluster, tp: TopicPartition, index: int, at: int = -1) -> None:
+    """Changes a byte of a batch, by default the last; the second call changes it back."""
+    cluster.log(tp).batches[index][at] ^= 1
 
 
 class Site:
@@ -389,6 +390,21 @@ def test_a_damaged_batch_at_the_end_of_its_partition_is_not_overlooked(
 
 
 @promise("6 damaged audit topic")
+def test_a_batch_with_a_damaged_header_is_tried_again(site: Site) -> None:
+    """If the header of a batch is so damaged that the client cannot find the batch's end, the
+    collector blocks the partition as for any damaged batch, and reads on when it is intact."""
+    _damage(site.cluster, MIRRORED, 1)
+    _damage(site.cluster, MIRRORED, 1, MAGIC_AT)
+    site.turn()
+    site.turn(RETRY_S)
+    assert (site.position(MIRRORED), list(site.collection.blocked)) == (1, [MIRRORED])
+    _damage(site.cluster, MIRRORED, 1, MAGIC_AT)
+    for _ in range(2):
+        site.turn(RETRY_S)
+    assert (_counted(site.ledger), site.collection.blocked) == (3, {})
+
+
+@promise("6 damaged audit topic")
 def test_several_damaged_batches_are_found_one_after_the_other(site: Site) -> None:
     """If both audit topics have a damaged batch, the collector stores the messages before each of
     them. If one of the batches is repaired, the collector finds the next damaged batch of the
@@ -407,24 +423,14 @@ def test_several_damaged_batches_are_found_one_after_the_other(site: Site) -> No
 
 
 @promise("6 damaged audit topic")
-def test_a_partition_that_the_brokers_refuse_stops_no_other(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partition_that_the_brokers_refuse_stops_no_other(site: Site) -> None:
     """If the brokers refuse to send a partition of an audit topic, the collector reads the others,
     and names the partition. It tries again now and then. If it may read the partition then, it no
     longer names the partition, even if no new message has arrived there."""
     _damage(site.cluster, MIRRORED, 1)
     site.turn()
     assert site.collection.has_caught_up
-    poll, refused = MemoryFetcher.poll, True
-
-    def refusing(fetcher: MemoryFetcher, timeout_ms: int, *wake: int) -> list[Fetched]:
-        if refused and MIRRORED in fetcher.positions:
-            fetcher.stopped = MIRRORED
-            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        return poll(fetcher, timeout_ms, *wake)
-
-    monkeypatch.setattr(MemoryFetcher, "poll", refusing)
+    site.cluster.fetch_errors[MIRRORED] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     site.turn()
     _publish(site.cluster, OWN, 11)
     site.turn()
@@ -432,7 +438,7 @@ def test_a_partition_that_the_brokers_refuse_stops_no_other(
     assert not site.collection.has_caught_up
     site.turn(RETRY_S)
     assert list(site.collection.blocked) == [MIRRORED]
-    refused = False
+    site.cluster.fetch_errors.clear()
     site.turn(RETRY_S)
     assert (site.collection.blocked, site.collection.has_caught_up) == ({}, True)
 
