@@ -18,6 +18,7 @@ from skidway.consumer.registration import Registration
 from skidway.consumer.settings import ConsumerSettings
 from skidway.consumer.share import Share, Subscription
 from skidway.errors import Unreachable
+from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.errors import KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
@@ -100,8 +101,9 @@ class StreamReader:
         """Returns the next batch of a partition that this reader owns. Waits at most `timeout_s`
         for a batch. Returns None if no batch has come by then, or after `interrupt`.
 
-        Raises NoOffset, CorruptBatch or KafkaError if a partition cannot be read any further, and
-        GroupCoordinated if stock Kafka clients are members of the group.
+        Raises NoOffset, CorruptBatch or KafkaError if a partition cannot be read. A later call
+        tries to read the partition again. Raises GroupCoordinated if stock Kafka clients are
+        members of the group.
         """
         until = self.clock.monotonic() + timeout_s
         last_look = False
@@ -163,10 +165,23 @@ class StreamReader:
         except OffsetOutOfRange as error:
             self._out_of_range(error)
             return
+        except (CorruptBatch, KafkaError):
+            self._fetch_again()
+            raise
         for fetched in found:
             reading = self.readings.get(fetched.tp)
             if reading is not None:
                 self._buffer.extend((reading, raw) for raw in fetched.batches)
+
+    def _fetch_again(self) -> None:
+        """Makes the fetcher read the partition of its last error again, from the same offset on.
+
+        The fetcher raises an error once and then leaves the partition out. Without this method, the
+        reader would keep the partition, and nobody would read it.
+        """
+        tp = self._fetcher.stopped
+        assert tp is not None, "the fetcher names the partition of an error"
+        self._fetcher.seek(tp, self._fetcher.positions[tp])
 
     def _out_of_range(self, error: OffsetOutOfRange) -> None:
         """Called if a partition's next offset to fetch is before the log start (because of

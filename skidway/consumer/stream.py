@@ -57,8 +57,9 @@ class Stream:
         """Returns the next record. The iteration ends after consumer_timeout_ms without a record,
         and after `close`.
 
-        Raises NoOffset, CorruptBatch or KafkaError for a partition that cannot be read any further,
-        and GroupCoordinated if stock Kafka clients are members of the group.
+        Raises NoOffset, CorruptBatch or KafkaError for a partition that cannot be read. A later
+        call tries to read the partition again. Raises GroupCoordinated if stock Kafka clients are
+        members of the group.
         """
         self._finish()
         while (record := self._next_row()) is None:
@@ -70,7 +71,8 @@ class Stream:
         """Yields the records of one record batch after another, without those that the application
         already has, as Arrow columns: topic, partition, offset, timestamp, key, value.
 
-        The records of a batch count as finished when the next batch is requested.
+        The records of a batch count as finished when the next batch is requested. Raises the same
+        errors as `__next__`. An error ends the iterator; to read on, call this method again.
         """
         while True:
             self._finish()
@@ -260,8 +262,8 @@ class Stream:
         try:
             return Chunk(reading, raw)
         except CorruptBatch:
-            # The position stays before the damaged batch, so that the next call raises the same
-            # error. Only a seek by the application may skip records.
+            # The position stays before the damaged batch, so that the next call reads it again.
+            # Only a seek by the application may skip records.
             self._reader.seek(reading.tp, reading.handed)
             raise
 

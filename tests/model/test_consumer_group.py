@@ -4,9 +4,9 @@ in memory.
 The code of streams, readers, membership, lease, registration and transactions is the real code.
 Members join, leave cleanly, are killed, are stopped for longer than their ZooKeeper session, or
 lose their connection to ZooKeeper. Sessions expire, and their members do not notice this.
-ZooKeeper's answers are lost, and members repeat requests in another session. Partitions are added,
-and records are produced. All of this also happens while a member waits for an answer from
-ZooKeeper.
+ZooKeeper's answers are lost, and members repeat requests in another session. Brokers refuse to send
+a partition for some time. Partitions are added, and records are produced. All of this also happens
+while a member waits for an answer from ZooKeeper.
 
 Whatever happens, a member delivers records of a partition only while the partition's owner node in
 ZooKeeper contains the member's name. While the node contains no name or another name, the member
@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skidway.consumer import nodes
+from skidway.consumer import Record, nodes
 from skidway.consumer.reader import StreamReader
 from skidway.consumer.registration import Registration
 from skidway.consumer.registry import GroupRegistry
@@ -38,6 +38,7 @@ from skidway.consumer.share import Subscription
 from skidway.consumer.stream import Stream
 from skidway.kafka import columns, group_nodes
 from skidway.kafka.batch import Codec
+from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
@@ -53,6 +54,7 @@ PARTITIONS_MAX = 7
 SESSION_S = 10.0
 GROUP = "reports"
 TOPICS = ("clicks", "views")
+REFUSAL = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 class Member:
@@ -93,8 +95,7 @@ class Member:
         self.is_busy = True
         self.world.done.update(self.in_hand)
         self.in_hand = []
-        records = self.stream.poll(0, max_records=self.world.random.choice([1, 2, 10]))
-        for record in records:
+        for record in self.take(self.world.random.choice([1, 2, 10])):
             tp = TopicPartition(record.topic, record.partition)
             assert self.world.owner_of(tp) == self.name, f"{tp} handed out by {self.name}"
             assert record.value == b"%s-%d/%d" % (tp.topic.encode(), tp.partition, record.offset)
@@ -103,6 +104,16 @@ class Member:
                 self.world.deliveries.get((tp, record.offset), 0) + 1
             )
         self.is_busy = False
+
+    def take(self, most: int) -> list[Record]:
+        """Returns the records of one poll; none if the poll raises the error with which the brokers
+        refuse to send a partition."""
+        try:
+            return self.stream.poll(0, max_records=most)
+        except KafkaError as error:
+            if error.code is not REFUSAL:
+                raise
+            return []
 
     @property
     def name(self) -> str | None:
@@ -168,7 +179,8 @@ class World:
         if self.faults:
             actions += [
                 (1, self.kill), (1, self.stop), (2, self.cut_off), (3, self.restore),
-                (1, self.expire_one), (1, self.unregister_one),
+                (1, self.expire_one), (1, self.unregister_one), (1, self.refuse),
+                (2, self.send_again),
             ]  # fmt: skip
         [(_, action)] = self.random.choices(actions, [weight for weight, _ in actions])
         action()
@@ -269,6 +281,13 @@ class World:
             if path in self.zookeeper.nodes:
                 self.zookeeper.remove(path)
 
+    def refuse(self) -> None:
+        """Lets the brokers refuse to send one partition, until `send_again`."""
+        self.cluster.fetch_errors[self.random.choice(self.partitions())] = REFUSAL
+
+    def send_again(self) -> None:
+        self.cluster.fetch_errors.clear()
+
     def grow(self) -> None:
         topic = self.random.choice(TOPICS)
         if len(self.cluster.topics[topic].logs) < PARTITIONS_MAX:
@@ -298,6 +317,7 @@ class World:
         owner and every record should be delivered. The first test then checks both."""
         self.faults = False
         self.depth = 2
+        self.send_again()
         if not any(member.topics == TOPICS for member in self.members):
             self.members.append(self.whole_member())
         for _ in range(400):
@@ -396,3 +416,9 @@ def test_the_model_sees_claims_that_are_forgotten() -> None:
     node may exist, so the member must remove the node. If the member does not remove the node, the
     model notices that no member reads the partition."""
     assert sees(patch.object(GroupRegistry, "disclaim", lambda *_: None))
+
+
+def test_the_model_sees_partitions_that_nobody_fetches_again() -> None:
+    """If the brokers refuse to send a partition, its reader must fetch the partition again later.
+    If the reader does not do this, the model notices that records are not delivered."""
+    assert sees(patch.object(StreamReader, "_fetch_again", lambda _: None))

@@ -1,5 +1,5 @@
 """Mutants of the client. They concern how the client fetches, finds the leaders of partitions,
-encodes records, and orders the batches that it produces."""
+encodes records, orders the batches that it produces, and reads as a consumer of a group."""
 
 from mutants.mutant import Mutant
 
@@ -11,6 +11,7 @@ _INTERRUPTIONS = "tests/unit/skidway/kafka/client/test_interruptions.py"
 _METADATA = "tests/unit/skidway/kafka/client/test_metadata.py"
 _BINDING = "tests/unit/skidway/kafka/client/test_producer_binding.py"
 _BATCH = "tests/unit/skidway/kafka/test_batch.py"
+_STREAM = "tests/unit/skidway/consumer/test_stream.py"
 _PARTITIONING = "tests/unit/skidway/kafka/test_partitioning.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -222,6 +223,20 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if now - self._called_at > STOOD_STILL_S:\n",
         "        if self._called_at - now > STOOD_STILL_S:\n",
         (f"{_INTERRUPTIONS}::test_a_loop_that_stood_still_is_an_interruption",),
+    ),
+    # This mutant concerns the consumer.
+    Mutant(
+        "a consumer never reads a partition again that could not be read once",
+        "skidway/consumer/reader.py",
+        """            self._fetch_again()
+            raise
+""",
+        """            raise
+""",
+        (
+            f"{_STREAM}::test_a_damaged_batch_is_not_passed_over",
+            f"{_STREAM}::test_a_refused_partition_is_fetched_again_with_each_poll",
+        ),
     ),
     # These mutants concern the leaders of partitions, and connections.
     Mutant(

@@ -17,6 +17,7 @@ from skidway.consumer.stream import Stream
 from skidway.errors import Unreachable, UsageError
 from skidway.kafka import columns, group_nodes
 from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
@@ -24,22 +25,25 @@ from support.memory_zookeeper import MemoryCoordinator, MemoryZooKeeper
 
 TP = TopicPartition("t", 0)
 SESSION_S = 10.0
+MAGIC_AT = 16  # the position of a header's field that the fetcher checks
 
 
 class World:
-    """A test environment with one topic of one partition, and members of the group "g"."""
+    """A test environment with one topic of one partition, and members of the group "g". A test may
+    add partitions before it makes members."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.server = MemoryZooKeeper(self.clock, SESSION_S)
         self.cluster = MemoryCluster()
         self.cluster.create("t")
+        self.fetchers: list[MemoryFetcher] = []
         self.coordinators: list[MemoryCoordinator] = []
         self.registrations: list[Registration] = []
 
-    def produce(self, *values: bytes) -> None:
+    def produce(self, *values: bytes, tp: TopicPartition = TP) -> None:
         times = np.full(len(values), self.clock.time_ms())
-        self.cluster.log(TP).append(columns.encode(pa.array(values, pa.binary()), times))
+        self.cluster.log(tp).append(columns.encode(pa.array(values, pa.binary()), times))
 
     def member(self, **settings: Any) -> Stream:
         coordinator = MemoryCoordinator(self.server)
@@ -52,6 +56,7 @@ class World:
         options = ConsumerSettings(**{"auto_offset_reset": "earliest", **settings})
         client: Any = MemoryClient(self.cluster, self.clock)
         fetcher: Any = MemoryFetcher(self.cluster)
+        self.fetchers.append(fetcher)
         reader = StreamReader(
             client, registration, options, Subscription(("t",), 0), fetcher=fetcher
         )
@@ -232,11 +237,12 @@ def test_seek_goes_where_it_says(world: World) -> None:
     assert world.committed() == 1
 
 
-def test_a_damaged_batch_is_not_passed_over(world: World) -> None:
+@pytest.mark.parametrize("at", [MAGIC_AT, -1])
+def test_a_damaged_batch_is_not_passed_over(world: World, at: int) -> None:
     """If the next batch is damaged, every poll raises an error. Until a seek, no later record is
-    returned or committed."""
+    returned or committed. It does not matter whether the header or the records are damaged."""
     world.produce(b"5")
-    world.cluster.log(TP).batches[1][-1] ^= 1
+    world.cluster.log(TP).batches[1][at] ^= 1
     stream = world.member()
     assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
     for _ in range(3):
@@ -249,7 +255,48 @@ def test_a_damaged_batch_is_not_passed_over(world: World) -> None:
         world.poll(stream)
     stream.commit()
     assert world.committed() == 3
+    world.cluster.log(TP).batches[1][at] ^= 1
+    assert world.poll(stream) == [b"3", b"4", b"5"]
     world.leave(stream)
+
+
+def test_a_refused_partition_is_fetched_again_with_each_poll(world: World) -> None:
+    """While the brokers refuse to send a partition, every poll raises their error, after a single
+    fetch request. When the brokers send the partition again, every record is returned once."""
+    stream = world.member()
+    assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
+    assert world.poll(stream, most=2) == [b"3", b"4"]
+    world.cluster.fetch_errors[TP] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    world.produce(b"5")
+    for _ in range(3):
+        before = world.fetchers[0].fetch_count
+        with pytest.raises(KafkaError, match="TOPIC_AUTHORIZATION_FAILED"):
+            stream.poll(0)
+        assert world.fetchers[0].fetch_count == before + 1
+    del world.cluster.fetch_errors[TP]
+    assert world.poll(stream) == [b"5"]
+    world.leave(stream, done=True)
+    assert world.committed() == 6
+
+
+def test_a_refused_partition_keeps_back_no_other(world: World) -> None:
+    """While the brokers refuse to send one partition, its consumer still gets the records of its
+    other partitions."""
+    other = TopicPartition("t", 1)
+    world.cluster.create("t", 2)
+    world.cluster.fetch_errors[TP] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    stream = world.member()
+    found, refused = [], 0
+    for number in range(6):
+        world.produce(b"%d" % number, tp=other)
+        for _ in range(2):
+            try:
+                found += world.poll(stream, times=1)
+            except KafkaError:
+                refused += 1
+    assert found == [b"0", b"1", b"2", b"3", b"4", b"5"]
+    assert refused > 2
+    assert stream.assignment() == [TP, other]
 
 
 def test_another_thread_closes_it_between_two_records(
