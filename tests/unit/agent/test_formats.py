@@ -206,8 +206,8 @@ def test_settings_that_cannot_work_are_refused(more: str, sentence: str, tmp_pat
 def test_sources_come_from_the_files_of_a_directory_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`sources.dir` names a directory whose files have further sources. If one of these files has a
-    mistake, the error names the file."""
+    """`sources.dir` names a directory with files in which further sources are configured. If one of
+    these files has a mistake, the error names the file."""
     log = write(tmp_path, "access.log", catalog.formats()["access"].sample)
     folder = tmp_path / "agent.d"
     folder.mkdir()

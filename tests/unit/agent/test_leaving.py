@@ -203,8 +203,8 @@ def test_a_path_that_cannot_be_read_takes_the_last_word_back(world: World) -> No
 
 def test_a_seal_in_doubt_is_not_sent_and_a_last_word_follows() -> None:
     """If a leaving agent notices, while a seal waits for acknowledgements, that it has missed
-    rotated files, it does not send this seal. When the lines of the new file are acknowledged, the
-    agent sends its last word, the final seal, with the time of a later scan."""
+    rotated files, it does not send this seal. When the lines that are in the log now are
+    acknowledged, the agent sends its last word, the final seal, with the time of a later scan."""
     world = World(settings(raw("logs", A)))
     world.files.append(A, b"1\n")
     world.start()

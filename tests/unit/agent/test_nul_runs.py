@@ -195,8 +195,9 @@ def test_holes_between_lines_lose_and_double_nothing(seeds: Seeds) -> None:
 def test_how_much_is_read_at_once_does_not_decide_where_a_long_line_ends(
     encoding: str, before: int
 ) -> None:
-    """NUL bytes may follow an over-long line, and the agent may read them in two parts. The line
-    still ends where the NUL bytes begin, and the line after them is delivered whole."""
+    """NUL bytes may follow an over-long line, and the agent may read these NUL bytes in two parts.
+    The over-long line still ends where the NUL bytes begin, and the line after the NUL bytes is
+    delivered whole."""
     world = running(encoding=encoding)
     unit = len("x".encode(encoding))
     text = "x" * (before // unit)

@@ -350,8 +350,8 @@ def test_a_name_that_may_mean_a_topic_that_was_never_heard_of_gets_a_note(
     """The name `dc1.logs` may mean topic `logs` of cluster `dc1`, or a topic that is called
     `dc1.logs`. If the audit has never heard of topic `logs` of cluster `dc1`, `audit complete`
     judges the topic that is called `dc1.logs`. The command prints this topic's full name, and a
-    note about the other meaning. There is no note in three cases: if the given name is a full name,
-    if it is that of a known topic of cluster `dc1`, and if no known topic has it."""
+    note about the other meaning. There is no note in three cases: the given name is a full name, or
+    cluster `dc1` has a known topic `logs`, or no known topic has the given name."""
     _store(tmp_path, topic="dc1.logs")
     _heard(tmp_path, SEALED_MS)
     assert _complete(tmp_path, "--json", topic="dc1.logs") == 0

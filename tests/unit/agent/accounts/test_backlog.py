@@ -108,9 +108,9 @@ def test_the_life_of_a_closed_file_is_rather_too_short(world: World) -> None:
 
 
 def test_a_file_that_got_a_later_id_does_not_count_as_deleted(world: World) -> None:
-    """A closed file that grows gets a later file id, and a day later the agent forgets the file's
-    first id. The file still exists. So the agent does not take it for a deleted file, and does not
-    expect that other files of the directory will be deleted as early."""
+    """A closed file that grows gets a new file id, and a day later the agent forgets the file's old
+    id. The agent does not take this for a deletion, because the file still exists. So it does not
+    expect that other files of the directory will be deleted at this age."""
     world.files.append(A, b"old\n")
     world.start()
     world.settle(20)

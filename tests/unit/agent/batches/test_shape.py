@@ -154,8 +154,8 @@ def test_rules_may_ask_for_fields_that_have_their_defaults() -> None:
 
 
 def test_what_is_not_utf_8_is_rejected_and_not_left_out() -> None:
-    """A line that is not UTF-8 is rejected, even if it contains text for which a rule leaves other
-    lines out."""
+    """A line that is not UTF-8 is rejected, even if it contains a text by which a rule leaves lines
+    out."""
     made = recipe(shape='keep line matches "." as some\ndrop line contains "a" as a')
     found = press(made, reading(b"\xffa\na\nb\n\n"))
     assert [row["line"] for row in rows(made, found)] == ["b"]
@@ -303,7 +303,8 @@ def test_names_of_private_fields_through_renames() -> None:
 
 def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
     """Rules of `shape` may also remove values for which the schema has no field: the line's time,
-    the names of the pod and the container, and groups before a JSON object."""
+    the names of the pod and the container, and the groups that a pattern finds before a JSON
+    object."""
     fields = [maybe("message"), EXTRA]
     for ts in ('"2020-01-01T00:00:00Z"', "1577836800"):
         form = "rfc3339" if ts[0] == '"' else "epoch"

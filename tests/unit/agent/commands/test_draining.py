@@ -59,8 +59,8 @@ def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
 
 def test_what_the_brokers_have_not_taken_yet_is_said(tmp_path: Path) -> None:
     """If draining fails, and the brokers have not received all of the agent's messages to the
-    audit, the error asks the operator to drain again before the host is retired. A last word is a
-    message which says that all lines are delivered. The message that takes back an earlier last
-    word may still be on its way, for example."""
+    audit, the error asks the operator to drain again before the host is retired. For example, the
+    message that takes back an earlier last word may not have reached the brokers yet. (A last word
+    says that all lines are delivered.)"""
     with pytest.raises(draining.NotDrained, match="drain again, before the host is retired"):
         draining.answer(Drained(0, {"logs"}, [], False), open_state(tmp_path))

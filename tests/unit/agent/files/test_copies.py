@@ -1,4 +1,4 @@
-"""The agent's tables of logs and of their copies."""
+"""Tests the table in which the agent looks up the logs that began at a path or are there now."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def tracked(number: int, path: str = APP) -> TrackedFile:
 
 
 def test_a_moved_log_is_found_where_it_was_written_and_where_it_is() -> None:
-    """A log that was moved to another directory is listed under the path where it was written,
-    under its present path, and under the name that a later rotation starts from. It is no longer
-    listed under paths where it was in between. When the agent forgets the log, no list has it."""
+    """A log that was moved to another directory is listed under three paths: the path at which it
+    was written, its present path, and the present path without the ending that rotation has added
+    (`.2`). It is not listed under paths at which it was in between. When the agent forgets the log,
+    the log is listed under no path."""
     copies, log = Copies(Files(ManualClock())), tracked(1)
     copies.remember(log)
     copies.move(log, OLD)
@@ -37,8 +38,8 @@ def test_a_moved_log_is_found_where_it_was_written_and_where_it_is() -> None:
 
 
 def test_the_newest_logs_of_a_path_are_kept_the_oldest_first() -> None:
-    """The list of a path is sorted by age, even if an old log was moved to the path last, and has
-    at most ORIGINALS_MAX logs."""
+    """The logs of a path are listed from the oldest to the newest, even if an old log was moved to
+    the path last. The list has at most ORIGINALS_MAX logs: the newest ones."""
     copies = Copies(Files(ManualClock()))
     logs = [tracked(number, "/other/x.log") for number in range(ORIGINALS_MAX + 1)]
     for log in logs:

@@ -1,5 +1,5 @@
-"""A log is emptied, and a look finds it empty. All bytes that are written to the log later are new,
-even if they are the same as before."""
+"""Tests logs that were emptied. If a look of the agent has found a log empty, all bytes that are
+written to the log later are new, even if they are the same bytes as before."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def test_a_log_that_was_emptied_while_no_agent_ran() -> None:
 
 @promise("1 file id")
 def test_the_same_bytes_at_the_same_time_of_change() -> None:
-    """A file's time of change is coarse. If a log that was empty at a look has the same size and
-    the same bytes as before, and the time of change that it had at that look, the agent reads it
-    all the same."""
+    """A file's time of change is coarse, so a write may leave it as it was. In this test, the agent
+    finds a log empty. Then the log gets the same bytes that it had before it was emptied, but its
+    time of change stays the same. The agent still reads these bytes."""
     world = emptied()
     changed_ns = world.files.by_path[LOG].changed_ns
     world.files.append(LOG, RUN).changed_ns = changed_ns

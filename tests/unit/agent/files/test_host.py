@@ -104,10 +104,10 @@ def test_a_rotation_during_a_look_hides_no_time_of_birth(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file may be rotated after the agent asked for the file's size and before the agent asked
-    for the file's time of birth. The agent then describes the file that is at the path now, with
-    its time of birth. If another file is at the path each time, or none, the agent describes no
-    file. By a description without the time of birth, the agent would not recognize the known file,
-    and would declare that file lost."""
+    for the file's time of birth. The agent then asks again, and describes the file that is at the
+    path now, with its time of birth. If the path has another file each time the agent asks, or no
+    file, the agent describes no file. It does not leave out the time of birth, because it would
+    then not recognize the rotated file, and would declare that file lost."""
     path, real, times = tmp_path / "a.log", os.stat, iter(range(100))
 
     def rotated_after(where: str) -> os.stat_result:

@@ -86,7 +86,7 @@ def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
 
 def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
     """If a file system is not mounted for an hour, its files count as gone. The agent declares one
-    loss for all of these files that may have unread bytes. In this test, both files may have such
+    loss for all files with possibly unread bytes. In this test, both files may have unread
     bytes."""
     world.files.append(APP, b"second\n")
     world.kill()
@@ -104,8 +104,8 @@ def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
 @promise("6 unreadable")
 @pytest.mark.parametrize("is_running", [False, True])
 def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_running: bool) -> None:
-    """If a file system is mounted again after a day, the agent does not read its files a second
-    time."""
+    """If a file system is mounted again after a day, the agent does not read the files on it a
+    second time."""
     world = World(settings(raw("logs", "/log/*.log")))
     world.files.append(APP, b"read\n")
     world.start()

@@ -1,4 +1,4 @@
-"""Logs that were read, moved to a directory where no pattern leads, and moved back later."""
+"""Tests logs that were read, moved to a directory that no pattern matches, and moved back."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def test_a_log_that_was_closed_long_ago_may_be_moved_away_and_back() -> None:
 
 
 def test_a_log_that_is_gone_for_a_day_is_forgotten() -> None:
-    """The agent remembers a closed log for a day after the log was found gone. It forgets a log at
-    the next hourly search if it saw that the log was deleted."""
+    """If a closed log is gone, the agent remembers it for a day after it was found gone. But if the
+    agent saw that a log was deleted, it forgets the log at the next hourly search."""
     world = read_and_let_go()
     world.files.rename(APP, ASIDE)
     world.settle(3)
@@ -100,8 +100,8 @@ def test_a_log_that_is_gone_for_a_day_is_forgotten() -> None:
 
 
 def test_a_log_that_is_back_beside_its_path_is_not_forgotten() -> None:
-    """A rotated log to which no pattern leads may be moved away and back, too. The agent then
-    remembers it as long as it is there."""
+    """A rotated log that no pattern matches may be moved away and back, too. Once the log is back,
+    the agent remembers it as long as it stays at its path."""
     world = World(settings(raw("logs", APP)))
     world.files.append(APP, b"1\n")
     world.start()

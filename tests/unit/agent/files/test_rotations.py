@@ -510,8 +510,8 @@ def test_names_that_change_while_they_are_read_say_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If names in the directory change while the agent lists them, the agent repeats the scan.
-    Until then it declares nothing lost, and sends no seal, because a seal says that all earlier
-    lines are counted."""
+    Until a scan finds the names unchanged, the agent declares nothing lost, and sends no seal,
+    because a seal says that all earlier lines are counted."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:

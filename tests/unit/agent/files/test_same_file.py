@@ -403,8 +403,9 @@ def test_the_same_bytes_written_again_after_the_clock_was_set_back(
 ) -> None:
     """If the clock is set back and a file is then rewritten with the same bytes, the file's
     modification time is older than before. The agent knows that the clock was set back, and
-    declares a loss. is_noticed: whether the agent looks between the two events; if not, an event of
-    the file system may be the first thing that it notices."""
+    declares a loss. is_noticed: whether the agent scans after the clock was set back and before the
+    file is rewritten. If not, the first sign that the agent gets may be a file system event of the
+    rewriting."""
     world = made(knows_births=True)
     world.clock.set_time_ms(world.clock.time_ms() - back_s * 1000)
     if is_noticed:
@@ -422,9 +423,10 @@ def test_the_same_bytes_written_again_after_the_clock_was_set_back(
 
 @pytest.mark.parametrize("aged_s", [1, 7200])
 def test_a_time_of_change_that_is_older_than_the_clock_ever_was_says_nothing(aged_s: int) -> None:
-    """If the clock was set back, an older modification time counts as a write only if both times
-    are in the span that the clock shows twice. In this test, `touch` sets the time to a time before
-    this span, or the file was written after this span."""
+    """If the clock was set back, it shows a span of times twice. If a file's modification time is
+    older than before, this counts as a write only if the old and the new modification time are both
+    in this span. In this test, `touch` sets a time before the span, or the file was written after
+    the span. So the agent declares no loss."""
     world = made(knows_births=True)
     world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
     world.tick()
@@ -462,7 +464,7 @@ def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s
 @pytest.mark.parametrize("is_seen", [True, False])
 def test_each_of_many_writes_is_waited_for_anew(is_seen: bool) -> None:
     """For each new write, the agent waits again until the file has its new size. is_seen: whether
-    the agent looks between two writes; if not, it only reads what the first one wrote."""
+    the agent scans between two writes. If not, it only reads what the first write has added."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     for _ in range(3):

@@ -1,4 +1,6 @@
-"""The agent notices that the wall clock was set back."""
+"""Tests how the agent notices that the wall clock was set back. The clock then shows a span of
+times twice. If a file's time of change becomes older, and both times are in this span, a program
+may have written to the file. In these tests, the older time is then called later."""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ MS = 1_000_000
 
 def test_only_a_clock_that_was_set_back_makes_older_times_later() -> None:
     """While the wall clock and the monotonic clock agree, or if the wall clock was set forward, an
-    older time is never a later time."""
+    older time never counts as later, because the clock shows no time twice."""
     clock = SetBack()
     for now, now_ms in ((1.0, 100_000), (2.0, 101_000), (3.0, 102_001), (4.0, 903_000)):
         clock.note(now, now_ms)
@@ -17,8 +19,8 @@ def test_only_a_clock_that_was_set_back_makes_older_times_later() -> None:
 
 
 def test_a_clock_that_is_set_back_twice() -> None:
-    """If the clock is set back a second time before it has passed the first span, the two spans
-    together are one span."""
+    """If the clock is set back a second time while it shows the first span again, the two spans
+    that it shows twice become one span."""
     clock = SetBack()
     clock.note(1.0, 100_000)
     clock.note(2.0, 50_000)
@@ -30,9 +32,9 @@ def test_a_clock_that_is_set_back_twice() -> None:
 
 
 def test_a_clock_that_is_set_back_less_the_second_time() -> None:
-    """If the clock is set back a second time to a time within the first span, the times before that
-    time are still times that the clock showed twice. Once the clock has passed the span, a new span
-    contains none of them."""
+    """If the clock is set back a second time, to a time within the first span, the times before
+    that time stay in the span. If the clock is set back again after it has passed the span, a new
+    span begins, which has none of the old times."""
     clock = SetBack()
     clock.note(1.0, 100_000)
     clock.note(2.0, 50_000)

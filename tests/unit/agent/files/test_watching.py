@@ -12,10 +12,10 @@ def readable(inbox: Inbox) -> bool:
 
 
 def test_paths_are_handed_over_once_and_wake_the_loop() -> None:
-    """The loop gets a file's path once, however many events the file has. If a file is renamed, the
-    loop gets the old and the new path. The descriptor on which the loop waits is readable until the
-    loop has taken all paths. The inbox is a set of paths of changed files: a thread of watchdog
-    fills it, and the agent's loop empties it."""
+    """The inbox is a set of paths of changed files: a thread of watchdog fills it, and the agent's
+    loop empties it. The loop gets a file's path once, however many events the file has. If a file
+    is renamed, the loop gets the old and the new path. The descriptor on which the loop waits is
+    readable until the loop has taken all paths."""
     inbox = Inbox()
     assert not readable(inbox)
     for _ in range(5):

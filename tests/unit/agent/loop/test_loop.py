@@ -230,8 +230,8 @@ def test_an_overlong_line_is_rejected_with_its_whole_length(
     world: World, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     """An over-long line is rejected as one line, with its whole length. The next line is delivered.
-    The agent reads at most READ_BYTES new bytes at once, and its rejected record contains at most
-    as many bytes of the line."""
+    The agent reads at most READ_BYTES new bytes at once, and the rejected record contains at most
+    READ_BYTES bytes of the line."""
     counts: list[int] = []
     read = MemoryHandle.read
 

@@ -72,7 +72,8 @@ def test_parts_of_a_line_are_joined() -> None:
 
 def test_parts_of_another_stream_are_not_joined() -> None:
     """If a line of another stream is between two parts of a line, the parts become two records. The
-    framer counts one piece: the record whose own line says that another part follows."""
+    framer (the code that splits bytes into records) counts pieces: records whose last line says
+    that another part follows. Here it counts one."""
     data = cri(b"on", b"P") + cri(b"other", stream=b"stderr") + cri(b"e")
     assert texts(CRI, data) == ["on", "other", "e"]
     assert JoiningFramer(None, 1 << 20, CRI).frame(data, np.array([len(data)])).pieces == 1

@@ -93,9 +93,9 @@ def test_a_record_with_its_end_is_whole_at_once() -> None:
 def test_pieces_are_counted() -> None:
     """The framer (the code that splits bytes into records) counts a record as a piece if the
     record's own lines show that other lines belong to it. With the type `start`, such a record does
-    not begin with a line that matches; with the type `end`, it does not end with one. The other
-    lines are in another record, because there were too many lines or bytes, or in another range of
-    bytes."""
+    not begin with a line that matches; with the type `end`, it does not end with one. The missing
+    lines are in another record of the same range, because the record would have had too many lines
+    or bytes, or they are in another range."""
     ends = lambda data: np.array([len(data)])  # noqa: E731
     assert start(2).frame(b"1\nA\n2\n3\n", ends(b"1\nA\n2\n3\n")).pieces == 2
     framer = JoiningFramer(Rule(END, ";$", 500), LARGE)

@@ -141,7 +141,7 @@ def test_a_row_that_was_never_rejected_has_no_origin() -> None:
 @promise("2 replay")
 def test_a_repaired_line_that_is_rejected_again_keeps_its_first_origin() -> None:
     """If a repaired line is rejected again, the new reject contains the repaired line. The new
-    reject also contains host, path and origin of the first rejected line."""
+    reject also contains host, path and origin of the line that was rejected first."""
     source = raw(
         "logs", "/log/a", parser=ParserSettings(type="regex", pattern="(?P<n>[0-9]+)"), replay=True
     )

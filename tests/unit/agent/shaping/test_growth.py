@@ -41,8 +41,8 @@ def test_one_rule_is_never_too_much() -> None:
 
 def test_a_record_that_masks_make_too_long_is_named() -> None:
     """If a second rule masks the texts that a first rule has inserted, and a field becomes too
-    long, the record is rejected, and the result has the field's name. A later rule does not leave
-    the record out, even if its condition is true for the text. Other records are not affected."""
+    long, the record is rejected, and the result names the field. This is so even if a later rule
+    would leave out a record with this text. Other records are not affected."""
     rules = 'mask msg matching "[a-z]"\nrename msg to text\n'
     rules += 'mask text matching "[a-z]"\ndrop text contains "]][["\n'
     found = shaped(["12", "ab", "c" * 200_000, "-" * 99 + "a", "]][["], rules)

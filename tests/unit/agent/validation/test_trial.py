@@ -50,10 +50,10 @@ def test_a_line_that_is_being_written_is_no_misfit() -> None:
 
 
 def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`validate` tries lines of at most FILES_MAX files, the newest, and shows only a few examples.
-    Of each file, it reads at most the first and the last READ_BYTES bytes, and tries at most the
-    given number of first lines and as many last lines. A huge line is rejected as one line that is
-    too long."""
+    """`validate` tries lines of only the newest FILES_MAX files, and shows only a few examples. Of
+    each file, it reads at most the first and the last READ_BYTES bytes, and tries at most the given
+    number of first lines and as many last lines. A huge line is rejected as one line that is too
+    long."""
     read: list[int] = []
     read_ = MemoryHandle.read
 

@@ -70,10 +70,11 @@ def test_a_position_without_evidence_is_doubtful() -> None:
     ],
 )
 def test_the_highest_proven_position_is_found(data: bytes, position: int, same: bool) -> None:
-    """`prove` returns the position of the last mark before which all bytes of the file are
-    unchanged. It also says whether the file's beginning may be the same as before. If only the
-    bytes before the first mark are the same, they may be a line with which each log begins, so the
-    returned position is 0. A mark is a position with the checksum of the bytes before it."""
+    """Here, a mark is a position in a file with the checksum of the bytes before it. `prove`
+    returns the position of the last mark before which all bytes of the file are unchanged. It also
+    says whether the file's beginning may be the same as before. If only the bytes before the first
+    mark are the same, they may be a line with which each log begins, so the returned position is
+    0."""
     proven = prove(reader(data), len(data), EVIDENCE[0], MARKS)
     assert (proven.position, proven.same_beginning) == (position, same)
     assert proven.crc == crc_of(OLD[:position])
@@ -81,9 +82,9 @@ def test_the_highest_proven_position_is_found(data: bytes, position: int, same: 
 
 @given(st.lists(st.integers(1, 10_000), min_size=1, max_size=200))
 def test_marks_are_bounded_and_denser_towards_the_end(steps: list[int]) -> None:
-    """The agent never keeps more than MARKS_MAX marks of a file, always keeps the newest mark, and
-    keeps the marks in rising order. A mark is a position with the checksum of the bytes before
-    it."""
+    """Here, a mark is a position in a file with the checksum of the bytes before it. The agent
+    never keeps more than MARKS_MAX marks of a file, always keeps the newest mark, and keeps the
+    marks in the order of their positions."""
     marks: tuple[Mark, ...] = ()
     position = 0
     for step in steps:
@@ -95,8 +96,9 @@ def test_marks_are_bounded_and_denser_towards_the_end(steps: list[int]) -> None:
 
 
 def test_the_gaps_between_marks_double_towards_the_start() -> None:
-    """If a file grows evenly, each gap between two marks is as long as the next one, or twice as
-    long, and no mark is further from the one before it than from the end of the file."""
+    """If a file grows evenly, each gap between two neighbouring marks is as long as the gap after
+    it, or twice as long. No mark is further from the mark before it than from the end of the
+    file."""
     marks: tuple[Mark, ...] = ()
     for position in range(1, 5_000):
         marks = with_mark(marks, Mark(position, position))

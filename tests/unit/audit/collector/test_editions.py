@@ -87,8 +87,9 @@ def test_an_answer_does_not_mix_two_moments(store: Store) -> None:
 
 
 def test_an_edition_has_the_evidence_of_the_store(store: Store) -> None:
-    """For any window of time and any topics, an edition gives the same evidence as the store. Its
-    verdicts are those of the store's whole evidence, and its short verdicts are their short forms.
+    """For any window of time and any topics, an edition gives the same evidence as the store. The
+    verdicts of an edition are those that follow from the store's whole evidence. Its short verdicts
+    (with only the gravest agents) are these verdicts, shortened.
     """
     store.late()
     store.publish()

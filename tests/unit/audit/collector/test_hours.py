@@ -69,9 +69,10 @@ def got(
 def test_complete_json_is_the_answer_of_audit_complete(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """/complete.json has what `audit complete --json` prints about the same store. Besides, it has
-    the time of the judgement, and places for an output and for the address of further agents. In
-    both, `ok` is true if the topic is complete in the requested span of time, and false otherwise.
+    """/complete.json contains what `audit complete --json` prints about the same store. It also
+    contains the time of the judgement, a field for an output, and a field for the address of
+    further agents. In both documents, `ok` is true if the topic is complete in the requested span
+    of time, and false otherwise.
     """
     monkeypatch.setattr("skidway.audit.commands.complete.SystemClock", lambda: ManualClock(NOW))
     late = [*heard(), delta(AGENT, 4, count(1, bucket=SIZE))]
@@ -155,8 +156,8 @@ def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
 @promise("6 acceptance")
 def test_a_loss_that_was_accepted_after_the_hour_does_not_hold_back_its_empty_buckets() -> None:
     """A declared loss may concern empty buckets of one hour (buckets in which nothing was counted),
-    and end with a bucket of the next hour. If a person accepts the loss in its last bucket,
-    /complete.json counts the loss as accepted in the empty buckets of the first hour, too."""
+    and end in a bucket of the next hour. If a person accepts the loss in this last bucket,
+    /complete.json also counts the loss as accepted in the empty buckets of the hour before."""
     lost = replace(LOSS, from_bucket=0, to_bucket=BLOCK_MS + SIZE)
     said = [*heard(), delta(AGENT, 4, losses=(lost,)), seal(AGENT, 5, 2 * BLOCK_MS + LATENESS, 4)]
     since = report.time_text(BLOCK_MS // 2)

@@ -488,8 +488,8 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
 ) -> None:
     """The judge reaches every bucket, even if an event before each step makes it judge all buckets
     again. In this test, an agent declares a loss before each step, and a step has time for only one
-    bucket. The oldest bucket has lost lines. The judge notices them at the latest after two
-    steps for each bucket and PATIENT_STEPS more."""
+    bucket. The oldest bucket has lost lines. The judge notices this after at most two steps for
+    each bucket, plus PATIENT_STEPS."""
     site, count = Site(), 10
     for index in range(count):
         site.count(LOGS, index)

@@ -108,8 +108,8 @@ def test_text_from_outside_is_escaped(path: str) -> None:
 
 
 def test_the_overview_says_the_verdict_first() -> None:
-    """The overview begins with a sentence that says the verdict on all buckets. After that come its
-    parts, which name the topics."""
+    """The overview begins with a sentence that says the verdict on all buckets. The topics are
+    named only below this sentence."""
     _, _, body = _get(_ledger(buckets=3), "/")
     first = re.search(r"<main[^>]*>\s*<h1[^>]*>(.*?)</h1>", body)
     assert first
@@ -183,8 +183,8 @@ def test_a_bucket_is_shown_with_the_rejects_that_its_acceptance_covers(
 ) -> None:
     """The page of a bucket shows an `audit accept` command. If this command would also accept the
     bucket of the topic's rejects, the page shows that bucket, too. The command also accepts the
-    topic's next bucket, but only if everything that it would accept in the next bucket has the same
-    causes. The page's JSON document has the same explanations."""
+    topic's next bucket, but only if everything that the command would accept in the next bucket has
+    the same causes. The JSON document of the page has the same explanations as the page."""
     lines, fewer = (
         [Count(LOGS, 7, at * 60_000, 60_000, n, 50, 9) for at in (0, 1)] for n in (5, 3)
     )
@@ -214,10 +214,10 @@ def test_a_bucket_is_shown_with_the_rejects_that_its_acceptance_covers(
 
 @pytest.mark.parametrize("topic", ["&topic=logs", ""])
 def test_a_bucket_is_shown_with_the_longer_bucket_that_its_acceptance_covers(topic: str) -> None:
-    """The `audit accept` command on the page of a bucket also accepts a longer bucket that began
-    earlier, from before a change of `audit.bucket.ms`. The page shows the longer bucket, too, and
-    the bucket at the beginning of it, which the command for the longer bucket also accepts. The
-    page shows no bucket that its commands do not accept."""
+    """In this test, `audit.bucket.ms` was changed, so a bucket overlaps a longer bucket that began
+    earlier. The `audit accept` command for the bucket also accepts the longer bucket. The command
+    for the longer bucket also accepts the short bucket that begins at the same time. So the
+    bucket's page shows all three buckets, and no bucket that none of these commands accepts."""
     minutes, ten = [(at * 60_000, 60_000) for at in (0, 1, 4, 5, 6)], (0, 600_000)
     lines = [Count(LOGS, 7, *bucket, 5, 50, 9) for bucket in (*minutes, ten)]
     fewer = tuple(replace(x, count=3) for x in lines)

@@ -143,10 +143,10 @@ def test_lines_before_the_records_that_were_read_are_not_compared(log: Log) -> N
 
 
 def test_records_that_expired_from_another_partition_are_not_missed(log: Log) -> None:
-    """If records have expired from one of several partitions, the record of any older line may be
-    among them. `skidway audit compare` knows a time since which no record has expired. A line
-    without a record counts as missing only if an earlier line of the file has a record that is
-    newer than this time."""
+    """If records have expired from one of several partitions, an old line without a record may have
+    had one of the expired records. `skidway audit compare` knows a time since which no record has
+    expired. A line without a record counts as missing only if an earlier line of the file has a
+    record that is newer than this time."""
     log.write(TEXTS)
     files = [lines.read(path) for path in lines.files_of([f"{log.folder}/*"])]
     records = Records("web7", [each.paths for each in files])
@@ -163,9 +163,10 @@ def test_records_that_expired_from_another_partition_are_not_missed(log: Log) ->
 
 
 def test_the_end_of_a_rotated_file_without_a_certain_record_is_not_compared(log: Log) -> None:
-    """If the record of a line may have expired, the line never counts as missing, even if the line
-    is at the end of a rotated file. That is so as long as no line before it has a record that is
-    newer than the time since which no record has expired."""
+    """`skidway audit compare` knows a time since which no record has expired. A line without a
+    record counts as missing only if an earlier line of its file has a record that is newer than
+    this time. This is so even for lines at the end of a rotated file: the records of other lines
+    may have expired."""
     log.write(["one", "two"], "app.log.1")
     log.write(["three"])
     files = [lines.read(path) for path in lines.files_of([f"{log.folder}/*"])]

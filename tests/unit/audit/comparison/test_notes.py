@@ -28,9 +28,9 @@ def world(tmp_path: Path) -> Counting:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_notes_have_the_same_lines_as_the_file(tmp_path: Path, seed: int) -> None:
-    """A note of `skidway agent count` contains the first byte, length and hash of each line of a
-    file: the same lines that `skidway audit compare` finds if it reads the file itself. This holds
-    whatever line ends, empty lines and other bytes the file has."""
+    """The notes of `skidway agent count` contain the first byte, length and hash of each line of a
+    file. They have the same lines that `skidway audit compare` finds if it reads the file itself.
+    This holds whatever line ends, empty lines and other bytes the file has."""
     chance = random.Random(seed)
     pieces = (b"a", b"\xff\x00", b"\n", b"\r\n", b"\r", b"\n\n", b"text of a line")
     data = b"".join(chance.choices(pieces, k=chance.randrange(1, 200)))

@@ -201,7 +201,8 @@ def test_new_topics_and_partitions_are_found(site: Site) -> None:
 
 def test_a_topic_made_again_is_another_topic(site: Site) -> None:
     """After a topic was deleted and created again, the counter counts the new topic from its
-    beginning, under the new topic id. It counts records that the old topic had, too, as new."""
+    beginning, under the new topic id. It counts every record of the new topic as new, even if the
+    old topic had the same record."""
     _append(site, LOGS, 0, 10)
     site.run()
     old = site.cluster.topics["logs"].topic_id.hex

@@ -241,7 +241,8 @@ def _say(cluster: MemoryCluster, agent: str) -> None:
 def test_offsets_of_an_audit_topic_made_again_are_no_offsets_of_the_old_one() -> None:
     """If the audit topic was deleted and created again, the collector reads no record of the new
     topic before it knows the topic's new id. Otherwise the offsets of the new topic would count as
-    offsets of the old one, and the audit would forget that an agent began after another one."""
+    offsets of the old topic. They are lower, so the audit would assume too early a beginning of an
+    agent, even before that of another agent which in fact began first."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     collection = _collection(cluster, ledger, clock)
@@ -424,9 +425,10 @@ def test_several_damaged_batches_are_found_one_after_the_other(site: Site) -> No
 
 @promise("6 damaged audit topic")
 def test_a_partition_that_the_brokers_refuse_stops_no_other(site: Site) -> None:
-    """If the brokers refuse to send a partition of an audit topic, the collector reads the others,
-    and names the partition. It tries again now and then. If it may read the partition then, it no
-    longer names the partition, even if no new message has arrived there."""
+    """If the brokers refuse to send a partition of an audit topic, the collector reads the other
+    partitions, and names the refused one. It tries this partition again now and then. If the
+    brokers send the partition then, the collector no longer names it, even if the partition has no
+    new message."""
     _damage(site.cluster, MIRRORED, 1)
     site.turn()
     assert site.collection.has_caught_up
@@ -578,8 +580,8 @@ def test_a_restarted_collector_waits_for_a_topic_that_is_not_named(
 def test_a_command_ends_although_another_topic_is_busy(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If no message of one audit topic arrives, a command that reads all of them ends with an
-    error, even if another topic gets messages all the time."""
+    """A command reads all audit topics. If no message of one of these topics arrives, the command
+    ends with an error, even if another topic gets messages all the time."""
     _damage(site.cluster, MIRRORED, 1)
     poll = MemoryFetcher.poll
 

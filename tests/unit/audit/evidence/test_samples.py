@@ -1,6 +1,6 @@
-"""Tests two kinds of messages: samples (lines that an agent has chosen), and results of comparisons
-of samples with rows. The tests check how these messages are decoded, and which evidence the audit
-keeps from them."""
+"""Tests two kinds of messages: samples (content sums of lines that an agent has chosen), and
+results of comparisons of samples with rows. The tests check how these messages are decoded, and
+which evidence the audit keeps from them."""
 
 from __future__ import annotations
 

@@ -38,8 +38,9 @@ MINUTES = [(at, 1) for at in range(40)]
 def test_the_buckets_that_commands_may_also_accept(
     buckets: list[BucketId], time: int, expected: set[BucketId]
 ) -> None:
-    """The command that accepts a bucket also accepts each bucket that contains the start of this
-    bucket. Such a bucket has a command of its own, for which the same is true."""
+    """The command that accepts a bucket also accepts each other bucket that contains the bucket's
+    start. Each of these other buckets has a command of its own, which may accept further buckets in
+    the same way. All these buckets are explained together."""
     assert acceptable_with(time, buckets) == expected
 
 
@@ -56,8 +57,8 @@ def _verdicts(sources: list[Source], buckets: list[BucketId]) -> list[BucketVerd
 @pytest.mark.parametrize("source", SOURCES)
 def test_only_verdicts_on_related_topics_matter(source: Source) -> None:
     """A command names one topic. The verdicts on this topic and on related topics (its rejects,
-    topics of the same name, and topics whose name is the name of a cluster and a topic) give the
-    same answers as the verdicts on all topics."""
+    topics of the same name, and topics whose name consists of a cluster's and a topic's name)
+    decide which buckets the command accepts. The verdicts on other topics do not matter."""
     found = _verdicts(SOURCES, [(0, 10), (0, 1), (1, 1), (2, 1)])
     related = ByTopic(found).related(source)
     assert len(related) < len(found)

@@ -235,7 +235,8 @@ def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() ->
     the next agent reads all later lines. So they have earlier times than the beginning of the next
     agent. If the clock was set back between the two agents, the lines may also have later times.
     Then the audit takes the time in the old agent's last message, adds the time after which an
-    agent without messages counts as silent, and assumes that no unread line has a later time."""
+    agent without messages counts as silent, and assumes that no unread line has a time after this
+    sum."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10

@@ -438,8 +438,8 @@ def test_a_topic_of_which_nothing_is_left_is_named(
 ) -> None:
     """The recount reports a topic whose rows and manifests are gone. It also reports the topic if
     the topic's directory still has files with rows, but with names that no loader gives to files.
-    It does not report the topic if the output is retired. Another topic of the output agrees with
-    the counts all the time."""
+    It does not report the topic if the output is retired. In each case, it reports nothing about
+    another topic of the output, whose rows agree with the counts."""
     path = output.load(0, 10)
     store = tmp_path_factory.mktemp("store")
     ledger = Ledger(store / DATABASE)
@@ -743,9 +743,9 @@ def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> N
 def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
     """A load that replaces a file deletes the old file before it moves its last new file out of the
     staging directory. So while a new file is in the staging directory, it is no fault that the old
-    file still exists. The recount looks into the staging directory first, and for the old file
-    afterwards. If the load deletes the old file and moves its last new file between these two
-    looks, the recount finds neither file there, and reports no fault."""
+    file still exists. The recount lists the old file, then looks into the staging directory, and
+    then looks for the old file again. If the load finishes after the listing, the recount finds no
+    new file in the staging directory, but also no old file, and reports no fault."""
     path = output.load(0, 10)
     new = output.root / output.rewrite(path, moved=False, deleted=False)
     staged = output.root / f"_skidway/{TOPIC}/staging/2-x/rows.parquet"

@@ -35,7 +35,8 @@ def _batch(
     appended_ms: int | None = None,
     codec: Codec = Codec.ZSTD,
 ) -> bytes:
-    """A batch of these values. appended_ms: if given, the time of its append (LogAppendTime)."""
+    """Returns a batch of these values. appended_ms: if given, the time of the batch's append
+    (LogAppendTime)."""
     times = np.full(len(values), 5, np.int64)
     raw = bytearray(seal(columns.encode(pa.array(values, pa.binary()), times, codec=codec)))
     stamp(raw, 0, offset, 0)
@@ -101,8 +102,8 @@ def test_markers_of_transactions_are_no_records() -> None:
 
 
 def test_a_damaged_batch_is_an_error_behind_the_records_before_it() -> None:
-    """If a batch is damaged, its records are not used. The error says so after the records of the
-    batches before it were found."""
+    """If a batch is damaged, its records are not used. The records of the batches before it are
+    returned first, and then the error is raised."""
     damaged = bytearray(_batch(1, b"bad"))
     damaged[-1] ^= 1
     found = records_of(_of(ONE, [_batch(0, b"good"), bytes(damaged), _batch(2, b"more")]))
@@ -114,9 +115,10 @@ def test_a_damaged_batch_is_an_error_behind_the_records_before_it() -> None:
 @pytest.mark.parametrize("is_sealed", [True, False])
 @pytest.mark.parametrize("index", [0, 3])
 def test_the_error_names_the_damaged_batch(index: int, is_sealed: bool) -> None:
-    """The error says from which offset on which partition cannot be read. It does not use the base
-    offset of the damaged batch. If the batch's checksum fits its damaged records, only decoding the
-    records shows the damage; the error is the same."""
+    """The error about a damaged batch says which partition cannot be read, and from which offset
+    on. It does not take this offset from the batch's own header, which may be damaged, too. If the
+    batch's checksum fits its damaged records, only decoding the records shows the damage; the error
+    is the same."""
     raws = [_batch(n, b"%d" % n, codec=Codec.NONE) for n in range(5)]
     damaged = bytearray(raws[index])
     damaged[HEADER_BYTES] ^= 0x7E  # the length of the first record

@@ -48,7 +48,7 @@ def test_freshness_is_from_the_end_of_a_bucket_to_its_first_completion() -> None
 def test_p99_is_compared_with_the_target_of_the_topic() -> None:
     """A topic's p99 is compared with the first freshness target whose pattern matches the topic's
     name. If no pattern matches, the topic is neither on target nor off target. A topic is on target
-    if 99 of 100 buckets are, and off target if only 98 are."""
+    if 99 of 100 buckets were complete within the target time, and off target if only 98 were."""
     done = [_done(0, 30_000)]
     for targets, kept in (
         ((), None),

@@ -184,8 +184,8 @@ def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
 
 def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
     """If a counter did not begin at the first record, or reported a gap, buckets of records without
-    origin are unknown. The offsets of the records that the counter lacks are known, but not their
-    buckets."""
+    origin are unknown (apart from buckets that begin long after the counter's message). The offsets
+    of the records that the counter lacks are known, but not their buckets."""
     messages = from_the_broker_on()
     messages[0] = delta(BROKER, 1, count(agent=0), ranges=(Range(LOGS, 0, 4, 9),))
     assert "did not count partition 0 from its start" in verdict(messages).reasons[0]
