@@ -266,8 +266,8 @@ def test_an_old_file_that_goes_away_is_no_loss(pattern: str) -> None:
 
 
 def opened(close_rotated_ms: int = 9_000) -> tuple[World, MemoryFile]:
-    """Returns a world with a running agent, and a log. The agent has read this log, and no program
-    has written to the log for a minute. A program still has the log open."""
+    """Returns a simulated host with a running agent, and a log. The agent has read this log, and no
+    program has written to the log for a minute. A program still has the log open."""
     world = World(settings(raw(), close_rotated_ms=close_rotated_ms))
     file = world.files.append(PATH, b"one\n")
     started(world)

@@ -283,8 +283,8 @@ def fields(pattern: str, line: str, *names: str) -> list[Any]:
 @pytest.mark.parametrize("level", ["INFO ", "ERROR"])
 @pytest.mark.parametrize("key", ["", "4711", "a b"])
 def test_an_empty_value_is_read_as_empty(level: str, key: str) -> None:
-    """A row has the fields that the program wrote, even if the value of an MDC key is empty and the
-    message contains literal texts of the pattern."""
+    """A row has the fields that the program wrote, even if the value of an MDC key (a key of
+    log4j's context map) is empty, and the message contains literal texts of the pattern."""
     line = f"2026-11-24 00:08:15,462 [main] {level} {key} CartRepository - a - b"
     names = "level", "requestId", "logger", "message"
     assert fields(EMPTY, line, *names) == [level.strip(), key, "CartRepository", "a - b"]

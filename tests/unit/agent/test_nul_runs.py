@@ -275,8 +275,9 @@ def test_a_compressed_file_is_not_read_again_for_its_nul_bytes() -> None:
 
 @promise("2 filled hole")
 def test_reading_holes_again_keeps_no_file_open() -> None:
-    """Every look reads the holes of a file again. Nevertheless, the agent closes an idle file after
-    `close.inactive.ms`, and still notices when a hole is filled."""
+    """Every look reads the holes (runs of NUL bytes) of a file again, to notice when a program
+    fills a hole. Nevertheless, the agent closes the descriptor of an idle file after
+    `close.inactive.ms`."""
     world = World(settings(raw(), close_inactive_ms=2_000))
     world.start()
     file = world.files.append(PATH, b"one\n" + bytes(4096) + b"later\n")
@@ -300,8 +301,9 @@ def read_but_not_at_4(
 def test_a_file_whose_holes_cannot_be_read_again_is_not_closed_unchecked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If the holes of a deleted file cannot be read when the agent would close the file, the agent
-    tries again later. So it declares a loss if a hole was filled."""
+    """Before the agent closes a deleted file, it reads the file's holes (runs of NUL bytes) again.
+    If they cannot be read, the agent keeps the file open and tries again later. So it does not miss
+    that a hole was filled, and declares a loss."""
     world = World(settings(raw(), close_rotated_ms=9_000))
     world.start()
     file = world.files.append(PATH, b"one\n" + bytes(4096) + b"later\n")
@@ -321,8 +323,9 @@ def test_a_file_whose_holes_cannot_be_read_again_is_not_closed_unchecked(
 def test_a_file_that_can_never_be_read_again_is_closed_in_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If the holes of a file that was read to its end can never be read again, the agent closes the
-    file after a day."""
+    """Before the agent closes a deleted file that it has read to its end, it reads the file's holes
+    (runs of NUL bytes) again. If this fails again and again, the agent closes the file after a
+    day."""
     world = World(settings(raw(), close_rotated_ms=9_000))
     world.start()
     world.files.append(PATH, b"one\n" + bytes(4096) + b"later\n")

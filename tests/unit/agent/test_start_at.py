@@ -164,7 +164,8 @@ def test_a_file_that_was_cut_before_it_could_be_opened_is_read_whole() -> None:
 @promise("1 start at the end")
 def test_compressed_files_are_skipped_whole() -> None:
     """With `start_at: end`, if a compressed file exists at the first scan, the agent skips the
-    whole file and closes its file id. If a compressed file appears later, the agent reads it."""
+    whole file and closes its file id (announces the file's final length). If a compressed file
+    appears later, the agent reads it."""
     world = world_of("/log/*")
     world.files.append("/log/old", b"old\n")
     world.files.compress("/log/old")

@@ -136,7 +136,7 @@ def test_times_that_cannot_be_believed_are_those_of_reading() -> None:
 def test_a_time_that_cannot_be_read_is_the_time_of_reading_if_this_is_set(parser: str) -> None:
     """With `timestamp.on_error: read_time`, a line whose time cannot be read becomes a record. The
     record's time is the time at which the agent read the line, its field `timestamp_replaced` is
-    true, and the agent counts such records."""
+    true, and the agent counts the records of this kind."""
     time = TimestampSettings(fields=["t"], format="rfc3339", on_error="read_time")
     if parser == "regex":
         made = recipe(timestamp=time, **regex("(?P<t>.*)"))
@@ -357,7 +357,8 @@ def test_a_schema_that_contains_itself_is_refused() -> None:
 
 def test_recipes_are_known_by_their_fingerprint() -> None:
     """A recipe is the set of rules by which a source's lines become records. Equal recipes have
-    equal fingerprints. If two recipes make different records, their fingerprints differ."""
+    equal fingerprints (hashes). If two recipes make different records, their fingerprints
+    differ."""
     assert recipe().fingerprint == recipe().fingerprint
     assert from_json(recipe().to_json()) == recipe()
     others = [recipe(partitions=2), recipe(limit=5), recipe(max_line_bytes=99), recipe(key="line")]

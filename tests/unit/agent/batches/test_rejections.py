@@ -61,8 +61,8 @@ def test_a_source_that_was_mended_is_well_when_its_recent_lines_are_good() -> No
 
 def test_a_topic_without_a_source_is_no_longer_named() -> None:
     """If no source has a topic any more, the agent no longer reports the topic, even if it still
-    rejects lines of the topic that it had read before. If the topic comes back, its former lines do
-    not count. The summaries in the agent's log still count every rejected line."""
+    rejects lines that it had read before the source was removed. If the topic comes back, its
+    former lines do not count. The summaries in the agent's log still count every rejected line."""
     rejections = counting("logs", "others")
     for topic in ("logs", "others"):
         rejections.saw(topic, 0, [line(n) for n in range(10)], 0.0)

@@ -15,8 +15,8 @@ LONGER = RUN + b"1 file copied\n"
 
 
 def emptied(first: bytes = RUN) -> World:
-    """Returns a world whose agent has read a log, has then found it empty, and has declared a
-    loss."""
+    """Returns a simulated host whose agent has read a log, has then found it empty, and has
+    declared a loss."""
     world = World(settings(raw("logs", LOG)))
     world.files.append(LOG, first)
     world.start()

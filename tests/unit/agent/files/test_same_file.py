@@ -539,8 +539,8 @@ def test_a_file_that_grew_with_an_overlong_line_was_not_written_again() -> None:
 
 
 def rewritten(size: int, text: bytes) -> World:
-    """Returns a world whose agent has read four lines of a log. Before the next look, the log is
-    cut to `size` bytes, and `text` is appended."""
+    """Returns a simulated host whose agent has read four lines of a log. Before the next look, the
+    log is cut to `size` bytes, and `text` is appended."""
     world = World(settings(raw()))
     world.files.append(RUN, b"line 0\nline 1\nline 2\n")
     world.start()

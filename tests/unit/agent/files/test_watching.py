@@ -13,9 +13,9 @@ def readable(inbox: Inbox) -> bool:
 
 def test_paths_are_handed_over_once_and_wake_the_loop() -> None:
     """The inbox is a set of paths of changed files: a thread of watchdog fills it, and the agent's
-    loop empties it. The loop gets a file's path once, however many events the file has. If a file
-    is renamed, the loop gets the old and the new path. The descriptor on which the loop waits is
-    readable until the loop has taken all paths."""
+    loop empties it. The loop gets a file's path once, however many file system events the file has.
+    If a file is renamed, the loop gets the old and the new path. The descriptor on which the loop
+    waits is readable until the loop has taken all paths."""
     inbox = Inbox()
     assert not readable(inbox)
     for _ in range(5):
@@ -42,8 +42,8 @@ def test_too_many_paths_mean_everything() -> None:
 
 
 def test_the_watch_rests_when_events_come_too_fast(tmp_path: Path) -> None:
-    """The agent stops watching directories for a while if too many events arrive, because handling
-    so many events costs more than finding the new lines without events."""
+    """If too many file system events arrive, the agent stops watching directories for a while,
+    because handling so many events costs more than finding the new lines without events."""
     watch = Watch([Pattern(f"{tmp_path}/*.log"), Pattern("/nowhere/at/all/*.log")])
     watch.start()
     assert watch._watched.keys() == {str(tmp_path)}

@@ -1059,8 +1059,9 @@ def test_a_quiet_agent_sleeps_longer() -> None:
 
 
 def test_a_settled_agent_says_so(world: World) -> None:
-    """An agent that was asked to stop reads no new lines. It says that it is settled as soon as
-    everything that was in flight has arrived, although a file has lines that it has not read."""
+    """An agent that was asked to stop reads no new lines. As soon as all records that were on their
+    way are acknowledged, it says that it is settled (has nothing more to send), although a file has
+    lines that it has not read."""
     world.files.append(A, b"1\n")
     world.start()
     world.hold()

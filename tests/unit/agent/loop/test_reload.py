@@ -78,8 +78,9 @@ def test_the_unread_bytes_of_a_removed_source_are_declared(change: Change) -> No
 @BOTH
 def test_a_removed_source_that_is_read_to_its_end_is_closed(change: Change) -> None:
     """If the agent has read all lines of a removed source's file, it declares no loss and closes
-    the file. The agent continues to send seals (which say that all earlier lines are counted) for
-    the source's topic, so that the audit does not wait for this agent."""
+    the file (announces its final length). The agent continues to send seals (which say that all
+    earlier lines are counted) for the source's topic, so that the audit does not wait for this
+    agent."""
     world = started(raw("logs", A), raw("others", B))
     world.files.append(A, b"a1\n")
     change(world, raw("others", B))

@@ -1,6 +1,6 @@
 """If a regular expression consists only of groups with literal text between them, and each group
-can end in one place only, the agent does not need RE2. It searches the line for the literal texts.
-The result must be the same as with RE2."""
+can end in one place only, the agent does not need RE2, its library for regular expressions. It
+searches the line for the literal texts. The result must be the same as with RE2."""
 
 from __future__ import annotations
 

@@ -111,9 +111,9 @@ def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
 
 
 def test_the_setting_is_part_of_the_recipe() -> None:
-    """Two recipes that differ only in on_error have different fingerprints. A recipe that was
-    stored before this setting existed keeps its fingerprint. A recipe consists of the settings and
-    schemas by which lines become records."""
+    """A recipe consists of the settings and schemas by which lines become records. Two recipes that
+    differ only in on_error have different fingerprints (hashes). A recipe that was stored before
+    this setting existed keeps its fingerprint."""
     schema = schema_of("logs", ["line"])
     assert recipe().fingerprint != recipe(on_error="replace").fingerprint
     kept = json.loads(recipe().to_json())

@@ -134,8 +134,8 @@ def test_hashes_need_the_key() -> None:
 
 
 def test_a_key_is_never_shown() -> None:
-    """The printed form (repr) of a key for hashes contains no part of the key, nor does the key's
-    fingerprint. Another key has another fingerprint."""
+    """The printed form (repr) of a key for hashes contains no part of the key, and neither does the
+    key's fingerprint (a hash). Another key has another fingerprint."""
     parts = [KEY.secret[at : at + 4] for at in range(len(KEY.secret) - 3)]
     for shown in (repr(KEY), KEY.fingerprint):
         assert [part for part in parts if part.decode() in shown or part.hex() in shown] == []

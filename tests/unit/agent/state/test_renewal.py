@@ -111,17 +111,18 @@ def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(
 def test_a_state_that_is_the_newest_goes_on_as_it_is(
     state: StateDatabase, newest: Newest | None
 ) -> None:
-    """If the audit topic has no message from the agent that is newer than the adopted state, the
-    state stays unchanged. Examples are a state that was only moved to another machine, and an audit
-    topic that was lost."""
+    """If an operator adopts a state, and the audit topic has no message from the agent that is
+    newer than this state, the state stays unchanged. This is so, for example, if the state was only
+    moved to another machine, or if the audit topic was lost."""
     renew(state, newest)
     assert [each.file for each in state.files()] == [11, 12, 13]
     assert (len(state.intents()), len(state.sums())) == (2, 1)
 
 
 def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
-    """The agent looks for newer messages in the audit topic only at its first start after the
-    adoption, because all later messages are from this agent itself."""
+    """After an operator has adopted a state, only the agent's first start searches the audit topic
+    for messages that are newer than the state. Messages that come after this start are from this
+    agent itself."""
     renew(state, Newest(1, 17, 0))
     again = open_state(tmp_path)
     renew(again, Newest(2, 5, 0))
@@ -130,9 +131,9 @@ def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
 
 
 def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: StateDatabase) -> None:
-    """An adoption stores the number of the state's last message. If a state is adopted twice in a
-    row, the agent compares the messages of the audit topic with the number that the first adoption
-    stored, because the agent sent nothing between the two adoptions."""
+    """When an operator adopts a state, the number of the state's last message is stored. If a state
+    is adopted twice in a row, the agent compares the messages of the audit topic with the number
+    that the first adoption stored, because the agent sent nothing between the two adoptions."""
     state.close()
     ledger.adopt(tmp_path, new_epoch=True)
     again = open_state(tmp_path)

@@ -1,5 +1,5 @@
-"""To save memory, checkpoints and fingerprints store their values packed in bytes. Each of these
-objects returns the values from which it was made."""
+"""To save memory, checkpoints and fingerprints (hashes of first bytes) store their values packed in
+bytes. Each of these objects returns the values from which it was made."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_how_much_clocks_may_differ_is_a_setting(tmp_path: Path) -> None:
 
 def test_a_collector_whose_own_clock_is_wrong_is_not_well(tmp_path: Path) -> None:
     """A collector whose own clock is wrong is unhealthy, because it cannot judge which hosts are
-    silent and which buckets are due."""
+    silent and which buckets are due (old enough to be complete)."""
     collector = Collector(tmp_path)
     collector.hear(HOUR, HOUR, HOUR)
     is_well, detail = collector.health()

@@ -254,9 +254,9 @@ def test_a_bucket_that_becomes_due_is_judged_first(
 def test_all_buckets_that_become_due_are_judged_in_one_step(
     monkeypatch: pytest.MonkeyPatch, due_s: float, judged: int
 ) -> None:
-    """When the usual time of a step is over, the step still judges the buckets that have become
-    due, so that their verdicts do not wait for the next step. For these buckets the step has a
-    longer limit of time."""
+    """When the usual time of a step is over, the step still judges the buckets that have become due
+    (old enough to be complete), so that their verdicts do not wait for the next step. For these
+    buckets the step has a longer limit of time."""
     site, young = Site(), ManualClock().time_ms() // SIZE
     topics = [replace(LOGS, topic=name, topic_id=name) for name in ("a", "b", "c")]
     for topic in topics:
@@ -285,9 +285,9 @@ def test_due_buckets_come_before_many_younger_ones(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_loss_in_a_bucket_far_ahead_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the clock of a host is far ahead, its buckets become due only after a long time. The judge
-    notices a loss in such a bucket even if another bucket changes before each step, and a step has
-    time for only one bucket."""
+    """If the clock of a host is far ahead, its buckets become due (old enough to be complete) only
+    after a long time. The judge notices a loss in such a bucket even if another bucket changes
+    before each step, and a step has time for only one bucket."""
     site, ahead = Site(), ManualClock().time_ms() // SIZE + 1_000_000
     for index in (0, ahead):
         site.count(LOGS, index)
@@ -406,9 +406,9 @@ def test_blocks_that_are_gone_are_forgotten() -> None:
 
 @promise("6 complete")
 def test_an_acceptance_that_was_taken_back_holds_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a person takes back the acceptance of a bucket, the bucket is overdue again (due, but not
-    complete). In this test, a step of judging has time for only one of two such buckets. The next
-    step judges the other one."""
+    """If a person takes back the acceptance of a bucket, the bucket is overdue again (old enough to
+    be complete, but neither complete nor accepted). In this test, a step of judging has time for
+    only one of two such buckets. The next step judges the other one."""
     site = Site()
     for index in (0, 1):
         site.count(LOGS, index, broker=4)
@@ -509,9 +509,9 @@ def test_an_old_bucket_is_judged_although_all_change_again_and_again(
 
 @promise("6 complete")
 def test_only_balanced_buckets_get_narrow_checksums() -> None:
-    """When a bucket is due and complete, its checksums are made narrow (cut to 24 bits). This
-    happens once for each bucket. If further records of this bucket are counted later, the bucket
-    stays complete only if all tiers count the same records."""
+    """When a bucket is due (old enough to be complete) and complete, its checksums are made narrow
+    (cut to 24 bits). This happens once for each bucket. If further records of this bucket are
+    counted later, the bucket stays complete only if all tiers count the same records."""
     site = Site()
     site.count(LOGS, 0)
     site.count(LOGS, 1, broker=4)

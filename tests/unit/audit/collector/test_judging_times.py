@@ -52,7 +52,8 @@ def test_a_step_that_takes_longer_delays_no_verdict(least_s: float, seed: int) -
     """Steps of judging take different times, for example because other programs use the machine. In
     this test, each step takes at most three times as long as any other step, and at most a
     sixteenth of a minute. A step still begins within a second after a bucket of a minute becomes
-    due. Judging still takes at most an eighth of the collector's time."""
+    due (old enough to be complete). Judging still takes at most an eighth of the collector's
+    time."""
     random = Random(seed)
     began, taken, steps = random.uniform(0, 60), 0.0, list[float]()
     while began < 60 * MINUTE_S:

@@ -451,7 +451,7 @@ def test_a_large_bucket_is_told_in_parts_that_are_complete() -> None:
     """If a bucket has too many agents for one JSON document, the list of agents is divided into
     several documents. Each document gives the number of all agents and the URL of the next
     document. Together they contain each agent once. In a JSON list of buckets, such a bucket has
-    only the agents with the gravest verdicts, and a URL that lists all of them."""
+    only the agents with the gravest verdicts, and a URL that lists all agents."""
     ledger = _fleet(1_203)
     [listed] = json.loads(_get(ledger, "/buckets.json?topic=logs")[2])["buckets"]
     assert (listed["agents_count"], len(listed["agents"])) == (1_203, 3)

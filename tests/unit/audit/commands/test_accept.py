@@ -111,7 +111,8 @@ def test_by_a_clock_that_is_ahead_nothing_is_accepted(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the clock of the host on which `accept` runs is ahead, the command accepts nothing. By
-    this clock, buckets would be due too early, and agents would seem silent too early."""
+    this clock, buckets would be due (old enough to be judged) too early, and agents would seem
+    silent too early."""
     monkeypatch.setattr(accept, "SystemClock", lambda: ManualClock(10**9 + 3_600_000))
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason known --set silence.ms=60000"

@@ -165,8 +165,8 @@ def test_records_that_expired_from_another_partition_are_not_missed(log: Log) ->
 def test_the_end_of_a_rotated_file_without_a_certain_record_is_not_compared(log: Log) -> None:
     """`skidway audit compare` knows a time since which no record has expired. A line without a
     record counts as missing only if an earlier line of its file has a record that is newer than
-    this time. This is so even for lines at the end of a rotated file: the records of other lines
-    may have expired."""
+    this time. This is so even for lines at the end of a rotated file, because the records of these
+    lines may have expired."""
     log.write(["one", "two"], "app.log.1")
     log.write(["three"])
     files = [lines.read(path) for path in lines.files_of([f"{log.folder}/*"])]

@@ -199,8 +199,8 @@ def test_lines_that_were_not_shipped_for_an_hour_are_named(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("copy", [f"{LOG}.1", f"{LOG}-20260131", "/log/app-20260131.log"])
 def test_a_copy_that_is_shipped_too_doubles_its_lines(world: Counting, copy: str) -> None:
-    """If a log shipper sends both a log and a copy of it (as copytruncate makes it), the lines
-    count as doubled, although the notes of `skidway agent count` have them only once."""
+    """If a log shipper sends both a log and a copy of it (for example one that copytruncate made),
+    the lines count as doubled, although the notes of `skidway agent count` have them only once."""
     world.turn()
     world.write("a1", "a2")
     world.turn()

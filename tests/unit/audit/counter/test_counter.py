@@ -449,8 +449,8 @@ def test_a_new_epoch_counts_everything_again(site: Site) -> None:
 
 def test_a_changed_bucket_size_is_refused(site: Site) -> None:
     """If the bucket size in the settings changes, the counter refuses to start until an operator
-    begins a new epoch, which counts everything again. Otherwise buckets of two sizes would overlap,
-    and would never become complete."""
+    begins a new epoch, which counts everything again. Without a new epoch, buckets of the old and
+    the new size would overlap, and would never become complete."""
     site.state.settle_bucket(60_000)
     site.state.settle_bucket(60_000)
     with pytest.raises(ConfigurationRefused, match=r"bucket\.ms is 10000, but .* buckets of 60000"):
@@ -461,8 +461,8 @@ def test_a_changed_bucket_size_is_refused(site: Site) -> None:
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
     """If the disk is full, the transaction is rolled back and the error is one sentence. When the
-    disk has room again, a restarted counter counts all records once, and its message numbers have
-    no hole."""
+    disk has room again, a restarted counter counts all records once, and no message number is
+    missing."""
     _append(site, LOGS, 0, 10)
     site.run()
     database = site.state._connection

@@ -1,5 +1,5 @@
-"""Tests explanations of buckets that are not complete. An explanation has a cause, the place of the
-cause (for example a host and a file), and the command to run next."""
+"""Tests explanations of buckets that are not complete. An explanation says what the cause is, where
+it is (for example on which host and in which file), and which command to run next."""
 
 from __future__ import annotations
 
@@ -291,9 +291,10 @@ def parsed(line: str) -> argparse.Namespace | None:
 @pytest.mark.parametrize("where", [("--store", "/my store"), ("--bootstrap-server", "b1:9092")])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause.value}, {case.command[:24]}")
 def test_commands_run_as_they_are_printed(case: Case, where: tuple[str, str]) -> None:
-    """`skidway` accepts each of its commands that an explanation prints. If a command of `skidway
-    audit` is to run on the same host as the command that prints the explanation, both have the same
-    settings file, and read the same store or the audit topics of the same brokers."""
+    """`skidway` accepts each of its commands that an explanation prints. A printed command of
+    `skidway audit` may be meant for the host on which the explanation was printed. Then it has the
+    same settings file as the command that printed it, and reads the same store or the audit topics
+    of the same brokers."""
     access = replace(ACCESS, options=(*ACCESS.options, *where))
     found = replace(case, access=access).explanation()
     store, brokers = (Path(where[1]), None) if where[0] == "--store" else (None, where[1])

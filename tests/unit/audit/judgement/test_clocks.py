@@ -237,8 +237,8 @@ def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
 
 def test_a_late_batch_alone_is_no_slow_clock() -> None:
     """If a single batch of a sender arrives late, the audit does not report a slow clock, even if
-    this batch is the first in a window of two minutes. It reports a slow clock only if the lag
-    continues over several windows."""
+    this batch is the first in a window of two minutes. It reports a slow clock only if the sender's
+    messages arrive late in several windows."""
     site = Site()
     site.live(GOOD)
     late_ms = site.now_ms
@@ -252,8 +252,9 @@ def test_a_late_batch_alone_is_no_slow_clock() -> None:
 
 @promise("clocks measured")
 def test_what_shrinks_is_a_backlog() -> None:
-    """If the lag becomes smaller from window to window, for example while a mirror catches up, the
-    audit treats the lag as a backlog and not as a slow clock."""
+    """The lag is the time from the sending of a message until the audit receives it. If the lag
+    becomes smaller from one window of two minutes to the next, for example while a mirror catches
+    up, messages have only waited on their way. So the audit does not report a slow clock."""
     site = Site()
     site.live(GOOD)
     for behind_ms in range(HOUR, 0, -HOUR // 5):

@@ -207,7 +207,8 @@ def test_a_topic_that_nobody_loads_is_complete_without_the_output() -> None:
 def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> None:
     """If no counter ever reported the topic, the audit waits for a message from a counter in the
     topic's cluster. The topic is complete only when such a message has arrived after the last
-    bucket of the requested span was due. Only this message proves that the topic has no records."""
+    bucket of the requested span was due (old enough to be complete). Only this message proves that
+    the topic has no records."""
     sealed: list[Message] = [seal(AGENT, 1, DUE, 0)]
     abroad = replace(BROKER, cluster="dc2", producer="broker-dc2")
     for late in ([], [Delta(BROKER, 1, DUE - 1)], [Delta(abroad, 1, DUE)]):
@@ -220,9 +221,9 @@ def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> No
 
 def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_heard() -> None:
     """A topic to which no agent sends is complete, including its empty buckets, when a message of
-    its counter has arrived after the last bucket of the requested span was due. If the counter
-    reported a gap (offsets that it could not read), all buckets are in doubt, even the empty ones,
-    because the records in the gap may belong to any bucket."""
+    its counter has arrived after the last bucket of the requested span was due (old enough to be
+    complete). If the counter reported a gap (offsets that it could not read), no bucket counts as
+    complete, not even an empty one, because the records in the gap may belong to any bucket."""
     counted = [delta(x, 1, count(agent=0)) for x in (BROKER, MIRROR, HDFS)]
     assert not only([*counted, HEARD]).is_short
     late = only([*counted, Heartbeat(BROKER, 1, DUE - 1)])
@@ -234,7 +235,8 @@ def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_h
 
 def test_nobody_waits_for_hosts_that_are_retired() -> None:
     """For empty buckets, the audit does not wait for the agent of a retired host. If all hosts are
-    retired, a message of the counter must have arrived after the buckets were due."""
+    retired, a message of the counter must have arrived after the buckets were due (old enough to be
+    complete)."""
     policy = replace(POLICY, roster=Roster((), ("web1",)))
     empty = question(until=START)
     [found] = asked([*good()[:4], HEARD], policy, about=empty)

@@ -264,8 +264,8 @@ def _accepted(ledger: Ledger) -> None:
 
 def _verdicts(ledger: Ledger) -> list[tuple[int, int, str]]:
     """Returns the start, the length and the verdict (as a word) of each bucket. Checks that the
-    collector's judge has the same standing as a judgement of all evidence, and that a bucket has
-    the same verdict if only the evidence of this bucket is judged."""
+    collector's judge reaches the same standing as a judgement of all evidence at once. Also checks
+    that a bucket has the same verdict if only the evidence of this bucket is judged."""
     found = verdicts(ledger.evidence(), POLICY, NOW)
     standing = Judge(ledger, lambda: POLICY, ManualClock(NOW)).step()
     assert standing == judged(ledger.evidence(), POLICY, NOW)

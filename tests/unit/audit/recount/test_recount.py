@@ -200,8 +200,8 @@ def test_rows_that_are_what_was_counted_agree(output: Output) -> None:
 @promise("6 checksum")
 def test_rows_are_compared_with_narrow_checksums(output: Output) -> None:
     """A recount also compares the rows with counts whose checksums the store has made narrow (cut
-    to 24 bits). By such a checksum it still finds a row that was made from another record, although
-    the numbers of records and bytes are equal."""
+    to 24 bits). Such a checksum still shows that a row was made from another record, even if the
+    numbers of records and bytes are equal."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(map(encode, output.messages()))
@@ -219,8 +219,9 @@ def test_rows_are_compared_with_narrow_checksums(output: Output) -> None:
 
 
 def test_files_that_were_not_moved_into_place_yet_count(output: Output) -> None:
-    """Files that are still in the staging directory are recounted too if a manifest has committed
-    them."""
+    """A load first writes its files into the staging directory, and moves them to their final paths
+    after the commit. Files that are still in the staging directory are recounted too if a manifest
+    has committed them."""
     output.load(0, 10, moved=False)
     assert recount_report.is_good(output.compared())
 

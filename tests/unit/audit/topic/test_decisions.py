@@ -301,7 +301,8 @@ def test_other_places_are_not_retired(texts: tuple[str, ...]) -> None:
 @promise("6 retired place")
 def test_what_a_retired_place_has_counted_is_compared_as_ever() -> None:
     """If the counts of a retired place (a tier of one cluster, or an output) agree with all other
-    counts, the bucket is complete, without a remark."""
+    counts, the bucket is complete, and its verdict does not even mention the retired place in a
+    remark."""
     found = bucket(said(5), replace(POLICY, retired_places=("hdfs /old",)))
     assert (found.status, found.reasons) == (Status.COMPLETE, ())
 
@@ -406,8 +407,8 @@ def _broken(message: Delta) -> Delta:
 def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
     """Each count of a bucket names the previous message that counted the bucket. If that message is
     missing, the chain is broken. A broken chain of a retired place (a tier of one cluster, or an
-    output) only adds a remark to the verdict. A broken chain of an agent makes the bucket unknown,
-    even if the agent's cluster is retired."""
+    output) only adds a remark to the verdict, which does not keep the bucket from being complete. A
+    broken chain of an agent makes the bucket unknown, even if the agent's cluster is retired."""
     others = [x for x in said(5, 5) if not (isinstance(x, Delta) and x.sender == OLD)]
     broken = [*others, _broken(delta(OLD, 5))]
     assert bucket(broken).status is Status.UNKNOWN

@@ -1,4 +1,5 @@
-"""Tests the freshness and the lag of topics, as the dashboard shows them."""
+"""Tests how the dashboard shows the freshness of a topic (how soon its buckets become complete) and
+its lag (how old its oldest incomplete bucket is)."""
 
 from __future__ import annotations
 
@@ -46,9 +47,10 @@ def test_freshness_is_from_the_end_of_a_bucket_to_its_first_completion() -> None
 
 
 def test_p99_is_compared_with_the_target_of_the_topic() -> None:
-    """A topic's p99 is compared with the first freshness target whose pattern matches the topic's
-    name. If no pattern matches, the topic is neither on target nor off target. A topic is on target
-    if 99 of 100 buckets were complete within the target time, and off target if only 98 were."""
+    """A topic's p99 is the time within which 99 of 100 of its buckets became complete. It is
+    compared with the first freshness target whose pattern matches the topic's name. If no pattern
+    matches, the topic is neither on target nor off target. A topic is on target if 99 of 100
+    buckets were complete within the target time, and off target if only 98 were."""
     done = [_done(0, 30_000)]
     for targets, kept in (
         ((), None),
@@ -65,8 +67,9 @@ def test_p99_is_compared_with_the_target_of_the_topic() -> None:
 
 
 def test_a_topic_without_open_buckets_has_no_lag() -> None:
-    """If all buckets of a topic are complete, the topic has no lag, even if nobody writes to it any
-    more and its newest bucket is old."""
+    """The lag is the age of the oldest bucket that is not complete. If all buckets of a topic are
+    complete, the topic has no lag, even if nobody writes to it any more and its newest bucket is
+    old."""
     found = _pace(_topic(_verdict(0)), [])
     assert (found.lag_s, found.waiting_since) == (0.0, None)
     assert (

@@ -250,7 +250,7 @@ def test_the_newest_loads_say_rows_files_and_duration() -> None:
 def test_the_flow_says_when_each_place_had_all_records(site: TestClient) -> None:
     """For each place (cluster or output) that has all records of a bucket, the bucket's page shows
     how much time passed from the bucket's end until the place had all of them. The page takes this
-    time from the history."""
+    time from the history of verdicts."""
     bucket = NOW // MINUTE * MINUTE - 10 * MINUTE
     body = site.get(f"/buckets?topic=dc1.nginx&bucket={bucket}").text
     after_s = round((190_000 + bucket // MINUTE * 7_919 % 60 * 1_000) / 1_000)

@@ -1,6 +1,7 @@
-"""Tests which counts are in doubt (may be doubled, so that their bucket is unknown) because two
-agents of the same host may both have delivered lines, for example because an agent's state was
-deleted. In the tests, the old agent (FIRST) and the new agent (SECOND) announce the same file."""
+"""Two agents of the same host may both have delivered the same lines, for example because an
+agent's state was deleted. Then some counts are in doubt: they may be doubled, so their bucket is
+unknown. The tests check which counts are in doubt. In the tests, the old agent (FIRST) and the new
+agent (SECOND) announce the same file."""
 
 from __future__ import annotations
 
@@ -122,8 +123,8 @@ def test_a_predecessor_hides_no_file() -> None:
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
     """If an agent's state was deleted, the host has a new agent. Until its first seal, the new
     agent may send lines of the old agent again. Lines that the new agent counts after this seal are
-    not in doubt. When it sends the seal, it has delivered all lines that the old agent can have
-    read from the same files."""
+    not in doubt: they cannot be doubled. When the new agent sends the seal, it has already
+    delivered all lines that the old agent can have read from the same files."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, SECOND, LATER).status is Status.COMPLETE
 
@@ -131,7 +132,8 @@ def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
 def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
     """If an agent's state was deleted, the host has a new agent, which may send lines of the old
     agent again. If the old agent had sealed a bucket before the new agent began, the old agent's
-    counts of the bucket are not in doubt, because the old agent read these lines first."""
+    counts of the bucket are not in doubt (do not count as possibly doubled), because the old agent
+    read these lines first."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, FIRST, OLD).status is Status.COMPLETE
 

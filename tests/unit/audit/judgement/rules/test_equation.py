@@ -64,8 +64,8 @@ def test_an_exempt_topic_is_still_compared_where_it_is_expected() -> None:
 @pytest.mark.parametrize("topics", ["dc2.logs", "dc1.log", "logs", "dc1.logs.+", "dc2\\..+"])
 def test_other_topics_are_not_exempt(topics: str) -> None:
     """If an exemption does not match the whole name of a topic, including the cluster's name, the
-    topic must be counted in every tier. Otherwise the audit would call a topic complete that should
-    be mirrored but is not."""
+    topic must be counted in every tier. If a part of the name sufficed, the audit could call a
+    topic complete that should be mirrored but is not."""
     exempt = tuple(Exemption(tier, (topics,)) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
     assert found.status is Status.INCOMPLETE
