@@ -264,7 +264,8 @@ def test_relative_paths_begin_at_the_file_that_names_them(
 
 def test_a_format_takes_the_zone_and_the_joining_of_its_source() -> None:
     """If a source with a format sets `timezone`, local times are read in this time zone. If it sets
-    `multiline`, its lines are joined by this rule, and not by the rule of the format."""
+    `multiline`, its lines are joined by the rule in this setting, and not by the rule of the
+    format."""
     sample = catalog.formats()["nginx_error"].sample.encode()
     made = preview(source("nginx_error", timezone="Europe/Berlin"), sample, "/a", now_ms=NOW_MS)
     assert made.rows[0].time is not None

@@ -112,7 +112,8 @@ def test_logs_without_a_name_are_guessed(
     ],
 )
 def test_text_is_no_table(lines: list[str], tmp_path: Path) -> None:
-    """If lines only contain some commas, equal signs or brackets, `guess` proposes plain text."""
+    """If lines contain some commas, equal signs or brackets, but have none of these formats,
+    `guess` proposes plain text."""
     assert guessed(tmp_path, *lines).what == "text"
 
 

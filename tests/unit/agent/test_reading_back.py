@@ -439,8 +439,8 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world: World, upgrade: Any
 ) -> None:
     """A floor is the offset at which the search for records begins. An older version of the agent
-    stored no floors. If this version left intents (stored promises to send bytes), the agent
-    searches for their records from offset 0."""
+    stored no floors. If that version left intents (stored promises to send bytes), the present
+    version searches for their records from offset 0."""
     world.files.append(A, b"one\n")
     world.start()
     world.settle(5)

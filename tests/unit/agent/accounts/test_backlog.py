@@ -201,9 +201,9 @@ def test_the_age_is_that_of_the_first_byte_that_is_not_safe() -> None:
 
 
 def test_the_notes_of_a_file_are_few_and_never_make_bytes_younger() -> None:
-    """The agent's list of a file's lengths and their times stays short, because neighbours in the
-    list are merged. A merged entry has the older of the two times, so bytes never seem younger than
-    they are."""
+    """The agent's list of a file's lengths and their times stays short, because neighbouring
+    entries are merged. A merged entry has the older of the two times, so bytes never seem younger
+    than they are."""
     found = then(None, _tracked(0), 1, 7)
     for end in range(2, 500):
         found = then(found, _tracked(0), end, end * 1_000)
@@ -216,11 +216,10 @@ def test_the_notes_of_a_file_are_few_and_never_make_bytes_younger() -> None:
 
 
 def test_the_shortest_of_the_last_lives_counts() -> None:
-    """The life of a file is the time from its creation to its deletion. The agent remembers the
-    lives of the files that were deleted last in a directory. It expects that other files of the
-    directory will live as long as the shortest of these lives. It forgets the lives of files that
-    were deleted earlier, because the rotation may have been changed since then. It ignores a
-    negative life."""
+    """The life of a file is the time from its creation to its deletion. For each directory, the
+    agent remembers the lives of the most recently deleted files. It expects that the other files of
+    the directory will live as long as the shortest of these lives. It forgets older lives, because
+    the rotation may have been changed since then. It ignores a negative life."""
     lives = Lives()
     assert lives.shortest("/log") is None
     for life_ms in (5, -1, *range(100, 100 + LIVES_MAX - 1)):

@@ -126,8 +126,8 @@ def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Pa
 
 def test_what_is_in_a_delta_is_in_no_other(tmp_path: Path) -> None:
     """The agent stores the sums and losses that are in no delta yet. The transaction that stores a
-    delta also removes the delta's sums and losses from these stored values. It also stores the
-    delta's message number. The numbers of the next messages continue from this number."""
+    delta also removes the delta's sums and losses from these stored values, and stores the delta's
+    message number. The numbers of the next messages continue from this number."""
     state, mail, changes = open_state(tmp_path), Mail([]), Changes()
     deltas = _opened(state, mail)
     deltas.passed([_one(state)], changes)

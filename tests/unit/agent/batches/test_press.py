@@ -256,9 +256,9 @@ def test_lines_longer_than_allowed_are_rejected() -> None:
 
 
 def test_many_rejected_lines_take_no_longer_than_their_number() -> None:
-    """The time for rejected lines grows only in proportion to their number: the agent does not
-    compute the lengths of all lines again for each rejected line. Otherwise a log in which no line
-    fits the parser would block the agent."""
+    """The time to process rejected lines grows only in proportion to their number: the agent does
+    not compute the lengths of all lines again for each rejected line. If it did, a log in which no
+    line fits the parser would block the agent."""
     lines = framed_lines.FramedLines([reading(b"x\n" * 50)], LineFramer())
     lines.frames = Spied(lines.frames.first, lines.frames.content_end, lines.frames.end)
     lines.rejected(Reject(7, "no-match", ""))

@@ -89,8 +89,8 @@ def made(name: str) -> Recipe:
 
 
 def in_envelopes(data: bytes) -> bytes:
-    """Returns the lines as the file of a replay has them, each with another origin. Lines that
-    begin with a brace stay as they are."""
+    """Returns the lines as the file of a replay has them: each in an envelope (one line of JSON),
+    and with an origin of its own. Lines that begin with a brace stay as they are."""
     lines = []
     for number, line in enumerate(data.split(b"\n")):
         wrapped = Envelope("logs", line, "h", "/p", (1, 2, number), (3, 4, number)).text()

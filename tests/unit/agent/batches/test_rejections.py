@@ -17,8 +17,8 @@ def counting(*topics: str, share_max: float = 0.5) -> Rejections:
 
 def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
     """The agent logs a summary of a topic's first rejected lines at once, and then at most one
-    summary a minute. Each rejected line is in one summary. A summary says, for each reason, how
-    many lines were rejected. It also says where the first of these lines is."""
+    summary a minute. Each rejected line is counted in one summary. A summary says, for each reason,
+    how many lines were rejected. It also says where the first of these lines is."""
     rejections = counting("logs")
     rejections.saw("logs", 3, [line(40), line(50, "schema")], 0.0)
     assert rejections.due(0.0) == [Untold("logs", {"no-match": 1, "schema": 1}, "/log/a", 40)]

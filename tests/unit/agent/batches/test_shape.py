@@ -166,7 +166,8 @@ def test_what_is_not_utf_8_is_rejected_and_not_left_out() -> None:
 
 def test_a_hashed_key_is_the_key(tmp_path: Path) -> None:
     """If a rule hashes the field that is the record's key, the key is the hash. If the file with
-    the secret key changes later, a running agent continues to use the key that it has read."""
+    the secret key changes later, a running agent continues to use the secret key that it has
+    read."""
     secret = tmp_path / "key"
     secret.write_text("0123456789abcdef")
     made = recipe(shape="hash line", hash_key_location=secret, key="line")

@@ -109,7 +109,7 @@ def test_lines_that_cannot_be_replayed_are_named(
 
 
 def test_a_topic_without_replay_is_refused(tmp_path: Path) -> None:
-    """A replay is refused if no source of the topic has the setting `replay: true`. With this
-    setting, the topic's schema has fields for the origin of the rejected line."""
+    """A replay is refused if no source of the topic has the setting `replay: true`. Only with this
+    setting does the topic's schema have fields for the origin of the rejected line."""
     with pytest.raises(ConfigurationRefused, match="no source of topic others has replay: true"):
         run(tmp_path, {**rejected(0), "topic": "others"})

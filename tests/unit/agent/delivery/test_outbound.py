@@ -122,9 +122,9 @@ def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> N
 @pytest.mark.parametrize("is_behind", [False, True])
 def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behind: bool) -> None:
     """The agent sends a refused batch again in halves, until it has found the refused record.
-    `was_sent` says that this record was sent before, in a larger batch, and may have arrived with
-    that batch. This is so in two cases: the answer to the larger batch was lost, or the broker
-    refused an earlier batch, so that the producer took the larger batch back."""
+    `was_sent` says that this record may have arrived with a larger batch that was sent before. It
+    is true in two cases: the answer to the larger batch was lost, or the broker refused an earlier
+    batch, so that the producer took the larger batch back."""
     sending = Sending(b"a\n", b"b\nc\n")
     if is_behind:
         sending.producer.arrive(TP)

@@ -51,9 +51,9 @@ def progress(**others: Any) -> Progress:
 @promise("2 floor")
 def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> None:
     """The floor of a partition is the offset from which the agent searches the partition for
-    records. Intent 1 has batches in the partitions P and Q. While the batch in Q is not
-    acknowledged, intent 1 is unfinished. So the floor of P stays at or below the offset of intent
-    1's batch in P, even if later offsets of P are acknowledged."""
+    records. In this test, intent 1 has batches in the partitions P and Q. While the batch in Q is
+    not acknowledged, intent 1 is unfinished. So the floor of P stays at or below the offset of
+    intent 1's batch in P, even if later offsets of P are acknowledged."""
     files, made = Files(1, 2), progress(floors={P: 10})
     made.sent([Departure(P, (1,)), Departure(P, (2,)), Departure(Q, (1,))])
     made.acknowledged({P: 14})

@@ -80,9 +80,9 @@ def test_repeats_are_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_came_behind_later_records_is_missing() -> None:
-    """Readers drop a record that comes after the record of a later line, so such a record counts as
-    missing. There is one exception: if a part of the log has expired, the record counts as arrived,
-    because an expired copy of the record may have come before the later line."""
+    """Readers drop a record that comes after the record of a later line of the same file. So such a
+    record counts as missing. There is one exception: if a part of the log has expired, the record
+    counts as arrived, because an expired copy of the record may have come before the later line."""
     late = rows(P, (150, 200), (100, 150))
     assert parts(late) == [(100, 150, Fate.MISSING), (150, 200, Fate.ARRIVED)]
     assert parts(late, gap=True) == [(100, 200, Fate.ARRIVED)]

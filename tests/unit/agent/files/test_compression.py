@@ -143,8 +143,8 @@ def test_what_was_moved_to_another_directory_is_not_read_again_when_it_is_compre
 
 def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> None:
     """Rotated files that were compressed before the agent's first start are not read. This is so
-    even if the log that the agent has read is deleted, and the agent searches for the rest of this
-    log."""
+    even if the log that the agent was reading is deleted, so that the agent searches compressed
+    files for the rest of this log."""
     world = World(settings(raw("logs", APP)))
     world.files.append(f"{APP}.1", b"history\n")
     world.files.compress(f"{APP}.1")

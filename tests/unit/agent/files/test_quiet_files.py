@@ -53,10 +53,11 @@ def test_a_look_at_a_file_at_rest_asks_nothing_more(monkeypatch: pytest.MonkeyPa
 
 @promise("1 same file")
 def test_whatever_changes_a_file_is_found_without_an_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scan compares a file with known files again after each change: if the file was appended to,
-    truncated, written again after the truncation, replaced by a file of the same size, or rewritten
-    in place with the same number of bytes. The agent reads what was written. The scan finds each
-    change even if no file system event announced it."""
+    """A scan compares a file with known files again after each of these changes: bytes were
+    appended to the file, the file was truncated, it was written again after the truncation, it was
+    replaced by a file of the same size, or it was rewritten in place with the same number of bytes.
+    The agent reads what was written. The scan finds each change even if no file system event
+    announced it."""
     world, seen = at_rest(monkeypatch)
     for change in (
         lambda: world.files.append(PATH, b"two\n"),

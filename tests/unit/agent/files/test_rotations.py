@@ -450,8 +450,8 @@ def test_another_file_under_the_inode_of_one_deleted_meanwhile(
     last: str, knows_births: bool
 ) -> None:
     """If a file is deleted while the agent is down, the log may get the file's inode. The agent
-    then recognizes by the time of birth or, if that is unknown, by the bytes that the log is
-    another file. It reads the log from its start, and declares a loss, because rotated files were
+    then recognizes that the log is another file: by the time of birth or, if that is unknown, by
+    the bytes. It reads the log from its start, and declares a loss, because rotated files were
     deleted unread."""
     world = make()
     world.files.knows_births = knows_births
@@ -470,8 +470,8 @@ def test_another_file_under_the_inode_of_one_deleted_meanwhile(
 
 
 def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None:
-    """If a log is truncated while the agent is down, the agent continues to read in the copy beside
-    the log and reads no line twice. It declares a loss for the bytes that may have been written
+    """If a log is copied and truncated while the agent is down, the agent continues to read in the
+    copy, and reads no line twice. It declares a loss for the bytes that may have been written
     between the copy and the truncation."""
     world.kill()
     world.files.append(f"{APP}.1", b"seen\nmore\n")
@@ -783,8 +783,9 @@ def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: 
 
 
 def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) -> None:
-    """If the clock is set back while the agent runs, the agent still finds every new rotated file.
-    It measures the time since its last scan with the monotonic clock."""
+    """If the clock is set back while the agent runs, the agent still finds every new rotated file,
+    because it measures the time since its last scan with the monotonic clock, which nobody sets
+    back."""
     for number in range(3):
         rotate(world)
         world.clock.set_time_ms(world.clock.time_ms() - (3_600_000 if not number else 0))

@@ -246,7 +246,7 @@ def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
 @promise("1 deleted at rest")
 def test_one_look_declares_one_loss() -> None:
     """If one scan finds that several files are gone, the agent declares one loss for all these
-    files. The reason of the loss says how many more files there are than the one that it names."""
+    files. The reason of the loss names one of these files, and gives the number of the others."""
     world = World(settings(raw(), max_open_files=1))
     for number in range(50):
         world.files.append(f"/log/{number}.log", b"%d\n" % number)
@@ -310,9 +310,9 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """If a file is truncated, the agent continues at the last position up to which it has read the
-    file and the bytes are unchanged. If the file is truncated again, the agent no longer considers
-    the positions that the first truncation cut off. So it sends no line twice."""
+    """If a file is truncated, the agent continues at the highest position up to which it has read
+    the file and still finds the same bytes. If the file is truncated again, the agent no longer
+    considers the positions that the first truncation cut off. So it sends no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)
@@ -442,9 +442,9 @@ def test_a_time_of_change_that_is_older_than_the_clock_ever_was_says_nothing(age
 @pytest.mark.parametrize("waits_s", [0.1, 5.0])
 def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
     """A write changes a file's modification time first, then may wait for the disk, and then
-    changes the file's size. If the agent looks at the file in this state, it declares no loss. It
-    waits for the new size. Meanwhile it sends no seal, because a seal says that all earlier lines
-    are counted."""
+    changes the file's size. If the agent looks at the file between the two changes, it declares no
+    loss. It waits for the new size. Meanwhile it sends no seal, because a seal says that all
+    earlier lines are counted."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     world.clock.advance(1)
@@ -564,8 +564,8 @@ def doubtful(world: World) -> list[tuple[int, int | None]]:
 @promise("1 file id")
 @pytest.mark.parametrize("kept", [7, 9, 14, 16])
 def test_lines_that_a_cut_kept_are_declared_if_they_come_twice(kept: int) -> None:
-    """If a log is cut to a part of its first bytes and written on between two scans, the agent
-    reads the kept lines again. It declares that they may be doubled."""
+    """If a log is cut so that only its first lines are left, and then grows again before the next
+    scan, the agent reads the kept lines again. It declares that they may be doubled."""
     world = rewritten(kept, b"another line\nnew line\n"[: 27 - kept] + b"\n")
     assert world.values().count("line 0") == 2
     assert doubtful(world) == [(0, 28)]
@@ -574,7 +574,7 @@ def test_lines_that_a_cut_kept_are_declared_if_they_come_twice(kept: int) -> Non
 @promise("1 file id")
 def test_an_ordinary_copytruncate_doubles_nothing() -> None:
     """If a log is cut to 0 bytes and gets other lines before the next scan, the agent declares no
-    doubling, because the first line is another one."""
+    doubling, because the log's first line is now another line."""
     world = rewritten(0, b"line 4\nline 5\nline 6\nline 7\n")
     assert world.values() == [f"line {number}" for number in range(8)]
     assert doubtful(world) == []

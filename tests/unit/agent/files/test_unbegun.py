@@ -147,8 +147,8 @@ def test_a_rotated_file_of_another_program_is_left_alone() -> None:
 
 
 def test_an_empty_log_on_a_disk_with_another_number() -> None:
-    """After a restart of the machine, disks may have other numbers. An empty log stays the same
-    file, so the agent reads later lines and declares no loss."""
+    """After a restart of the machine, disks may have other device numbers. An empty log stays the
+    same file, so the agent reads later lines and declares no loss."""
     world = make()
     log, old = world.files.by_path[LOG], world.files.append(OLD, b"older\n")
     old.changed_ns = old.born_ns = log.changed_ns - 1

@@ -190,7 +190,7 @@ def wrapped(kind: str, parts: list[tuple[bytes, bool, bool]]) -> bytes:
 def test_texts_are_those_of_a_simple_program(
     parts: list[tuple[bytes, bool, bool]], is_multiline: bool, kind: str
 ) -> None:
-    """The agent makes the same records of a container's log as a simple program that joins the
+    """The agent makes the same records from a container's log as a simple program that joins the
     parts of lines, one after another."""
     data = wrapped(kind, parts)
     if data:

@@ -61,8 +61,8 @@ def verdict(line: str) -> str | dict[str, str]:
 @example([' {"a": "x"} ', '{"a": "x"} x', '{"a": 1e400}', '{"a": NaN}', ""])
 @example(['{"a": 1e5, "b": [0.5, null]}', '{"a": 1, "a": "\\u00e4"}'])
 def test_lines_are_decoded_as_by_the_decoder(lines: list[str | None]) -> None:
-    """The parser decodes the same lines as Python's decoder, and to the same values. It refuses the
-    same lines, with the same reasons."""
+    """The parser decodes the same lines as Python's decoder, and returns the same values. It
+    refuses the same lines, with the same reasons."""
     texts = pa.array([line or "" for line in lines], pa.string())
     parsed = JsonParser(MEMBERS, {}, takes_extra=True).parse(texts.view(pa.binary()), 0)
     assert {each.reason for each in parsed.rejects} <= {NOT_JSON}

@@ -167,9 +167,9 @@ def test_unreadable_times_of_the_prefix_are_marked() -> None:
 
 
 def test_a_recipe_says_which_group_is_json() -> None:
-    """A stored recipe (by which lines become records) contains the settings of its parser, and the
-    version of the JSON decoder if the parser uses one. A recipe for a raw parser contains no
-    setting of other parsers. So the stored text of such a recipe is the same as in versions of
+    """A recipe (the rules by which lines become records) is stored with the settings of its parser,
+    and the version of the JSON decoder if the parser uses one. A recipe for a raw parser contains
+    no setting of other parsers. So the stored text of such a recipe is the same as in versions of
     Skidway that had no such settings."""
     made = recipe(parser=ParserSettings(type="regex", pattern=PATTERN, json_field="json"))
     assert from_json(made.to_json()) == made

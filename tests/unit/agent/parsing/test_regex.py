@@ -47,7 +47,7 @@ def parse(texts: list[bytes], pattern: str, schema: pa.Schema, **others: object)
 @pytest.mark.parametrize("name", sorted(REAL))
 def test_real_logs_are_parsed_as_others_parsed_them(name: str) -> None:
     """For every line of real logs, every field has the value that an independent parser found,
-    apart from blanks around it."""
+    apart from blanks around the value."""
     pattern, time_fields, time_format = REAL[name]
     data = (LOGS / f"{name}.log").read_bytes()
     column = lines.cut(data, LineFramer().frame(data, np.array([len(data)])))

@@ -86,8 +86,8 @@ def test_the_text_of_rules_becomes_these_rules(given_: list[Rule]) -> None:
 
 @given(st.text(max_size=60) | st.text('"`\\#(),/<>=-1.ab \n', max_size=30))
 def test_every_text_becomes_rules_or_a_sentence(text: str) -> None:
-    """If a text cannot be parsed, it is refused with an error that names a line of the text. There
-    are no other errors."""
+    """If a text cannot be parsed, it is refused with an error that names a line of the text. No
+    text causes any other error."""
     refused = ""
     try:
         parse(text)
@@ -182,7 +182,8 @@ def test_a_mistake_is_shown_in_its_line(text: str, line: int, column: int, words
 
 
 def test_a_source_has_a_limited_number_of_rules() -> None:
-    """A source with more than 200 rules is refused, because each rule has counts of its own."""
+    """A source with more than 200 rules is refused, because the agent keeps and sends separate
+    counts for each rule."""
     with pytest.raises(ShapeRefused, match="at most 200 rules"):
         parse("\n".join(f"drop a = {number}" for number in range(201)))
 

@@ -96,8 +96,8 @@ CARD = "4111111111111111"
     ],
 )
 def test_escapes_hide_nothing_from_the_masks(line: str) -> None:
-    """If the masks find more in a rejected line after its escapes are decoded, the agent sends
-    neither the line's text nor the detail (the reason in words)."""
+    """If the masks find more secrets in a rejected line after its escapes are decoded, the agent
+    sends neither the line's text nor the detail (the reason in words)."""
     made = text('mask a for cards, emails, keys, tokens\nmask a matching "pin \\"[0-9]+\\""')
     assert made.line(line.encode()) == WITHHELD
     assert made.detail(line) == WITHHELD_DETAIL

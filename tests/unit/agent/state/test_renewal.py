@@ -67,10 +67,10 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
     state: StateDatabase,
 ) -> None:
     """After an older copy of the state was adopted, the agent continues to read in an open file
-    under a new file id. Otherwise readers could mistake a line for a repeat of another line that
-    was sent after the copy was made. The copy also contains counts that were not in a delta yet.
-    The agent drops these counts, because it published them from the newer state after the copy was
-    made."""
+    under a new file id. Under the old file id, readers could mistake a line for a repeat of another
+    line that was sent after the copy was made. The copy also contains counts that were not in a
+    delta yet. The agent drops these counts, because it published them from the newer state after
+    the copy was made."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]

@@ -35,7 +35,7 @@ def test_a_report_says_how_many_buckets_were_deleted(
 ) -> None:
     """A collector deletes the counts of old buckets that are complete or accepted. The report on a
     topic does not show these buckets, and says how many of the topic's buckets it does not show. A
-    bucket that got further records after its deletion is shown."""
+    bucket that got further records after its counts were deleted is shown."""
     ledger = Ledger(tmp_path / DATABASE)
     counts = tuple(_count(LOGS, SIZE * number) for number in range(4))
     ledger.take([encode(Delta(AGENT, 1, 1, counts=(*counts, _count(REJECTED, 0))))])

@@ -720,7 +720,7 @@ def test_a_missing_line_of_another_bucket_is_not_shown(
 ) -> None:
     """If a place has not reached some offsets of the topic yet, these offsets may have lines of
     several buckets. As the first missing line, `audit why` shows only a line whose event time lies
-    in the bucket, and says that the offsets are not only those of the bucket."""
+    in the bucket. It also says that the offsets are not only those of the bucket's records."""
     tp = TopicPartition("dc1.logs", 1)
     values = pa.array([b"one", b"two", b"three"], pa.binary())
     batch = replace(decode(seal_batch(encode(values, np.array(times)))), offsets=np.arange(5, 8))

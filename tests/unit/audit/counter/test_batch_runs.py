@@ -139,8 +139,8 @@ def _logs(draw: st.DrawFn) -> list[memoryview]:
 
 @dataclass
 class Read:
-    """What one of two readers found in a log: the reader that decodes several batches together (a
-    run), or the reader that decodes single batches."""
+    """What a reader found in a log. The tests compare two readers: one decodes several batches
+    together (a run), and the other decodes single batches."""
 
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     gaps: list[tuple[tuple[int, int], str]] = field(default_factory=list)

@@ -18,7 +18,8 @@ def _batch(base: int, last: int, crc: int = 7, epoch: int = 2) -> BatchHeader:
 
 
 def test_a_new_partition_begins_at_its_beginning() -> None:
-    """The counter counts a new partition from offset 0, without comparing an earlier batch."""
+    """The counter counts a new partition from offset 0. It compares no earlier batch, because there
+    is none."""
     following = continuity.resumed(Position())
     assert (following.fetch_offset, following.comparing) == (0, False)
     step = continuity.at_batch(following, _batch(0, 9))

@@ -241,8 +241,8 @@ def _say(cluster: MemoryCluster, agent: str) -> None:
 def test_offsets_of_an_audit_topic_made_again_are_no_offsets_of_the_old_one() -> None:
     """If the audit topic was deleted and created again, the collector reads no record of the new
     topic before it knows the topic's new id. Otherwise the offsets of the new topic would count as
-    offsets of the old topic. They are lower, so the audit would assume too early a beginning of an
-    agent, even before that of another agent which in fact began first."""
+    offsets of the old topic. The new offsets are lower, so an agent would seem to have begun too
+    early, and perhaps before another agent that in fact began first."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     collection = _collection(cluster, ledger, clock)

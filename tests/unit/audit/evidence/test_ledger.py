@@ -284,7 +284,8 @@ def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> Non
 def test_times_that_no_calendar_holds_harm_nobody(moment: int, status: Status) -> None:
     """If the time in a message is too large or too small for a calendar date, the audit still
     judges each bucket, also the bucket of this time, and the report shows this time as a number.
-    The bucket is complete if it is sealed and its time is over, and open or unknown before."""
+    Once this bucket is sealed and its time is over, it is complete. Before that, it is open or
+    unknown."""
     sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     count = Count(LOGS, 7, 0, 100, 1, 2, 3)
     bucket = max(min(moment, FARTHEST_MS), -FARTHEST_MS)  # the limits for a bucket in a message
@@ -579,8 +580,9 @@ def test_a_reader_knows_a_sender_that_came_after_one_without_numbers(tmp_path: P
 
 def test_after_two_failures_no_rolled_back_id_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a transaction fails, and the ledger then cannot make new objects in memory, it takes no
-    further messages. With the old objects, it would take the next message for a repetition, and the
-    counts in this message would be lost."""
+    further messages. The old objects still contain what the failed transaction has added. So with
+    these objects, the ledger would take the next message for a repetition, and lose the counts in
+    this message."""
 
     def fail(*_: object) -> None:
         raise OSError("no")

@@ -467,9 +467,9 @@ def test_lines_of_unknown_event_times_leave_no_bucket_complete() -> None:
 
 
 def test_recounts_are_explained_without_a_bucket() -> None:
-    """If a recount of a topic found a difference, each bucket of the topic is explained by this
-    difference, besides the bucket's own causes. `explain_recounts` returns only the explanations by
-    recounts."""
+    """If a recount of a topic's output found a problem, the explanations of each bucket of the
+    topic name this problem, in addition to the bucket's own causes. `explain_recounts` returns only
+    the explanations of recounts."""
     others = [replace(BAD, output=output) for output in ("/b", "/a")]
     agrees = replace(BAD, output="/c", faults=0, reasons=())
     case = Case(Cause.RECORDS_MISSING, "l1", "", [BAD, *others, agrees], drop=(3,))

@@ -224,9 +224,10 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
-    """If a person retires an agent by its id, and the roster expects its host, the audit expects
-    another agent on this host. Until another agent reports, buckets are not complete, because
-    nobody reads the host's logs. If no roster names the host, the host counts as retired, too."""
+    """If a person retires an agent by its id, and the roster expects the agent's host, the audit
+    expects another agent on this host. Until another agent reports, buckets are not complete,
+    because nobody reads the host's logs. If no roster names the host, the host counts as retired,
+    too."""
     said: list[Message] = [
         _seal(2, 1, START),
         Delta(_agent(1), 1, START + 5, counts=(_count(1, START),)),

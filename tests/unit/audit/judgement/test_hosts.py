@@ -144,8 +144,8 @@ def test_the_newest_agent_of_a_host_counts() -> None:
 def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
     """A host may have an old agent whose clock was ahead, and a newer agent. By its times, the old
     agent's last message then seems to be the newest. Therefore the audit requires the seals of both
-    agents. When the newer agent sends a message with a still later time, the audit requires only
-    the seals of this agent."""
+    agents. When the newer agent sends a message with a later time than that message, the audit
+    requires only the seals of the newer agent."""
     anew = replace(APP1, producer="9")
     said: list[Message] = [
         seal(APP1, 1, NGINX, time=NOW - 500),

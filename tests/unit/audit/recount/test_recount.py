@@ -507,8 +507,8 @@ def _of_output(message: Delta, root: Path) -> Delta:
 
 
 def _of_other_topic(message: Delta) -> Delta:
-    """Returns the next message of the same agent, or the first message of the other topic's loader.
-    It has the same counts, but of the topic `dc1.other`."""
+    """Returns a message with the same counts, but of the topic `dc1.other`: the next message of the
+    same agent, or the first message of the loader of that topic."""
     sender, is_agent = message.sender, message.sender.tier is Tier.AGENT
     return replace(
         message,

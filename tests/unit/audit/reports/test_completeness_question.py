@@ -81,9 +81,10 @@ def test_a_deleted_bucket_is_not_complete_whatever_its_size(size: int) -> None:
 @promise("6 acceptance")
 def test_a_loss_that_was_accepted_after_the_span_is_accepted_in_empty_buckets() -> None:
     """A declared loss may concern empty buckets of a span, and end only after the span. Reports
-    list the bucket in which the loss ends, so a person accepts the loss there. The loss then counts
-    as accepted in the empty buckets of the span, too, also for the topic of rejects. Another loss
-    that ends in the same bucket, but was declared later, does not count as accepted."""
+    list the bucket in which the loss ends, so a person accepts the loss there. The loss then also
+    counts as accepted in the empty buckets of the span, both in the topic and in its topic of
+    rejects. Another loss that ends in the same bucket, but was declared later, does not count as
+    accepted."""
     source = replace(LOGS, topic="logs.rejected")
     lost, other = (
         Loss(LOGS, 7, 3, first, first + 9, Certainty.LOST, "gone", 0, 2 * HOUR) for first in (0, 9)

@@ -308,8 +308,8 @@ def test_what_a_retired_place_has_counted_is_compared_as_ever() -> None:
 
 
 def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> None:
-    """If all outputs of a topic are retired, a bucket is complete if the counts of the other tiers
-    agree. The verdict names the retired output."""
+    """If all outputs of a topic are retired, only the counts of the other tiers must agree to make
+    a bucket complete. The verdict names the retired output."""
     found = bucket(said(3), replace(POLICY, retired_places=("hdfs /old",)))
     assert (found.status, found.reasons) == (
         Status.COMPLETE, ("web1: hdfs /old/dc1.logs (retired) is short by 2 of 5",)

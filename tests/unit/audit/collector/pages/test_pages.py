@@ -117,8 +117,8 @@ def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
 @pytest.mark.parametrize(("status", "line"), [("behind", SET_CLOCK), ("silent", START_AGENT)])
 def test_a_host_has_one_next_command_on_all_pages(status: str, line: str) -> None:
     """For an expected host that does not report in time, the table of silent hosts and the table of
-    risks name the same command. It is the command that the explanation of a bucket, as `skidway
-    audit why` prints it, names for this host."""
+    risks name the same command. `skidway audit why` names the same command for this host when it
+    explains a bucket."""
     policy = replace(one_bucket.POLICY, roster=one_bucket.roster("web1", "web9"))
     evidence = Fold([*good()[:4], seal(AGENT, 2, START, 1)]).evidence()
     now = evidence.taken_ms = DUE + 3 * policy.silence_ms

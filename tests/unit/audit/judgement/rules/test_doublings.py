@@ -208,8 +208,8 @@ def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
 
 
 def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
-    """If each start of the agent loses the state, each start makes a new agent with a new id. The
-    counts of each of these agents are in doubt (may be doubled) only from the beginning of this
+    """If the agent loses its state before each start, each start makes a new agent with a new id.
+    The counts of each of these agents are in doubt (may be doubled) only from the beginning of this
     agent up to its first seal."""
     third = replace(SECOND, producer="9")
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
@@ -284,7 +284,7 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
     """Both agents of a host have read a file. Later one of the agents gives a new file id to a file
-    with the same inode and the same first bytes. This may be the file that both have read, or
+    with the inode and the first bytes of that file. This may be the file that both have read, or
     another file: for example, each rotation may write the same header into a new file, and reuse
     the inode. So the lines that this agent counts up to its next seal are in doubt (may be
     doubled), and later lines are not."""

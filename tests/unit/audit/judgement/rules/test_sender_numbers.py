@@ -44,8 +44,8 @@ def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) 
     be complete without the message. The first seal of the later epoch contains a time. Event times
     may be ahead of the clock by at most `ahead_ms`. So the later epoch makes up for the message
     only in buckets that begin at least `ahead_ms` after this time. No line that the agent read
-    before the seal can belong to such a bucket. A missing message of a counter is never made up for
-    in this way, even if the counter has the agent's name."""
+    before the seal can belong to such a bucket. A later epoch of a counter never makes up for a
+    missing message in this way, even if the counter has the agent's name."""
     new = replace(AGENT, epoch=2)
     first = START - POLICY.ahead_ms
     counters = [delta(sender, 1, count()) for sender in COUNTERS]

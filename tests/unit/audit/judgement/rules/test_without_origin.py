@@ -135,9 +135,9 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     places: tuple[str, ...],
 ) -> None:
     """If all counters are retired, a bucket is complete only if a message of one of them has come
-    since the bucket became due (old enough to be complete). Otherwise the counters may have counted
-    only some of the bucket's records. Equal counts of the loader prove nothing, because the loader
-    may have stopped, too."""
+    since the bucket became due (old enough to be complete). Without such a message, the counters
+    may have counted only some of the bucket's records. Equal counts of the loader prove nothing,
+    because the loader may have stopped, too."""
     policy = replace(POLICY, retired_places=places)
     late = DUE + POLICY.silence_ms
     counted = from_the_broker_on()[:3]
