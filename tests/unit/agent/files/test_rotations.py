@@ -574,8 +574,9 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An unread rotated file counts as history (too old to be read) only if it is older than a scan
-    that found all names. A scan during a rotation does not count, because it may miss names."""
+    """An unread rotated file counts as history (too old to be read) only if it has not changed
+    since the agent's last scan that found all names. A scan during a rotation does not count as
+    this scan, because it may miss names."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:

@@ -583,8 +583,8 @@ def test_an_ordinary_copytruncate_doubles_nothing() -> None:
 @promise("1 file id")
 def test_a_first_line_that_each_log_has_is_read_again() -> None:
     """If a log is cut to 0 bytes, and only the first of its new lines is the same as before, the
-    agent reads all new lines. It declares that they may be doubled, because the cut may have kept
-    the first line."""
+    agent reads all new lines. It declares that they may be doubled, because it cannot know that the
+    cut did not keep the first line."""
     world = rewritten(0, b"line 0\nline 5\nline 6\nline 7\n")
     assert world.values()[4:] == ["line 0", "line 5", "line 6", "line 7"]
     assert doubtful(world) == [(0, 28)]

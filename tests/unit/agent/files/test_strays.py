@@ -213,9 +213,9 @@ def test_a_copy_that_seems_older_than_its_log(pattern: str) -> None:
 
 @pytest.mark.parametrize("first", [b"", b"=" * 2_000 + b"\n"])
 def test_an_earlier_log_is_no_copy(first: bytes) -> None:
-    """A rotated file that is older than the log is an earlier log, and not a copy of the present
-    log. This is so even if the two files have few bytes, or begin with the same bytes and then
-    differ. The agent reads the rotated file, and declares none of its lines uncertain."""
+    """In these tests, a rotated file is older than the log. The two files have few bytes, or they
+    begin with the same bytes and then differ. Then the rotated file counts as an earlier log, and
+    not as a copy of the log: the agent reads it, and declares none of its lines uncertain."""
     made = World(settings(raw("logs", APP)))
     made.files.append("/log/kept", b"seen\n")
     made.files.rename("/log/kept", APP)

@@ -100,8 +100,8 @@ def test_slices_that_do_not_overlap_are_not_walked_again() -> None:
 def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
     """Slices (parts) of a partition are processed in parallel. The first record of a file in a
     slice may begin at a lower position than the one at which the file's records in earlier slices
-    end. The later slice is then processed again, with the marks that the earlier slices have left
-    for its files."""
+    end. Then the slice is processed again, with the marks that the earlier slices have left for its
+    files."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 10}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {1: {(1, 7): 20}}
 

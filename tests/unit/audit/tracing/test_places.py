@@ -30,9 +30,9 @@ def test_no_byte_of_a_file(text: str) -> None:
 
 
 def test_the_columns_of_a_row() -> None:
-    """A person can name a line by the columns that the loader has added to the line's row, as text
-    or as JSON. Three groups of columns identify the line: the file id and the first byte; the host,
-    the path and the first byte; the partition and the offset."""
+    """A person can name a line by the columns that the loader has added to the line's row. The
+    columns may be given as text or as JSON. Three groups of columns identify the line: the file id
+    and the first byte; the host, the path and the first byte; the partition and the offset."""
     by_origin = FilePlace(9, None, None, 3, 7)
     assert row_place("_agent=7, _file_id=3,_offset=9", None) == by_origin
     assert row_place('{"_agent": 7, "_file_id": 3, "_offset": 9, "x": null}', None) == by_origin
