@@ -95,7 +95,8 @@ class Decoder:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """Decodes values. Returns the columns of the decoded values, and why the other values could
         not be decoded. Raises RegistryUnreachable if the registry does not answer, and
-        RegistryRefused if its answer does not show whether it has a schema."""
+        RegistryRefused, which names the schema id, if its answer does not show whether it has a
+        schema."""
         if len(values) == 0:
             return Decoded([pa.nulls(0, each.type) for each in self.schema], np.zeros(0, np.bool_))
         ids, datums = wire.split(values)
@@ -163,7 +164,7 @@ class Decoder:
             # Any other error code (or none) may mean that a proxy answered, or that the URL is
             # wrong.
             if error.error_code != SCHEMA_UNKNOWN:
-                raise
+                raise error.about(schema_id) from error
             return _Writer(None, None, (UNKNOWN_SCHEMA, f"schema {schema_id}: {error}"))
         except (SchemaInvalid, SchemaUnsupported) as error:
             return _Writer(None, None, (UNKNOWN_SCHEMA, f"schema {schema_id}: {error}"))

@@ -73,7 +73,7 @@ def _texts(registry: RegistryClient, choices: Iterable[SchemaChoice]) -> dict[in
             found[each.id] = registry.schema(each.id)
         except RegistryRefused as error:
             if error.error_code != SCHEMA_UNKNOWN:
-                raise
+                raise error.about(each.id) from error
     return found
 
 

@@ -6,7 +6,7 @@ import http
 import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
@@ -41,12 +41,17 @@ class RegistryUnreachable(Unreachable):
 class RegistryRefused(SkidwayError):
     """Raised if the registry refused a request, or gave an answer that is not that of a schema
     registry. If the registry explains its refusal, the error message contains this explanation.
-    `error_code` is the registry's error code, or 0 if its answer has no error code."""
+    `error_code` is the registry's error code, or 0 if its answer has no error code, or if the
+    refusal concerns a version that the requested schema references."""
 
     def __init__(self, status: int, error_code: int, message: str) -> None:
         super().__init__(message)
         self.status = status
         self.error_code = error_code
+
+    def about(self, schema_id: int) -> RegistryRefused:
+        """Returns this error with a message that names the schema id whose schema was requested."""
+        return RegistryRefused(self.status, self.error_code, f"schema {schema_id}: {self}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +158,15 @@ class Requests:
         self._pause = pause
 
     def json(
-        self, method: str, target: str, read: Callable[[Any], Value], document: Any = None
+        self,
+        method: str,
+        target: str,
+        read: Callable[[Any], Value],
+        document: Any = None,
+        retriable: Collection[int] = RETRIABLE,
     ) -> Value:
         """Sends a request. Calls `read` with the JSON document in the answer, and returns the
-        result of `read`.
+        result of `read`. Repeats the request if the answer's status is in `retriable`.
 
         Raises `RegistryUnreachable` or `RegistryRefused`.
         """
@@ -173,7 +183,7 @@ class Requests:
                 except (OSError, HTTPError) as error:
                     faults.append(f"{url.geturl()}: {_reason(error)}")
                     continue
-                if answer.status not in RETRIABLE:
+                if answer.status not in retriable:
                     return _document(answer, read)
                 faults.append(f"{url.geturl()}: {_refusal(answer)}")
         raise RegistryUnreachable(f"No schema registry answers ({'; '.join(faults)}).")

@@ -66,7 +66,8 @@ def test_what_has_no_columns_has_a_reason(value: bytes | None, reason: str, alon
 def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
     """If the registry answers a request for a schema with any error other than "there is no such
     schema" (error code 40403), or does not answer, no value is rejected: the load stops. A proxy
-    that answers with status 404 does not have this error code."""
+    that answers with status 404 does not have this error code. An error that is an answer names the
+    schema id."""
 
     class Broken(Registry):
         def schema(self, schema_id: int, /) -> str:
@@ -80,13 +81,13 @@ def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
         def schema(self, schema_id: int, /) -> str:
             raise RegistryUnreachable("no registry answered")
 
-    refused: list[tuple[Registry, type[Exception]]] = [
-        (Broken(), RegistryRefused),
-        (Proxy(), RegistryRefused),
-        (Away(), RegistryUnreachable),
+    refused: list[tuple[Registry, type[Exception], str]] = [
+        (Broken(), RegistryRefused, f"schema {SCHEMA_ID}: the store is down"),
+        (Proxy(), RegistryRefused, f"schema {SCHEMA_ID}: .* status 404"),
+        (Away(), RegistryUnreachable, "no registry answered"),
     ]
-    for registry, error in refused:
-        with pytest.raises(error):
+    for registry, error, words in refused:
+        with pytest.raises(error, match=words):
             Decoder(registry, SCHEMA).decode(pa.array([datum("a")], pa.binary()))
 
 
