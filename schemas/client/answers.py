@@ -30,6 +30,15 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """The schema of an id: its text, the references that the text needs, and the schema's type."""
+
+    schema: str
+    references: tuple[Reference, ...] = ()
+    schema_type: str = AVRO
+
+
+@dataclass(frozen=True, slots=True)
 class Registered:
     """One version of a subject."""
 
@@ -61,6 +70,15 @@ def submission(
     if references:
         body["references"] = [each.document() for each in references]
     return body
+
+
+def stored(answer: Any) -> Stored:
+    """Returns the schema that the registry's JSON document of an id describes. Raises
+    AttributeError, KeyError, TypeError or ValueError if the document does not have the form of a
+    schema."""
+    return Stored(
+        str(answer["schema"]), references_of(answer.get("references") or ()), type_of(answer)
+    )
 
 
 def registered(answer: Any) -> Registered:

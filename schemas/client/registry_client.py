@@ -16,16 +16,17 @@ from skidway.schemas.client.answers import (
     Compatibility,
     Reference,
     Registered,
+    Stored,
     compatibility,
     number,
-    references_of,
     registered,
+    stored,
     submission,
-    type_of,
 )
 from skidway.schemas.client.resolution import Resolver
 from skidway.schemas.client.security import Security
 from skidway.schemas.client.transport import (
+    RETRIABLE,
     SCHEMA_UNKNOWN,
     SUBJECT_UNKNOWN,
     HttpTransport,
@@ -35,6 +36,9 @@ from skidway.schemas.client.transport import (
 )
 
 CACHED_MAX: Final = 1000
+FORMAT_UNKNOWN: Final = frozenset({400, 500, 501})
+"""The statuses with which registries refuse the query parameter format=resolved if they do not
+support this format. Confluent's registry before 7.4 answers 500, and Redpanda's answers 501."""
 
 Value = TypeVar("Value")
 
@@ -64,13 +68,16 @@ class RegistryClient:
     def register(self, subject: str, schema: str, references: Sequence[Reference] = ()) -> int:
         """Returns the id of `schema`. If no version of the subject has this schema, registers it
         first."""
-        body = submission(schema, references)
-        return self._once(
-            ("register", subject, schema, tuple(references)),
-            lambda: self._requests.json(
+
+        def ask() -> int:
+            body = submission(schema, references)
+            return self._requests.json(
                 "POST", versions_of(subject), lambda found: number(found["id"]), body
-            ),
-        )
+            )
+
+        # A referenced version may be deleted permanently, and its number get another schema. Then
+        # the same text and references are another schema, with another id.
+        return ask() if references else self._once(("register", subject, schema), ask)
 
     def schema(self, schema_id: int) -> str:
         """Returns the schema with this id, as a JSON text that itself declares every type that it
@@ -79,7 +86,27 @@ class RegistryClient:
         Raises `SchemaInvalid` if the schema's type is not AVRO. Only a schema with references is
         parsed; if it or a schema that it references cannot be parsed, also raises `SchemaInvalid`.
         """
-        return self._once(("schema", schema_id), lambda: self._schema(schema_id))
+
+        def ask() -> str:
+            found = self._requests.json("GET", f"/schemas/ids/{schema_id}", stored)
+            _check_type(found.schema_type)
+            return self._resolver.inlined(schema_id, found.schema, found.references)
+
+        return self._once(("schema", schema_id), ask)
+
+    def resolved(self, schema_id: int) -> Stored | None:
+        """Returns the schema with this id, with the text in which the registry itself has resolved
+        the references. Returns None if the registry refuses to resolve references.
+
+        If the result has references, the registry may have ignored the request to resolve them.
+        """
+        target = f"/schemas/ids/{schema_id}?format=resolved"
+        try:
+            return self._requests.json("GET", target, stored, retriable=RETRIABLE - FORMAT_UNKNOWN)
+        except RegistryRefused as refused:
+            if refused.status in FORMAT_UNKNOWN:
+                return None
+            raise
 
     def latest(self, subject: str, *, inlined: bool = True) -> Registered:
         """Returns the newest version of the subject, with a text that itself declares every type
@@ -93,7 +120,10 @@ class RegistryClient:
             _check_type(found.schema_type)
         if not (inlined and found.references):
             return found
-        text = self._resolver.inlined(found.schema, found.references)
+        text = self._once(
+            ("schema", found.id),
+            lambda: self._resolver.inlined(found.id, found.schema, found.references),
+        )
         return replace(found, schema=text, references=())
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
@@ -143,19 +173,6 @@ class RegistryClient:
         soft-deleted versions."""
         target = f"{versions_of(subject)}{_deleted(deleted)}"
         return self._requests.json("GET", target, lambda found: list(map(number, found)))
-
-    def _schema(self, schema_id: int) -> str:
-        text, type_, references = self._requests.json(
-            "GET",
-            f"/schemas/ids/{schema_id}",
-            lambda found: (
-                str(found["schema"]),
-                type_of(found),
-                references_of(found.get("references") or ()),
-            ),
-        )
-        _check_type(type_)
-        return self._resolver.inlined(text, references)
 
     def _once(self, key: Hashable, ask: Callable[[], Value]) -> Value:
         """Returns the answer for the key from the cache. If the cache does not have it, calls

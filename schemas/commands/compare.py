@@ -78,8 +78,8 @@ def _diff(args: argparse.Namespace) -> int:
         newest = _version(client, args.subject, args.new)
         old = client.version(args.subject, args.old or _before(client, newest))
         new_name = str(newest.version)
-        new = resolver.parsed(newest.schema, newest.references)
-    before = resolver.parsed(old.schema, old.references)
+        new = resolver.of(newest)
+    before = resolver.of(old)
     named = {"subject": args.subject, "from": old.version, "to": new_name}
     _show(args, f"{args.subject}: from version {old.version} to {new_name}", named, before, new)
     return 0

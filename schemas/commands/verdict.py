@@ -89,7 +89,7 @@ def _advice(
                 if isinstance(version, str)
                 else client.version(subject, version)
             ]
-        compared = [(e.version, resolver.parsed(e.schema, e.references)) for e in earlier]
+        compared = [(e.version, resolver.of(e)) for e in earlier]
         known = resolver.types(takes)
         new = resolver.parsed(text, takes)
         return advise(new, compared, Level(str(level.get("compatibilityLevel"))), known)

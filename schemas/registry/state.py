@@ -221,9 +221,9 @@ class RegistryState:
         self._ids[self._kept[change.id].identity] = change.id
         subject = self.subjects.setdefault(change.subject, Subject())
         # If a schema is registered again under a subject where it was deleted, the new version
-        # replaces the deleted version. But if another schema references the deleted version, the
-        # deleted version stays, because readers look for it by subject and version. (Confluent's
-        # registry removes it even then.)
+        # replaces the deleted version. But if the schema of a live version references the deleted
+        # version, the deleted version stays, because stock clients look for it by subject and
+        # version. (Confluent's registry removes it even then.)
         for each in [*subject.versions.values()]:
             returned = each.deleted and each.id == change.id and each.version < change.version
             returned = returned and not self.referenced_by(change.subject, each.version)

@@ -10,6 +10,8 @@ _REFERENCES = "tests/unit/schemas/registry/test_references.py"
 _PARSED = "tests/unit/schemas/registry/test_parsed.py"
 _PASSWORDS = "tests/unit/schemas/registry/test_passwords.py"
 _COMPATIBILITY = "tests/unit/schemas/test_compatibility.py"
+_CLIENT = "tests/unit/schemas/test_client.py"
+_LASTING = "tests/unit/schemas/test_lasting_ids.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     # These mutants break the rule that each id belongs to only one schema.
@@ -283,7 +285,47 @@ MUTANTS: tuple[Mutant, ...] = (
         "schemas/client/registry_client.py",
         "if type_ != AVRO:",
         "if not type_:",
-        ("tests/unit/schemas/test_client.py::test_a_schema_of_another_type_is_not_taken_for_avro",),
+        (f"{_CLIENT}::test_a_schema_of_another_type_is_not_taken_for_avro",),
+    ),
+    Mutant(
+        "an id means what the versions that it references are now",
+        "schemas/client/resolution.py",
+        "avro = None if resolved is None else _self_contained(resolved)",
+        "avro = None if resolved is None or references else _self_contained(resolved)",
+        (f"{_LASTING}::test_an_old_id_keeps_its_types_when_a_referenced_version_is_made_again",),
+    ),
+    Mutant(
+        "types are remembered by the number of their version",
+        "schemas/client/resolution.py",
+        """        known = self._known.get(version.id)
+        if known is None:
+            _, known = self._read(version.id, version.schema, version.references, depth + 1)
+            if len(self._known) >= KEPT_MAX:
+                self._known.clear()
+            self._known[version.id] = known
+""",
+        """        known = self._known.get(version.version)
+        if known is None:
+            _, known = self._read(version.id, version.schema, version.references, depth + 1)
+            if len(self._known) >= KEPT_MAX:
+                self._known.clear()
+            self._known[version.version] = known
+""",
+        (f"{_CLIENT}::test_types_that_the_client_resolves_itself_belong_to_an_id",),
+    ),
+    Mutant(
+        "a registry that is away passes for one that does not resolve references",
+        "schemas/client/registry_client.py",
+        "FORMAT_UNKNOWN: Final = frozenset({400, 500, 501})",
+        "FORMAT_UNKNOWN: Final = frozenset({400, 404, 500, 501, 503})",
+        (f"{_CLIENT}::test_a_registry_that_fails_is_not_taken_for_one_that_does_not_resolve",),
+    ),
+    Mutant(
+        "a registration with references is remembered",
+        "schemas/client/registry_client.py",
+        'return ask() if references else self._once(("register", subject, schema), ask)',
+        'return self._once(("register", subject, schema), ask)',
+        (f"{_CLIENT}::test_a_registration_with_references_is_sent_each_time",),
     ),
     Mutant(
         "an interim answer leaves its connection to the next request",

@@ -21,6 +21,7 @@ from skidway.schemas.client import (
     RegistryUnreachable,
     subject_of,
 )
+from skidway.schemas.client.resolution import CHAIN_MAX
 
 
 class Scripted:
@@ -53,6 +54,12 @@ def error(status: int, code: int, message: str = "why") -> tuple[int, Any]:
 
 
 REGISTERED = {"subject": "s", "version": 2, "id": 7, "schema": '"int"'}
+INNER = {**REGISTERED, "id": 6, "schema": '{"type":"fixed","name":"a.F","size":2}'}
+OUTER = {
+    "schema": '{"type":"array","items":"a.F"}',
+    "references": [{"name": "a.F", "subject": "inner", "version": 3}],
+}
+WHOLE = '{"type":"array","items":{"type":"fixed","name":"F","namespace":"a","size":2}}'
 
 
 def test_each_call_asks_what_the_api_says() -> None:
@@ -97,26 +104,94 @@ def test_schemas_by_id_and_registrations_are_asked_once() -> None:
 
 def test_a_schema_comes_with_what_it_references() -> None:
     """The client returns a schema as one text that itself declares the referenced types. It
-    requests each referenced version once, even a deleted one."""
-    inner = {**REGISTERED, "schema": '{"type":"fixed","name":"a.F","size":2}'}
-    outer = {"type": "array", "items": "a.F"}
-    takes = [{"name": "a.F", "subject": "inner", "version": 3}]
-    whole = '{"type":"array","items":{"type":"fixed","name":"F","namespace":"a","size":2}}'
-    answer = {"schema": json.dumps(outer), "references": takes}
-    transport = Scripted((200, answer), (200, inner), (200, {**REGISTERED, **answer}))
+    requests this text by the schema's id, and only once."""
+    transport = Scripted((200, OUTER), (200, {"schema": WHOLE}), (200, {**REGISTERED, **OUTER}))
     asked = client(transport)
-    assert asked.schema(9) == whole
-    assert asked.latest("s").schema == whole
+    assert asked.schema(7) == WHOLE
+    assert asked.latest("s").schema == WHOLE
     assert asked.latest("s").references == ()
     assert asked.latest("s", inlined=False).references == (Reference("a.F", "inner", 3),)
     assert [each[2] for each in transport.asked[:3]] == [
-        "/schemas/ids/9",
-        "/subjects/inner/versions/3?deleted=true",
+        "/schemas/ids/7",
+        "/schemas/ids/7?format=resolved",
         "/subjects/s/versions/latest",
     ]
-    transport = Scripted((200, answer), error(404, 40401))
-    with pytest.raises(RegistryRefused):
-        client(transport).schema(9)
+
+
+def test_a_resolved_text_that_comes_with_its_references_needs_none_of_them() -> None:
+    """Confluent's registry returns a schema's references even with a text that no longer needs
+    them. The client then requests no referenced version."""
+    transport = Scripted((200, OUTER), (200, {**OUTER, "schema": WHOLE}))
+    assert client(transport).schema(7) == WHOLE
+    assert len(transport.asked) == 2
+
+
+@pytest.mark.parametrize("answer", [(200, OUTER), error(500, 500), error(501, 501), (400, "")])
+def test_a_registry_that_does_not_resolve_references_is_asked_for_each_version(
+    answer: Any,
+) -> None:
+    """If a registry ignores or refuses the request for resolved references, the client requests the
+    referenced versions, even deleted ones. It does not repeat the refused request."""
+    transport = Scripted((200, OUTER), answer, (200, INNER))
+    assert client(transport).schema(7) == WHOLE
+    assert [each[2] for each in transport.asked] == [
+        "/schemas/ids/7",
+        "/schemas/ids/7?format=resolved",
+        "/subjects/inner/versions/3?deleted=true",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [(error(503, 503), RegistryUnreachable), (error(404, 40403), RegistryRefused)],
+)
+def test_a_registry_that_fails_is_not_taken_for_one_that_does_not_resolve(
+    answer: Any, failure: type[Exception]
+) -> None:
+    """If the request for resolved references fails for another reason than the format, the client
+    raises the error. The present schema of a referenced version may be another one."""
+    transport = Scripted((200, OUTER), answer)
+    with pytest.raises(failure):
+        client(transport).schema(7)
+    assert {each[2] for each in transport.asked[1:]} == {"/schemas/ids/7?format=resolved"}
+
+
+def test_a_reference_that_cannot_be_resolved_is_named() -> None:
+    """If a referenced version is not there, the error names its subject and version. The error does
+    not have the code by which callers know that the subject itself is not there."""
+    transport = Scripted((200, {**REGISTERED, **OUTER}), (200, OUTER), error(404, 40401, "gone"))
+    with pytest.raises(RegistryRefused, match=r"version 3 of inner .*: gone") as caught:
+        client(transport).latest("s")
+    assert (caught.value.status, caught.value.error_code) == (404, 0)
+
+
+def test_circles_of_references_end() -> None:
+    """If a registry that does not resolve references has two schemas that reference each other, the
+    client raises SchemaInvalid after a limited number of requests."""
+    transport = Scripted((200, {**REGISTERED, **OUTER}))
+    with pytest.raises(SchemaInvalid, match="schemas deep"):
+        client(transport).schema(7)
+    assert len(transport.asked) < 4 * CHAIN_MAX
+
+
+def test_types_that_the_client_resolves_itself_belong_to_an_id() -> None:
+    """If the client resolves references itself, it requests each referenced version again, and
+    takes the types that the version has now."""
+    later = {**INNER, "id": 8, "schema": '{"type":"fixed","name":"a.F","size":3}'}
+    transport = Scripted(*((200, each) for each in (OUTER, OUTER, INNER, OUTER, OUTER, later)))
+    asked = client(transport)
+    assert asked.schema(7) == WHOLE
+    assert asked.schema(9) == WHOLE.replace("2", "3")
+    assert asked.schema(7) == WHOLE
+
+
+def test_a_registration_with_references_is_sent_each_time() -> None:
+    """The client sends each registration of a schema with references, because a referenced version
+    may get another schema; then the same text gets another id."""
+    transport = Scripted((200, {"id": 7}), (200, {"id": 9}))
+    asked = client(transport)
+    takes = [Reference("a.F", "inner", 3)]
+    assert [asked.register("s", '"a.F"', takes) for _ in range(2)] == [7, 9]
 
 
 def test_what_passes_is_tried_again_at_every_url() -> None:
