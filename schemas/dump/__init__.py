@@ -11,6 +11,7 @@ Modules without I/O:
 
 - `records`: turns lines into records, and records into lines
 - `contents`: the state that the records describe
+- `meaning`: what the references of versions mean
 - `restoring`: the steps that bring a registry to the state of a dump, or the reasons why a restore
   is refused
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from skidway.schemas.client.answers import EXTRA, Reference, references_of
+from skidway.schemas.client.answers import EXTRA, Reference, Registered, references_of
 from skidway.schemas.dump.records import DumpRefused, Record
 
 Key = tuple[str, int]
@@ -32,6 +32,18 @@ class StoredVersion:
     def key(self) -> Key:
         """Returns the subject and the number of the version."""
         return self.subject, self.version
+
+    def registered(self) -> Registered:
+        """Returns the version in the form in which a registry's client has it."""
+        return Registered(
+            self.subject,
+            self.version,
+            self.id,
+            self.schema,
+            self.references,
+            self.schema_type,
+            self.extra,
+        )
 
     def __str__(self) -> str:
         return f"{self.subject} version {self.version}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
+from skidway.schemas.avro_schema import SchemaInvalid
 from skidway.schemas.client import (
     MODE_UNSET,
     SUBJECT_UNKNOWN,
@@ -13,7 +15,9 @@ from skidway.schemas.client import (
     RegistryAdministration,
     RegistryRefused,
 )
+from skidway.schemas.client.answers import AVRO
 from skidway.schemas.dump.contents import Contents, StoredVersion
+from skidway.schemas.dump.meaning import meaning
 from skidway.schemas.dump.restoring import LEVEL, Steps
 
 IMPORT: Final = "IMPORT"
@@ -35,12 +39,19 @@ def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
     The first request lists all versions, also deleted ones; the second lists only live versions. If
     a version is added or deleted between the two requests, the second answer counts. The result
     does not include levels and modes of subjects without versions.
+
+    A soft-deleted version does not prevent that a version that it references is deleted
+    permanently, or that the number of this version gets another schema. If this has happened, the
+    result has the soft-deleted version with a text that itself declares the types that its
+    references meant, and without references.
     """
     found = Contents()
     everything = {_key(each): each for each in client.all_versions(deleted=True)}
     live = {_key(each): each for each in client.all_versions()}
     for key, each in (everything | live).items():
         found.add(_stored(each, deleted=key not in live))
+    for lasting in [*_with_lasting_texts(client, found)]:
+        found.add(lasting)
     known = next(iter(found.versions.values()), None)
     if known is not None:
         found.highest_id = max(found.highest_id, client.highest_id(known.id) or 0)
@@ -65,7 +76,7 @@ def carry_out(
     total, done = len(planned.imports) + len(planned.deletions), 0
     with _importing(client, planned, there):
         for each in planned.imports:
-            client.import_version(_registered(each))
+            client.import_version(each.registered())
             done += 1
             _tell(tell, done, total)
         for each in planned.deletions:
@@ -128,6 +139,21 @@ def _reserve(client: RegistryAdministration, highest_id: int) -> None:
     client.delete_subject(RESERVED_SUBJECT, permanent=True)
 
 
+def _with_lasting_texts(client: RegistryAdministration, found: Contents) -> Iterator[StoredVersion]:
+    """Yields each version whose references no longer mean what they meant at its registration, with
+    a text that needs no references. Only an id that no live version has can have such references,
+    because a registry does not delete what a live version references."""
+    live = {each.id for each in found.versions.values() if not each.deleted}
+    for each in found.versions.values():
+        if each.references and each.schema_type == AVRO and each.id not in live:
+            try:
+                text = client.schema(each.id)
+            except (RegistryRefused, SchemaInvalid):
+                continue  # the registry itself cannot resolve the references
+            if text != meaning(each, found):
+                yield replace(each, schema=text, references=())
+
+
 def _read_settings(client: RegistryAdministration, subject: str | None, found: Contents) -> None:
     level, mode = client.level(subject), client.mode(subject)
     if level is not None:
@@ -158,18 +184,6 @@ def _stored(each: Registered, *, deleted: bool) -> StoredVersion:
         each.references,
         each.schema_type,
         deleted,
-        each.extra,
-    )
-
-
-def _registered(each: StoredVersion) -> Registered:
-    return Registered(
-        each.subject,
-        each.version,
-        each.id,
-        each.schema,
-        each.references,
-        each.schema_type,
         each.extra,
     )
 

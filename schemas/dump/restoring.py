@@ -17,6 +17,7 @@ from typing import Any, Final
 from skidway.schemas.avro_schema import SchemaInvalid, parse
 from skidway.schemas.canonical import canonical
 from skidway.schemas.dump.contents import Contents, Key, StoredVersion, in_order
+from skidway.schemas.dump.meaning import meaning
 from skidway.schemas.dump.records import DumpRefused
 
 NAMED_MAX: Final = 5
@@ -134,6 +135,17 @@ def same_schema(one: StoredVersion, other: StoredVersion) -> bool:
     return one.schema == other.schema or _spelled(one) == _spelled(other)
 
 
+def _mean_the_same(
+    one: StoredVersion, there: Contents, other: StoredVersion, wanted: Contents
+) -> bool:
+    """Returns whether `one`, a version in the registry, and `other`, a version in the dump, have
+    the same schema, even if only one of them declares a type that the other one references."""
+    if same_schema(one, other):
+        return True
+    meant = meaning(one, there)
+    return meant is not None and meant == meaning(other, wanted)
+
+
 def _is_elsewhere(subject: str | None) -> bool:
     """Returns whether a subject is in another context than the default context. Returns False for
     None, which stands for all subjects."""
@@ -154,7 +166,7 @@ def _conflicts(wanted: Contents, there: Contents) -> Iterator[str]:
         if not same_schema(known, each):
             yield f"the dump has two schemas with id {each.id} ({known} and {each})"
         found = by_id.get(each.id)
-        if found is not None and not same_schema(found, each):
+        if found is not None and not _mean_the_same(found, there, each, wanted):
             yield f"id {each.id}, in the dump {each}, is {found} there"
         there_now = there.versions.get(each.key)
         if there_now is not None and there_now.id != each.id:

@@ -12,6 +12,7 @@ _PASSWORDS = "tests/unit/schemas/registry/test_passwords.py"
 _COMPATIBILITY = "tests/unit/schemas/test_compatibility.py"
 _CLIENT = "tests/unit/schemas/test_client.py"
 _LASTING = "tests/unit/schemas/test_lasting_ids.py"
+_DUMP = "tests/unit/schemas/dump/test_registry.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     # These mutants break the rule that each id belongs to only one schema.
@@ -270,6 +271,21 @@ MUTANTS: tuple[Mutant, ...] = (
         "if declared_by.setdefault(name, kept.id) != kept.id:",
         "if declared_by.setdefault(name, kept.id) > kept.id:",
         (f"{_PARSED}::test_two_meanings_of_one_name_are_refused",),
+    ),
+    # These mutants concern dumps of versions whose references have lost their meaning.
+    Mutant(
+        "a dump has references that mean another schema now",
+        "schemas/dump/registry.py",
+        "            if text != meaning(each, found):\n",
+        "            if text != meaning(each, found) and meaning(each, found) is None:\n",
+        (f"{_DUMP}::test_a_dump_keeps_what_the_references_of_a_deleted_version_meant",),
+    ),
+    Mutant(
+        "a schema without references is another one than the same with references",
+        "schemas/dump/restoring.py",
+        "    return meant is not None and meant == meaning(other, wanted)\n",
+        "    return meant is not None and meant == other.schema\n",
+        (f"{_DUMP}::test_a_dump_from_before_a_reference_was_lost_still_fits",),
     ),
     # This mutant concerns passwords.
     Mutant(

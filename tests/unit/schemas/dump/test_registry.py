@@ -9,9 +9,11 @@ import pytest
 
 from skidway.schemas.client import RegistryRefused, administration
 from skidway.schemas.dump import registry as dumped
+from skidway.schemas.dump.contents import Contents
+from skidway.schemas.dump.restoring import steps
 from support import registry_client
 from support.registry_client import InProcess
-from support.registry_http import Registry, record
+from support.registry_http import Registry, record, reference
 
 PAGE = 3
 
@@ -89,3 +91,63 @@ def test_a_mode_above_all_is_not_that_of_each_subject(registry: Registry) -> Non
     registry.good("PUT", "/mode", {"mode": "READONLY_OVERRIDE"})
     found = dumped.read(registry_client.administration(InProcess(registry)))
     assert found.modes == {None: "READONLY_OVERRIDE"}
+
+
+PART = record("Part", user="string", action="string")
+OTHER = record("Part", action="string", user="string")
+WHOLE = record("Whole", part="Part")
+
+
+def restored(wanted: Contents, into: Registry) -> None:
+    """Restores a dump into the registry. Asserts that a second restore would change nothing."""
+    client = registry_client.administration(InProcess(into))
+    there = dumped.read(client)
+    dumped.carry_out(client, steps(wanted, there), there)
+    assert not steps(wanted, dumped.read(client))
+
+
+def referring() -> Registry:
+    """Returns a registry with a schema (id 2) that references a version of `part`. The versions of
+    both are soft-deleted."""
+    made = Registry()
+    made.register("part", PART)
+    made.register("whole", WHOLE, reference("Part", "part"))
+    made.good("DELETE", "/subjects/whole")
+    made.good("DELETE", "/subjects/part")
+    return made
+
+
+def make_again(registry: Registry) -> None:
+    """Deletes `part` permanently, and registers another schema as its version 1."""
+    registry.good("DELETE", "/subjects/part?permanent=true")
+    registry.register("part", OTHER)
+    registry.register("whole", WHOLE, reference("Part", "part"))
+
+
+def move_on(registry: Registry) -> None:
+    """Registers `part` again, which gives its schema the version number 2."""
+    registry.register("part", PART)
+    registry.register("whole", WHOLE, reference("Part", "part", 2))
+
+
+@pytest.mark.parametrize("change", [make_again, move_on])
+def test_a_dump_keeps_what_the_references_of_a_deleted_version_meant(change: Any) -> None:
+    """A restored id means what it meant in the dumped registry, even if a version that the id
+    references is gone, or has another schema now. The dump also fits the dumped registry itself."""
+    old, new = referring(), Registry()
+    change(old)
+    wanted = dumped.read(registry_client.administration(InProcess(old)))
+    restored(wanted, new)
+    for schema_id in {each.id for each in wanted.versions.values()}:
+        path = f"/schemas/ids/{schema_id}?format=resolved"
+        assert new.good("GET", path) == old.good("GET", path)
+    restored(wanted, old)
+
+
+def test_a_dump_from_before_a_reference_was_lost_still_fits() -> None:
+    """A dump that has references is restored into a registry that knows only what they meant."""
+    registry = referring()
+    wanted = dumped.read(registry_client.administration(InProcess(registry)))
+    assert wanted.versions["whole", 1].references
+    move_on(registry)
+    restored(wanted, registry)
