@@ -8,7 +8,10 @@ from typing import Any
 from skidway.cli.output import print_json, print_rows
 from skidway.cli.plan import add_plan_options, agreed
 from skidway.errors import SkidwayError
+from skidway.schemas.avro_schema import SchemaInvalid
+from skidway.schemas.canonical import canonical
 from skidway.schemas.client import Registered, RegistryAdministration
+from skidway.schemas.client.resolution import Resolver
 from skidway.schemas.commands.arguments import add_subject
 from skidway.schemas.commands.browse import live_numbers
 from skidway.schemas.commands.connection import add_verb, connect
@@ -94,6 +97,7 @@ def _undelete(args: argparse.Namespace) -> int:
 
 def _back(client: RegistryAdministration, gone: Registered, *, dry_run: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"subject": gone.subject, "version": gone.version, "id": gone.id}
+    _check_meaning(client, gone)
     if dry_run:
         return row | {"back_as_version": None}
     schema_id = client.register(gone.subject, gone.schema, gone.references)
@@ -104,6 +108,24 @@ def _back(client: RegistryAdministration, gone: Registered, *, dry_run: bool) ->
         )
     found = client.lookup(gone.subject, gone.schema, gone.references)
     return row | {"back_as_version": None if found is None else found.version}
+
+
+def _check_meaning(client: RegistryAdministration, gone: Registered) -> None:
+    """Raises SkidwayError if the references of `gone`, a soft-deleted version, mean other schemas
+    now. A registration with these references would then add another schema."""
+    if not gone.references:
+        return
+    resolver = Resolver(client)
+    try:
+        before, now = resolver.of(gone), resolver.parsed(gone.schema, gone.references)
+        is_same = canonical(before) == canonical(now)
+    except SchemaInvalid:
+        return  # our parser cannot read the schema, so the registry decides
+    if not is_same:
+        raise SkidwayError(
+            f"{gone.subject} version {gone.version} cannot come back: a version that it references "
+            "was deleted permanently, and its number has another schema now."
+        )
 
 
 def _versions(

@@ -272,6 +272,16 @@ MUTANTS: tuple[Mutant, ...] = (
         "if declared_by.setdefault(name, kept.id) > kept.id:",
         (f"{_PARSED}::test_two_meanings_of_one_name_are_refused",),
     ),
+    Mutant(
+        "a version comes back with other types than it had",
+        "schemas/commands/retire.py",
+        "        is_same = canonical(before) == canonical(now)\n",
+        "        is_same = bool(canonical(before)) and bool(canonical(now))\n",
+        (
+            "tests/unit/schemas/test_retire.py::"
+            "test_a_version_whose_references_mean_another_schema_does_not_come_back",
+        ),
+    ),
     # These mutants concern dumps of versions whose references have lost their meaning.
     Mutant(
         "a dump has references that mean another schema now",
