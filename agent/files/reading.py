@@ -9,14 +9,18 @@ the read position. If these bytes before the read position differ from those tha
 last time, the file was rewritten, or was truncated and has grown again. Such a file gets a new file
 id.
 
-A reading ends with the last whole record. The record after it may not be whole yet, so the agent
-reads it only when the file has not changed for `idle.flush.ms` (`timeout.ms` for a source with
-`multiline`). If a line does not end within READ_BYTES, the agent reads on in blocks of READ_BYTES,
-called pieces, to find the line's end. Only the line's first bytes stay in memory.
+A reading ends with the last whole record. The record after it may be unfinished, so the agent reads
+it only in two cases. First, the file has not changed for `idle.flush.ms` (`timeout.ms` for a source
+with `multiline`). Second, the record is overdue: UNFINISHED_S after the agent saw its first byte,
+the program still writes to it (a progress bar, for example, may go on for hours). Otherwise this
+one record would hold back the seals of its topic. If a line does not end within READ_BYTES, the
+agent reads on in blocks of READ_BYTES, called pieces, to find the line's end. Only the line's first
+bytes stay in memory.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -55,6 +59,12 @@ LONG_LINE_BYTES_MAX = 1 << 30
 in a record's origin has only 32 bits.
 """
 
+UNFINISHED_S = 300.0
+"""If a record is still unfinished this many seconds after the agent saw its first byte, the agent
+reads what is there. (If a file must stay unchanged for longer than this before its last record
+counts as whole, that longer time applies.)
+"""
+
 HOLE_PIECES = 4
 """In one turn, the agent scans at most this many pieces of a hole (a run of NUL bytes), each of
 READ_BYTES."""
@@ -91,14 +101,17 @@ class FileReader:
         idle_flush_s: float,
         close_rotated_s: float,
         close_inactive_s: float | None = None,
+        unfinished_s: float = math.inf,
         may_read: Callable[[TrackedFile], bool],
     ) -> None:
+        """unfinished_s: how long a record may be unfinished while its file grows."""
         self._tracker = tracker
         self._handles = handles
         self._labels = labels
         self._idle_flush_s = idle_flush_s
         self._close_rotated_s = close_rotated_s
         self._close_inactive_s = close_inactive_s
+        self._unfinished_s = unfinished_s
         self._close_at = 0.0
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
@@ -258,6 +271,8 @@ class FileReader:
             return None
         framer = self._source(tracked).manner_of(tracked, handle).framer
         end = framer.whole_records_end(body)
+        if end == 0 and body and tracked.unfinished_at is None:
+            tracked.unfinished_at = now
         if end == 0 and len(body) == READ_BYTES:
             is_hole = nul_bytes(body) == len(body)
             used = body if is_hole else body[: framer.lines.size_before_nuls(body)]
@@ -265,13 +280,15 @@ class FileReader:
             tracked.long_line = LongLine(len(used), crc, prefix, used[-GUARD_BYTES:], is_hole)
             self.wake(tracked)
             return None
-        if end == 0:
-            if not body or not self._stood_still(tracked, now):
-                self._wait(tracked, bool(body), now)
-                return None
-            end = len(body)
-        else:
+        if end > 0:
             self.wake(tracked)
+        elif self._stood_still(tracked, now):
+            end = len(body)
+        elif self._is_overdue(tracked, now):
+            end = _overdue_end(body, framer.lines)
+        if end == 0:
+            self._wait(tracked, bool(body), now)
+            return None
         data = body[:end]
         holes.remember(tracked, handle, framer.lines.holes(data))
         tail = ((tracked.tail or b"") + data)[-GUARD_BYTES:] if end < GUARD_BYTES else data
@@ -330,6 +347,8 @@ class FileReader:
             if end is not None or not used or line.scanned >= LONG_LINE_BYTES_MAX:
                 break
         ended = end is not None or line.scanned >= LONG_LINE_BYTES_MAX
+        if len(piece) < READ_BYTES:  # the bytes that the file has now are all scanned
+            ended |= self._is_overdue(tracked, now)
         if not ended and (used or not self._stood_still(tracked, now)):
             self._wait(tracked, True, now)
             if used:
@@ -350,6 +369,15 @@ class FileReader:
 
     def _stood_still(self, tracked: TrackedFile, now: float) -> bool:
         return now - tracked.grown_at >= self._flush_s(tracked)
+
+    def _is_overdue(self, tracked: TrackedFile, now: float) -> bool:
+        """Whether the record at the read position has been unfinished for so long that the agent
+        reads what is there, although the file still grows.
+        """
+        if tracked.unfinished_at is None:
+            return False
+        longest_s = max(self._unfinished_s, self._flush_s(tracked))
+        return now - tracked.unfinished_at >= longest_s
 
     def _wait(self, tracked: TrackedFile, has_partial_line: bool, now: float) -> None:
         """Called when no bytes of the file can be read now. Notes the time at which the agent must
@@ -380,6 +408,13 @@ class FileReader:
         tracked = self._tracker.files.get(file)
         if tracked is not None:
             self.wake(tracked)
+
+
+def _overdue_end(body: bytes, lines: LineFramer) -> int:
+    """Returns how many bytes of an unfinished record to read while its file still grows: its whole
+    lines or, if its first line is unfinished, all bytes except half a code unit at the end.
+    """
+    return lines.whole_records_end(body) or len(body) - len(body) % lines.unit
 
 
 def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:

@@ -24,7 +24,7 @@ from skidway.agent.delivery.search import Logs
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.host import Host
 from skidway.agent.files.pod_labels import PodLabels
-from skidway.agent.files.reading import FileReader
+from skidway.agent.files.reading import UNFINISHED_S, FileReader
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.loop import beginning
 from skidway.agent.sampling.sampler import Sampler
@@ -200,6 +200,7 @@ class _Maker:
             idle_flush_s=self._settings.idle_flush_ms / 1000,
             close_rotated_s=self._settings.close_rotated_ms / 1000,
             close_inactive_s=None if inactive_ms is None else inactive_ms / 1000,
+            unfinished_s=UNFINISHED_S,
             may_read=may_read,
         )
 

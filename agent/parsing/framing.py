@@ -7,11 +7,12 @@ remembers nothing between calls.
       a  b  c  d  e  f  g  h  CR  LF      ...
 
 LF and CRLF both end a line, and do not belong to its value. A blank line is a record. The last line
-of a range may lack its terminator: if the file has not changed for `idle.flush.ms`, the agent reads
-such a line too. A record without a terminator ends where its range ends, or where a hole (see
-below) begins. The length in a record's origin includes the terminator. So if this length equals the
-length of the value, the record has no terminator. The framing of a range does not depend on other
-ranges. So if the agent reads a range again, the range yields the same records.
+of a range may lack its terminator: if the file has not changed for `idle.flush.ms`, or if the line
+has been unfinished for minutes, the agent reads such a line too. A record without a terminator ends
+where its range ends, or where a hole (see below) begins. The length in a record's origin includes
+the terminator. So if this length equals the length of the value, the record has no terminator. The
+framing of a range does not depend on other ranges. So if the agent reads a range again, the range
+yields the same records.
 
 A hole is a run of NUL bytes that takes the place of lines. A power loss can leave a hole. A program
 can also leave a hole if it continues to write at its old position after its log was truncated. A

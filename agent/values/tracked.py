@@ -225,6 +225,8 @@ class TrackedFile:
     size: int = 0
     is_seen: bool = False  # whether a look has found the file since the agent started
     grown_at: float = 0.0
+    # when the agent first saw that the record at the read position is unfinished; None if it is not
+    unfinished_at: float | None = None
     rotated: bool = False
     rotated_at: float = 0.0  # when the agent noticed that the file is rotated or deleted
     verified: bool = False
@@ -310,6 +312,7 @@ class TrackedFile:
         the bytes before `end` begin with it.
         """
         self.read_position, self.read_crc = end, prefix_crc
+        self.unfinished_at = None
         self.promised = max(self.promised, end)
         self.tail = tail[-GUARD_BYTES:]
         before = self.last_point.marks if first is None else (first,)
@@ -321,6 +324,7 @@ class TrackedFile:
         `end` are those that it has read. Returns the checkpoint at `end`, without a CRC.
         """
         self.read_position, self.read_crc, self.tail = end, 0, None
+        self.unfinished_at = None
         self.promised = max(self.promised, end)
         return Checkpoint(end, 0, Guard(0, 0), self.last_point.marks)
 

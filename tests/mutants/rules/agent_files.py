@@ -11,6 +11,7 @@ EMPTIED = "tests/unit/agent/files/test_emptied.py::"
 BACKLOG = "tests/unit/agent/accounts/test_backlog.py::"
 
 IDLE = "tests/unit/agent/test_idle_files.py::"
+UNFINISHED = "tests/unit/agent/loop/test_unfinished.py::"
 
 NUL_RUNS = "tests/unit/agent/test_nul_runs.py::"
 FILLED = (f"{NUL_RUNS}test_lines_in_place_of_nul_bytes_are_read_and_nothing_is_silent",)
@@ -1055,6 +1056,68 @@ MUTANTS = (
             "tests/unit/agent/loop/test_loop.py",
             "tests/unit/agent/commands/test_draining.py",
             "tests/unit/agent/test_leaving.py",
+        ),
+    ),
+    Mutant(
+        "a record that never ends is not read as long as its file grows",
+        "agent/files/reading.py",
+        "            end = _overdue_end(body, framer.lines)\n",
+        "            end = 0\n",
+        (f"{UNFINISHED}test_a_record_that_never_ends_holds_back_no_seal_for_long",),
+    ),
+    Mutant(
+        "a long line that never ends is not read as long as its file grows",
+        "agent/files/reading.py",
+        "            ended |= self._is_overdue(tracked, now)\n",
+        "            pass\n",
+        (f"{UNFINISHED}test_an_overlong_line_that_never_ends_is_divided",),
+    ),
+    Mutant(
+        "a long line that began long ago is divided before the file's end",
+        "agent/files/reading.py",
+        "        if len(piece) < READ_BYTES:  # the bytes",
+        "        if piece:  # the bytes",
+        (f"{UNFINISHED}test_a_long_line_is_divided_only_where_the_file_ends",),
+    ),
+    Mutant(
+        "the time of an unfinished record goes on with the next record",
+        "agent/values/tracked.py",
+        """        self.read_position, self.read_crc = end, prefix_crc
+        self.unfinished_at = None
+""",
+        """        self.read_position, self.read_crc = end, prefix_crc
+""",
+        (f"{UNFINISHED}test_what_is_written_slowly_stays_one_record",),
+    ),
+    Mutant(
+        "a record of lines that never ends is divided inside a line",
+        "agent/files/reading.py",
+        "    return lines.whole_records_end(body) or len(body) - len(body) % lines.unit\n",
+        "    return len(body) - len(body) % lines.unit\n",
+        (f"{UNFINISHED}test_a_record_of_lines_that_never_ends_is_divided_between_lines",),
+    ),
+    Mutant(
+        "a record that never ends is divided inside a code unit",
+        "agent/files/reading.py",
+        "    return lines.whole_records_end(body) or len(body) - len(body) % lines.unit\n",
+        "    return lines.whole_records_end(body) or len(body)\n",
+        (f"{UNFINISHED}test_no_code_unit_is_divided",),
+    ),
+    Mutant(
+        "a growing record is divided although the time without changes is longer",
+        "agent/files/reading.py",
+        "max(self._unfinished_s, self._flush_s(tracked))",
+        "self._unfinished_s",
+        (f"{UNFINISHED}test_a_longer_time_without_changes_applies_to_growing_files_too",),
+    ),
+    Mutant(
+        "a line that grows for hours is divided by a counting agent, too",
+        "agent/files/reading.py",
+        "        unfinished_s: float = math.inf,\n",
+        "        unfinished_s: float = UNFINISHED_S,\n",
+        (
+            "tests/unit/agent/counting/test_counting.py::"
+            "test_a_line_that_is_written_for_hours_is_noted_whole",
         ),
     ),
     Mutant(

@@ -42,6 +42,17 @@ def test_whole_lines_are_noted_with_their_places(world: Counting) -> None:
     assert world.counted().unnoted == []
 
 
+def test_a_line_that_is_written_for_hours_is_noted_whole(world: Counting) -> None:
+    """`skidway agent count` never divides a line that still grows: a shipper sends it whole."""
+    for _ in range(100):
+        world.files.append(LOG, b"\r 45%")
+        world.turn(times=2, seconds=60.0)
+    world.files.append(LOG, b"\n")
+    world.turn()
+    assert world.hashes() == hashes_of("\r 45%" * 100)
+    assert world.counted().unnoted == []
+
+
 def test_lines_of_deleted_files_stay_noted(world: Counting) -> None:
     """After a log was rotated and its old file was deleted, the notes of `skidway agent count`
     still have the old file's lines, and the paths that the file had."""

@@ -1,0 +1,171 @@
+"""Tests how the agent reads a record that stays unfinished while its file grows, such as a progress
+bar: a program rewrites it every second, and ends it with a line feed only after hours. A seal says
+that all lines before a certain time are counted. As long as bytes of one file are unread, the agent
+sends no seal for the file's topic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skidway.agent.files.reading import UNFINISHED_S
+from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.settings import MultilineSettings
+from skidway.audit.topic.messages import Seal
+from support.agent_press import rejected_rows
+from support.agent_world import World, datum_text, raw, settings
+from support.promises import promise
+
+JOB = "/log/job.log"
+BAR = "\r 45% [==>  ]"
+
+
+def made(**source: Any) -> World:
+    """Returns a world whose agent runs."""
+    world = World(settings(raw(**source), seal_interval_ms=1_000, idle_flush_ms=5_000))
+    world.start()
+    return world
+
+
+def draw(world: World, text: bytes, seconds: float) -> None:
+    """Appends the text to the job's log every second."""
+    for _ in range(int(seconds)):
+        world.files.append(JOB, text)
+        world.tick(1.0)
+
+
+def records(world: World) -> list[tuple[str, int, int]]:
+    """Returns the value of each record of the topic, its position in the file, and its length."""
+    found = world.brokers.records("logs")
+    return [(datum_text(each.value), each.first, each.length) for each in found]
+
+
+def lengths(world: World) -> list[int]:
+    """Returns the length of each record of the topic. Asserts that the records follow one another
+    in the file."""
+    found = records(world)
+    ends = [first + length for _, first, length in found]
+    assert [first for _, first, _ in found] == [0, *ends[:-1]]
+    return [length for _, _, length in found]
+
+
+@promise("6 seal")
+def test_a_record_that_never_ends_holds_back_no_seal_for_long() -> None:
+    """If a progress bar is drawn into a log without a pause, the agent still seals the topic.
+
+    The newest seal is never older than twice UNFINISHED_S and some seconds.
+    """
+    world = made()
+    told, latest = 0, [world.clock.time_ms()]
+    for _ in range(int(4 * UNFINISHED_S)):
+        draw(world, BAR.encode(), 1)
+        for message in world.published[told:]:
+            if isinstance(message, Seal):
+                latest.append(message.topics[0].sealed_until)
+        told = len(world.published)
+        assert world.clock.time_ms() - latest[-1] <= (2 * UNFINISHED_S + 10) * 1_000
+    assert len(set(latest)) >= 4
+
+
+@promise("2 framing")
+def test_what_is_written_slowly_stays_one_record() -> None:
+    """A line that a program writes in less than UNFINISHED_S becomes one record."""
+    world = made()
+    draw(world, b"x", UNFINISHED_S - 10)
+    assert records(world) == []
+    world.files.append(JOB, b"\n")
+    world.settle(3)
+    assert lengths(world) == [UNFINISHED_S - 9]
+    draw(world, b"y", UNFINISHED_S - 10)  # the time begins anew with each record
+    assert len(records(world)) == 1
+
+
+@promise("2 re-send")
+def test_a_killed_agent_sends_the_parts_of_a_record_again() -> None:
+    """If the agent is killed after it divided a record that never ends, it sends each part again
+    with the same origin."""
+    world = made()
+    draw(world, BAR.encode(), UNFINISHED_S - 10)
+    for _ in range(15):
+        world.files.append(JOB, BAR.encode())
+        world.hold(1, 1.0)
+    assert world.producer.pending_count == 1
+    (sent,) = [each for batches in world.producer.sent.values() for each in batches]
+    world.producer.arrive(sent.tp)
+    world.kill()
+    world.files.append(JOB, b"\n")
+    world.start()
+    world.settle()
+    first, again, rest = records(world)
+    assert first == again
+    assert first[2] + rest[2] == world.only(JOB)["acknowledged"]
+    assert rest[1] == first[2]
+
+
+@promise("2 over-long line")
+def test_an_overlong_line_that_never_ends_is_divided() -> None:
+    """A line that has more than READ_BYTES and still grows is divided after UNFINISHED_S, too."""
+    world = made()
+    world.files.append(JOB, b"x" * (2 * READ_BYTES + 5))
+    draw(world, b"y", UNFINISHED_S - 10)
+    assert rejected_rows(world.brokers) == []
+    draw(world, b"y", 15)
+    (row,) = rejected_rows(world.brokers)
+    assert (row["reason"], row["first"]) == ("too-long", 0)
+    assert row["length"] > 2 * READ_BYTES + UNFINISHED_S - 10
+    assert world.agent.pending_bytes < 20
+
+
+@promise("2 over-long line")
+def test_a_long_line_is_divided_only_where_the_file_ends() -> None:
+    """An over-long line of which bytes are unread is not divided, however long ago it began.
+
+    While the brokers take nothing, the agent does not read, so much of a line may wait.
+    """
+    world = made()
+    world.files.append(JOB, b"x" * (2 * READ_BYTES))
+    draw(world, b"y", 2)
+    world.producer._room = 0
+    draw(world, b"y" * 20_000, UNFINISHED_S)
+    world.producer._room = 1_000
+    world.files.append(JOB, b"\n")
+    world.settle()
+    (row,) = rejected_rows(world.brokers)
+    assert row["length"] == 2 * READ_BYTES + 2 + 20_000 * UNFINISHED_S + 1
+
+
+@promise("2 framing")
+def test_a_record_of_lines_that_never_ends_is_divided_between_lines() -> None:
+    """If more and more lines belong to a record, the agent divides it after UNFINISHED_S, and never
+    inside a line."""
+    rule = MultilineSettings(type="start", pattern="^[A-Z]", timeout_ms=5_000)
+    world = made(multiline=rule)
+    world.files.append(JOB, b"A")
+    draw(world, b"\n at ", UNFINISHED_S + 10)
+    ((value, first, length),) = records(world)
+    assert (first, value[0]) == (0, "A")
+    assert length == len(value) + 1  # the record ends with a line feed
+    assert length >= 5 * UNFINISHED_S - 10
+
+
+@promise("2 framing")
+def test_no_code_unit_is_divided() -> None:
+    """In UTF-16, the agent divides a record that never ends only between two code units."""
+    world = made(encoding="utf-16le")
+    world.files.append(JOB, b"x")
+    draw(world, b"\0x", 3 * UNFINISHED_S)
+    world.files.append(JOB, b"\0\n\0")
+    world.settle()
+    assert rejected_rows(world.brokers) == []
+    assert len(records(world)) == 3
+    assert all(length % 2 == 0 for length in lengths(world))
+    assert "".join(value for value, *_ in records(world)) == "x" * (3 * int(UNFINISHED_S) + 1)
+
+
+def test_a_longer_time_without_changes_applies_to_growing_files_too() -> None:
+    """If `idle.flush.ms` is longer than UNFINISHED_S, a record may be unfinished for that time."""
+    world = World(settings(raw(), idle_flush_ms=int(2 * UNFINISHED_S * 1_000)))
+    world.start()
+    draw(world, b"x", 2 * UNFINISHED_S - 10)
+    assert records(world) == []
+    draw(world, b"x", 15)
+    assert len(records(world)) == 1
