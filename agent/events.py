@@ -302,6 +302,11 @@ def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
     say("unreadable", topic=topic, path=path, reason=reason)
 
 
+def seal_held_back(topic: str, path: str, reason: str) -> None:
+    """A topic's seal has waited for long, because bytes of this file are not accounted for yet."""
+    _log.warning("seal_held_back", topic=topic, path=path, reason=reason)
+
+
 def sampled(sample: Sample) -> None:
     """The agent reported a sample to the audit: what the records of a randomly chosen range must
     contain, or why the range's records cannot be made again.

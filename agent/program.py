@@ -527,6 +527,7 @@ class RunningAgent:
         detail: dict[str, Any] = {
             "status": "running",
             "unreadable": self._loop.tracker.unreadable,
+            "held_back": self._loop.held_back,
             "troubles": troubles,
             "leaders": {name: str(x) for name, x in leaders.items() if x is not None},
         }

@@ -56,6 +56,7 @@ class Accounts:
         self.leaving = Leaving(state.left)
         self._set_backs = SetBacks()
         self._cut_at = self._seal_at = self._life_at = 0.0
+        self._begun_at = 0.0  # when `begin_seal` last began a seal
         size = settings.audit_bucket_ms
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
@@ -229,6 +230,7 @@ class Accounts:
         if now < self._seal_at and not self.leaving.is_asked:
             return None
         self._seal_at = now + self._settings.seal_interval_ms / 1000
+        self._begun_at = now
         self._deltas.cut(now_ms, changes)
         return now_ms, self._deltas.number
 
@@ -246,8 +248,19 @@ class Accounts:
                 continue
             noted = _note(topic, wall_ms, at, tracker)
             final = self.leaving.judge(noted, tracker.files)
-            self._noted.append(replace(noted, final=final))
+            self._noted.append(replace(noted, final=final, since=self._begun_at))
             self._set_backs.noted(topic)
+
+    def held_back(self, now: float, tracker: Tracker) -> dict[str, dict[str, str]]:
+        """Returns, for each topic whose seal the agent began more than HELD_S ago and could not
+        send yet, some of the files for which the seal waits: by path, what is missing.
+        """
+        held = {
+            noted.topic: sealing.waits_for(noted, tracker.files)
+            for noted in self._noted
+            if now - noted.since > sealing.HELD_S
+        }
+        return {topic: files for topic, files in held.items() if files}
 
     def review(self, tracker: Tracker) -> None:
         """Checks the files of each topic with a last word (the final seal of a leaving agent). If

@@ -8,16 +8,27 @@ time W.
 
 The agent notes the wall time W before it looks at the files. So every line that was in a file at W
 is among the noted bytes. As long as a file or directory cannot be read, the agent begins no seal of
-its topic, and names the file or directory in its log and in /health. Filtered, rejected and lost
-bytes do not delay a seal.
+its topic, and names the file or directory in its log and in /health. If a seal waits for long, the
+agent also names the files for which it waits. Filtered, rejected and lost bytes do not delay a
+seal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
+from skidway.agent.files.host import shown
 from skidway.agent.values.tracked import FileState, TrackedFile
 from skidway.dataclass import dataclass
+
+HELD_S: Final = 600.0
+"""If a seal waits for longer than this many seconds after the agent began it, the agent names the
+files for which the seal waits.
+"""
+
+NAMED_MAX: Final = 5
+"""The agent names at most this many files of a topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +37,8 @@ class Noted:
 
     doubts: the value that `Tracker.doubts` had by then for the topic. targets: by file id, the
     position up to which the file's bytes must be accounted for. final: whether the seal is the last
-    word of an agent that leaves for good (see module leaving).
+    word of an agent that leaves for good (see module leaving). since: when the agent began the seal
+    (s, on the monotonic clock).
     """
 
     topic: str
@@ -35,6 +47,7 @@ class Noted:
     doubts: int
     targets: Mapping[int, int]
     final: bool = False
+    since: float = 0.0
 
 
 def note(topic: str, wall_ms: int, at: int, doubts: int, files: Iterable[TrackedFile]) -> Noted:
@@ -61,15 +74,32 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
     If the agent still has to check that a file has the bytes that were read from it (`verified` is
     false), the file's bytes do not count as accounted for.
     """
+    return not any(_waiting(noted, files))
+
+
+def waits_for(noted: Noted, files: Mapping[int, TrackedFile]) -> dict[str, str]:
+    """Returns at most NAMED_MAX of the files whose noted bytes are not accounted for yet: by path,
+    what is missing, in words for people.
+    """
+    found: dict[str, str] = {}
+    for tracked in _waiting(noted, files):
+        if len(found) == NAMED_MAX:
+            break
+        count = noted.targets[tracked.file] - tracked.position
+        what = f"{count} bytes are not delivered" if count > 0 else "it may be another file"
+        found[shown(tracked.location) or tracked.birth.path] = what
+    return found
+
+
+def _waiting(noted: Noted, files: Mapping[int, TrackedFile]) -> Iterator[TrackedFile]:
+    """Yields the files whose noted bytes are not accounted for yet."""
     for file, target in noted.targets.items():
         tracked = files.get(file)
         if tracked is None:
             continue  # the file id was closed, so all its bytes are accounted for
-        if tracked.state is FileState.OPEN and not tracked.verified:
-            return False
-        if tracked.position < target:
-            return False
-    return True
+        is_in_doubt = tracked.state is FileState.OPEN and not tracked.verified
+        if is_in_doubt or tracked.position < target:
+            yield tracked
 
 
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
@@ -87,7 +117,7 @@ def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool
 
 
 def held_back_by(
-    topic: str, unreadable: Mapping[str, Mapping[str, str]], limit: int = 5
+    topic: str, unreadable: Mapping[str, Mapping[str, str]], limit: int = NAMED_MAX
 ) -> Sequence[str]:
     """While the agent cannot read a file or directory of a topic, it begins no seal of the topic.
     Returns at most `limit` of these files and directories, each with the reason why it cannot be

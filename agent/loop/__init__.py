@@ -5,4 +5,5 @@ parts      the objects that the loop works with
 beginning  what a starting agent finds in the state, and what it writes first
 schedule   when the agent searches the paths of all patterns for files
 unreadable_paths  logs each path that cannot be read, once
+held_seals  logs each file that holds back a seal for long, once
 """

@@ -33,6 +33,7 @@ from skidway.agent.accounts.leaving import obstacles
 from skidway.agent.cluster.destinations import Destination
 from skidway.agent.files.ignored import Left
 from skidway.agent.files.reading import Taken
+from skidway.agent.loop.held_seals import HeldSeals
 from skidway.agent.loop.parts import Surroundings, make_parts
 from skidway.agent.loop.schedule import Schedule
 from skidway.agent.loop.unreadable_paths import UnreadablePaths
@@ -109,6 +110,7 @@ class Loop:
         self.update(destinations)
         self._looks = Schedule(settings.reconcile_interval_ms / 1000)
         self._unreadable = UnreadablePaths()
+        self._held_seals = HeldSeals()
         self._checkpoint_at = self._look_at = self._read_at = 0.0
         self.is_stopping = False
         self.full_reason: str | None = None
@@ -281,6 +283,13 @@ class Loop:
         return {**self._refused.silent_s(now), **self._inquiry.silent_s(now)}
 
     @property
+    def held_back(self) -> dict[str, dict[str, str]]:
+        """For /health: the topics whose seal has waited for long, each with some of the files for
+        which it waits: by path, what is missing.
+        """
+        return self._accounts.held_back(self._clock.monotonic(), self.tracker)
+
+    @property
     def is_settled(self) -> bool:
         """Whether all bytes that have an intent are settled and counted, and all messages to the
         audit are published. Bytes are settled if, for example, their records are acknowledged, or
@@ -431,6 +440,7 @@ class Loop:
         for topic, pattern, exclude in self.tracker.first_looks.take_new():
             changes.put_looked(topic, pattern, exclude)
         self._unreadable.name(self.tracker)
+        self._held_seals.name(self.held_back)
         if noted is not None:
             self._accounts.note_sizes(*noted, self._sealed, self.tracker)
         for topic in self.tracker.ignored.end_look():

@@ -1210,11 +1210,29 @@ MUTANTS = (
     Mutant(
         "a seal vouches for a file that may be another one",
         "agent/accounts/sealing.py",
-        """        if tracked.state is FileState.OPEN and not tracked.verified:
-            return False
-""",
-        "",
+        "        is_in_doubt = tracked.state is FileState.OPEN and not tracked.verified\n",
+        "        is_in_doubt = False\n",
         ("tests/unit/agent/accounts/test_sealing.py::test_nothing_is_said_of_a_file_in_doubt",),
+    ),
+    Mutant(
+        "a seal that waits for long is named at once",
+        "agent/accounts/accounts.py",
+        "final=final, since=self._begun_at))",
+        "final=final))",
+        (
+            "tests/unit/agent/loop/test_unfinished.py::"
+            "test_a_file_that_holds_back_a_seal_for_long_is_named",
+        ),
+    ),
+    Mutant(
+        "a file that holds back a seal is logged at each look",
+        "agent/loop/held_seals.py",
+        "        self._named = set(found)\n",
+        "",
+        (
+            "tests/unit/agent/loop/test_unfinished.py::"
+            "test_a_file_that_holds_back_a_seal_for_long_is_named",
+        ),
     ),
     Mutant(
         "doubts that come after the look do not void what was noted",

@@ -62,3 +62,18 @@ def test_what_cannot_be_read_is_named() -> None:
     assert sealing.held_back_by("t", unreadable)[0] == "/p0: denied"
     assert len(sealing.held_back_by("t", unreadable)) == 5
     assert sealing.held_back_by("other", unreadable) == []
+
+
+def test_what_a_seal_waits_for_is_named() -> None:
+    """If a seal waits, the agent names at most five of the files for which the seal waits."""
+    files = {file: tracked(file, 3, 10, location=f"/p{file}") for file in range(1, 9)}
+    note = noted(*files.values())
+    assert list(sealing.waits_for(note, files)) == [f"/p{file}" for file in range(1, 6)]
+    for file in range(1, 8):
+        files[file].checkpoint = Checkpoint(10, 0, Guard(0, 0), ())
+    assert sealing.waits_for(note, files) == {"/p8": "7 bytes are not delivered"}
+    files[8].checkpoint = Checkpoint(10, 0, Guard(0, 0), ())
+    files[1].verified = False
+    assert sealing.waits_for(note, files) == {"/p1": "it may be another file"}
+    del files[1]
+    assert sealing.waits_for(note, files) == {}

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from skidway.agent import events
+from skidway.agent.accounts.sealing import HELD_S
 from skidway.agent.files.reading import UNFINISHED_S
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import MultilineSettings
@@ -64,6 +68,7 @@ def test_a_record_that_never_ends_holds_back_no_seal_for_long() -> None:
         told = len(world.published)
         assert world.clock.time_ms() - latest[-1] <= (2 * UNFINISHED_S + 10) * 1_000
     assert len(set(latest)) >= 4
+    assert world.agent.held_back == {}
 
 
 @promise("2 framing")
@@ -169,3 +174,26 @@ def test_a_longer_time_without_changes_applies_to_growing_files_too() -> None:
     assert records(world) == []
     draw(world, b"x", 15)
     assert len(records(world)) == 1
+
+
+# --- seals that wait for long ---------------------------------------------------------------------
+
+
+@promise("6 seal")
+def test_a_file_that_holds_back_a_seal_for_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a seal waits for longer than HELD_S for bytes of a file, log and /health name the file."""
+    told: list[tuple[str, str, str]] = []
+    monkeypatch.setattr(events, "seal_held_back", lambda *said: told.append(said))
+    rule = MultilineSettings(type="start", pattern="^[A-Z]", timeout_ms=3_600_000)
+    world = made(multiline=rule)
+    world.files.append(JOB, b"A\n")
+    world.tick(1.0)
+    world.hold(int(HELD_S) - 10, 1.0)
+    assert (world.agent.held_back, told) == ({}, [])
+    world.hold(20, 1.0)
+    assert world.agent.held_back == {"logs": {JOB: "2 bytes are not delivered"}}
+    world.hold(120, 1.0)
+    assert told == [("logs", JOB, "2 bytes are not delivered")]
+    world.files.append(JOB, b"B\n")
+    world.settle(5)
+    assert world.agent.held_back == {}
