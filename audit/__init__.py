@@ -14,17 +14,18 @@ with its progress, and the audit compares these sums.
 
 A program of a tier numbers its messages. The key of a message is (tier, producer, epoch, number):
 `producer` is the name of the program, and a new `epoch` begins, for example, if the program starts
-again without its old state. A program never gives one key to two messages with different contents,
-so messages may arrive in any order and more than once. The audit notices a missing message by a gap
-in the numbers. A delta is a message with counts: for each (source topic, agent, bucket of event
-time), it contains the number of records, their bytes, and a checksum of their origins. The checksum
-does not depend on the order of the records. With a seal, an agent states that its deltas contain
-the counts of all lines that its files had at a given time. A bucket is complete when no message is
-missing, every expected agent has sealed the bucket, and the sums of all tiers are equal. The
-verdict on any other bucket is open, incomplete, lost or unknown, always with reasons as sentences.
-A *source topic* is the topic to which a record was first published; its mirrored copies belong to
-the same source topic. A *sender* is a program that sends numbered messages: an agent, a counter or
-a loader. Sections 5 and 6 of docs/delivery.md give the rules and their reasons.
+again without its old state. A program never gives one key to two messages with different contents.
+So the audit recognizes a repeated message by its key, and messages may arrive in any order and more
+than once. The audit notices a missing message by a gap in the numbers. A delta is a message with
+counts: for each (source topic, agent, bucket of event time), it contains the number of records,
+their bytes, and a checksum of their origins. The checksum does not depend on the order of the
+records. With a seal, an agent states that its deltas contain the counts of all lines that its files
+had at a given time. A bucket is complete when no message is missing, every expected agent has
+sealed the bucket, and the sums of all tiers are equal. The verdict on any other bucket is open,
+incomplete, lost or unknown, always with reasons as sentences. A *source topic* is the topic to
+which a record was first published; its mirrored copies belong to the same source topic. A *sender*
+is a program that sends numbered messages: an agent, a counter or a loader. Sections 5 and 6 of
+docs/delivery.md give the rules and their reasons.
 
 These are the modules and packages, lowest first. Each of them may import only modules and packages
 above it in this list (`make imports` checks this):

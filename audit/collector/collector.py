@@ -3,10 +3,10 @@ health.
 
 The main thread reads the audit topics into the ledger, judges, and publishes editions (see module
 editions). The web server's threads answer from the newest edition. Another thread looks for old
-buckets that the main thread may delete. Each of these threads has its own connections to the store.
-Only the connections of the editions pass from the main thread to a thread of the web server and
-back; only one thread uses such a connection at a time. If `rejects.texts` is set, one more thread
-reads examples of rejected lines for the pages.
+buckets that the main thread may delete. Each of these threads has its own connections to the store,
+except for the connections of the editions. The main thread passes the connection of an edition to a
+thread of the web server, which passes it back. Only one thread at a time uses such a connection. If
+`rejects.texts` is set, one more thread reads examples of rejected lines for the pages.
 """
 
 from __future__ import annotations
@@ -303,9 +303,10 @@ class _Loop:
         self._judge_at = began + next_step_s(taken_s, self._judging.due)
 
     def _tell_risks(self, hosts: Sequence[HostState], policy: Policy, now_ms: int) -> None:
-        """Sets the metrics of bytes and records at risk (see module risks), and `rejected`. Does
-        this at most once in RISKS_EVERY_S seconds, because it must read the newest notes of all
-        senders (see module audit.topic.notes).
+        """Sets the metrics of bytes and records at risk (see module risks), and the attribute
+        `rejected` (the records that the loader named in its newest notes). Does this at most once
+        in RISKS_EVERY_S seconds, because it must read the newest notes of all senders (see module
+        audit.topic.notes).
         """
         if self._clock.monotonic() < self._risks_at:
             return

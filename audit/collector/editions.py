@@ -41,9 +41,10 @@ from skidway.kafka.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The result of one step of judging. standing: the result for all buckets. blocks: the result
-    by hour of event time. common, fleet: the facts that the judgements of all topics share; the
-    evidence in `common` has no counts. hosts, clocks: the states of all hosts and clocks.
+    """The result of one step of judging. standing: the verdicts on all buckets, summed up. blocks:
+    by hour of event time, the verdicts on the buckets of this hour, summed up. common, fleet: the
+    facts that the judgements of all topics share; the evidence in `common` has no counts. hosts,
+    clocks: the states of all hosts and clocks.
     """
 
     standing: Standing
@@ -105,8 +106,9 @@ class Edition:
         names: Sequence[str] | None,
         chosen: Collection[BucketId] | None = None,
     ) -> list[BucketVerdict]:
-        """Returns the verdicts on the buckets in `evidence`, a result of the method `evidence`.
-        names: as in `verdicts`. chosen: if given, only these buckets are judged."""
+        """Returns the verdicts on the buckets in `evidence`, which the method `evidence` returned.
+        names: as in `verdicts`. chosen: if given, only these buckets are judged.
+        """
         found = verdicts_of(self.common(evidence), self.step.fleet, chosen)
         return [x for x in found if names is None or is_named(x.source, names)]
 

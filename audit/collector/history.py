@@ -1,10 +1,10 @@
 """Decides, without I/O, which rows the history of verdicts gets. The history says since when a
 bucket has had its verdict, and why the verdict changed.
 
-A bucket gets a row when the word that reports print for the bucket changes. A bucket whose first
-verdict is `open` gets no row, so most buckets have a single row: `complete`. If a bucket was
-complete and is not complete any more, the row has a cause: which tier has counted more records than
-before, and from which host these records came.
+A bucket gets a row when the word that reports print for the bucket changes. If the first verdict on
+a bucket is `open`, this verdict gets no row, so most buckets have a single row: `complete`. If a
+bucket was complete and is not complete any more, the row of its new verdict has a cause: which tier
+has counted more records than before, and from which host these records came.
 """
 
 from __future__ import annotations

@@ -64,8 +64,9 @@ more than this many agents in total.
 """
 
 PATIENT_STEPS, YOUNG_PATIENT_STEPS = 4, 16
-"""In every other step of judging, buckets that have waited for PATIENT_STEPS steps come first;
-buckets that have a verdict and are not due yet must have waited for YOUNG_PATIENT_STEPS."""
+"""Every second step of judging begins with the buckets that have waited for PATIENT_STEPS steps or
+longer. A bucket that has a verdict and is not due yet must have waited for YOUNG_PATIENT_STEPS
+steps."""
 
 Note = Callable[[Sequence[BucketVerdict], int], None]
 """A function that gets verdicts that may have changed, and the time by the audit's clock."""
@@ -357,9 +358,11 @@ def _due(looks: Sequence[_Look], reading_s: float) -> Due | None:
 def _ordered(looks: Sequence[_Look], *, is_fair: bool) -> Iterator[tuple[_Look, int, bool]]:
     """Yields the rows to judge, in the order in which to judge them; a row stands for a bucket.
     With each row, yields whether its bucket has become due since it was judged. First come the
-    buckets that have become due, because people and jobs wait for their verdicts. Then come the
-    newest buckets. Last come those that have a verdict and are not due yet. is_fair: if true,
-    buckets that have waited for many steps (see PATIENT_STEPS) come before all others."""
+    buckets that have become due, because people and jobs wait for their verdicts. Last come the
+    buckets that have a verdict and are not due yet. All other buckets come in between. Within each
+    of these three groups, the newest bucket comes first. is_fair: if true, buckets that have waited
+    for many steps (see PATIENT_STEPS) come before all others.
+    """
     found = [np.empty((7, 0), np.int64)]
     for number, look in enumerate(looks):
         places = np.flatnonzero(look.stale)

@@ -234,8 +234,10 @@ class TopicBuckets:
 
     def total(self, size_ms: int) -> TopicStanding:
         """Returns the verdicts on all judged buckets, summed up; the field `newest` is empty. To
-        save time, keeps the sum after each block, and computes the sums again only from the first
-        block that has a changed verdict. size_ms: the length of a block."""
+        save time, keeps for each block the sum of this block and all earlier blocks. Computes these
+        sums again only from the first block that has a changed verdict. size_ms: the length of a
+        block.
+        """
         changed = {start - start % size_ms for start in self._changed}
         self._changed = set()
         for block in changed:

@@ -205,13 +205,14 @@ def _read(client: Client, reach: Reach, shape: Shape, records: Records) -> int:
 
 
 def certain_after(reach: Reach, firsts: Mapping[TopicPartition, int]) -> int:
-    """Returns the time (ms) after which no record of any partition has expired. If no record of the
-    compared time has expired (`reach.cut` is empty), returns NO_TIME, which is earlier than every
-    record. If all compared records of a partition in `reach.cut` have expired, returns LAST_TIME,
-    which is later than every record. If the topic has only one partition, also returns NO_TIME,
-    because a partition loses its oldest records first: if the record of a file's fifth line is
-    still there, so are the records of the lines after it. firsts: the timestamp of the first record
-    of each partition."""
+    """Returns a time (ms) such that no record with a later timestamp has expired in any partition.
+    If no record of the compared time has expired (`reach.cut` is empty), returns NO_TIME, which is
+    earlier than every record. If the topic has only one partition, also returns NO_TIME, because a
+    partition loses its oldest records first: if the record of a file's fifth line is still there,
+    so are the records of the lines after it. If the topic has several partitions, and all compared
+    records of a partition in `reach.cut` have expired, returns LAST_TIME, which is later than every
+    record. firsts: the timestamp of the first record of each partition.
+    """
     if len(reach.ranges) == 1 or not reach.cut:
         return NO_TIME
     return max(firsts.get(tp, LAST_TIME) for tp in reach.cut)

@@ -142,7 +142,7 @@ def _text(row: dict[str, Any], access: Access) -> dict[str, Any]:
     if cause is None:
         return row | {"cause": "", "why": "", "next": ""}
     host, line = cause["command"]["host"], cause["command"]["line"]
-    if cause["command"] == cause["accept"]:  # also accepts causes that the row does not show
+    if cause["command"] == cause["accept"]:  # the command also accepts causes that are not shown
         host, line = "", explain_bucket(row["topic"], row["bucket"], access).line
     command = f"on {host}: {line}" if host else line
     return row | {"cause": cause["cause"], "why": cause["words"], "next": command}

@@ -149,8 +149,9 @@ def _note(sentence: str) -> None:
 def _rejected(client: Client, verdict: BucketVerdict, found: Explanation) -> FirstLine | None:
     """Returns one of the lines that agents rejected in the bucket; if the explanation names an
     agent, preferably a line that this agent rejected. The text is as the agent's rules (`shape`)
-    have masked it. Returns None for rejects of the loader, because the loader copies them to no
-    topic, and if no such line is found."""
+    have masked it. Returns None if no such line is found. Also returns None for rejects of the
+    loader, because the loader copies them to no topic.
+    """
     if found.tier is not Tier.AGENT:
         return None
     topic = topic_here(client, verdict.source)

@@ -175,8 +175,9 @@ def _stored(path: Path, clock: Clock) -> Ledger:
 
 
 def note_staleness(ledger: Ledger, clock: Clock) -> None:
-    """Prints a note if the collector of this store has never read a record, or has read no record
-    for a while."""
+    """Prints a note if the collector that writes this ledger has never read a record, or has read
+    no record for a while.
+    """
     words = staleness(ledger.taken_ms, clock.time_ms())
     if words:
         print(f"note: {words}", file=sys.stderr)

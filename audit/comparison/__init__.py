@@ -24,13 +24,13 @@ record and a record without a line begin at the same byte of a file, the line wa
                        |   +-- missing
                        +-- doubled
 
-Lines before the first shipped line of a file count as missing only if all records of the topic were
-read. If not all records were read (with --since, or after records have expired), the shipper may
-have sent these lines earlier. Notes say, for each file, after which time all its lines were
-written. If all records since this time were read, lines before the first shipped line of this file
-count as missing, too. Records are read up to the ends that their partitions had before the first
-file was read. So the files have the line of every record, unless a file was deleted or the line was
-changed. The command also prints how many records belong to no line.
+Lines before the first shipped line of a file count as missing in only two cases. In the first case,
+all records of the topic were read. In the second case, the lines come from notes, which say, for
+each file, after which time all its lines were written; and all records since this time were read.
+In any other case (with --since, or after records have expired), the shipper may have sent these
+lines earlier. Records are read up to the ends that their partitions had before the first file was
+read. So the files have the line of every record, unless a file was deleted or the line was changed.
+The command also prints how many records belong to no line.
 
 Memory holds only a few numbers for each line: the hash of its text, its first byte and its length.
 So a missing line could stay unnoticed if another text has the same hash (64 bits). With a million

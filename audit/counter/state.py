@@ -7,8 +7,8 @@
     meta         the epoch, the last message number that was used, and the size of the buckets
 
 One transaction writes offsets, marks, numbers and deltas together, or none of them. After a crash,
-the counter counts the records after the last transaction again, and numbers their deltas from the
-last stored number on.
+the counter counts the records after the last transaction again. The first of their deltas gets the
+number after the last stored number.
 """
 
 from __future__ import annotations

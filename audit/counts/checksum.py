@@ -32,7 +32,7 @@ _SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 NARROW_BITS = 24
-"""How many low bits of a checksum a narrow checksum has."""
+"""A narrow checksum depends only on this many low bits of the original checksum."""
 
 _MODULUS = 1 << 64
 _SIGN = 1 << 63

@@ -90,8 +90,9 @@ class Ledger:
     # Writing.
 
     def take(self, values: Iterable[bytes]) -> None:
-        """Stores records of which it is not known where and when they were read, and which position
-        in a topic they reach. values: their values."""
+        """Stores records. Where and when the records were read is not known, so no position in a
+        topic is stored. values: the values of the records.
+        """
         self.take_records(((value, None) for value in values), {}, 0)
 
     def take_records(
@@ -436,8 +437,9 @@ class Ledger:
 
     def window_with_overlaps(self, time_ms: int) -> Window:
         """Returns a window with the starts of all buckets that contain this time. The window also
-        has the starts of the buckets that overlap the start of one of these buckets, because the
-        command that accepts one bucket also accepts these."""
+        has the starts of the buckets that contain the start of one of these buckets, because a
+        command that accepts a bucket also accepts all buckets that contain its start.
+        """
         return self.window_of(*self.window_of(time_ms, time_ms + 1))
 
 

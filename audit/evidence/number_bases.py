@@ -2,11 +2,11 @@
 number.
 
 An agent numbers its messages in one sequence, and after some months the numbers have 20 bits or
-more. Each bucket stores the number of the first delta in which the agent counted it. All topics of
-an agent have about the same number in a bucket, and an hour later the number is only some hundreds
-greater. So for each hour of event time there is one *base*: for each agent, a number near the
-agent's numbers in the buckets of this hour. The buckets store the differences of the agents'
-numbers from the base. These differences are small and mostly equal.
+more. For each agent, a bucket stores the number of the first delta in which the agent counted
+records of the bucket. All topics of an agent have about the same number in a bucket, and an hour
+later the number is only some hundreds greater. So for each hour of event time there is one *base*:
+for each agent, a number near the agent's numbers in the buckets of this hour. The buckets store the
+differences of the agents' numbers from the base. These differences are small and mostly equal.
 
 The base of an hour is made from the numbers of the first bucket of the hour whose checksums become
 narrow (see counts.checksum). A base never changes, and a packed bucket names its base, so the
@@ -38,7 +38,7 @@ KEPT_BASES_MAX: Final = 32
 """Memory holds at most this many bases; each has 16 bytes for each agent."""
 
 NO_SENDER: Final = -1
-"""The ledger gives no sender this id."""
+"""This id stands for no sender; the ledger gives it to none."""
 
 _LEVEL: Final = 9
 

@@ -89,12 +89,12 @@ class NumberRows:
         self._settled = {sender: _Settled(*row) for sender, *row in rows}
 
     def add(self, sender: int, number: int, digest: bytes, time_ms: int) -> bytes | None:
-        """Adds the digest of a message, and returns None, if no message with this number has
-        arrived before. Otherwise changes nothing, and returns the digest of the earlier message, so
-        that the caller can compare the two digests. But the digest of the earlier message may be
-        deleted, because that message is old (see *settled* in the module's docstring). Then the
-        time of the new message decides: if the new message may be a repetition, returns `digest`,
-        as if both digests were equal; otherwise returns b"".
+        """If no message with this number has arrived before, adds the digest of the message, and
+        returns None. If an earlier message has this number, changes nothing, and normally returns
+        the digest of the earlier message, so that the caller can compare the two digests. If that
+        digest was deleted because the earlier message is old (see *settled* in the module's
+        docstring), the time of the new message decides: if the new message may be a repetition,
+        returns `digest`, as if both digests were equal; if it cannot be one, returns b"".
         """
         settled = self._settled.get(sender)
         if settled is not None and number < settled.below:

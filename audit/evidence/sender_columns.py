@@ -53,7 +53,8 @@ class Kind(IntEnum):
 class KnownSender(NamedTuple):
     """A sender, with values that follow from it. name: its tier and its producer. agent: the
     agent's id; for the sender of an announcement, the number that the announcement gives as the id.
-    heard: the agent's id; NO_AGENT if the sender is no agent, or if its producer is no valid id.
+    heard: the agent's id, taken from the name of the producer; NO_AGENT if the sender is no agent,
+    or if this name is no valid id.
     """
 
     sender: Sender
@@ -228,9 +229,11 @@ class SenderColumns(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Where and when those messages were read of which this is known. at: their indexes among all
-    messages of the transaction. log: indexes into `logs`. sent_ms, appended_ms: 0 where `is_sent`
-    or `is_appended` is false, because the value is not known."""
+    """Where and when messages were read. Messages of which this is not known are left out. at: the
+    indexes of the other messages among all messages of the transaction. log: indexes into `logs`.
+    sent_ms, appended_ms: 0 where `is_sent` or `is_appended` is false, because the value is not
+    known.
+    """
 
     at: Int64s
     logs: Sequence[Log]

@@ -1,7 +1,7 @@
 """Writes what the messages of one transaction show about their senders (see sender_columns).
 
-The rows do not depend on the order in which the messages were read. Only the readings of clocks and
-the overlaps of agents depend on it.
+Only the readings of clocks and the overlaps of agents depend on the order in which the messages
+were read. All other rows do not depend on this order.
 """
 
 from __future__ import annotations

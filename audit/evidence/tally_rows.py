@@ -49,7 +49,8 @@ TOLD_MAX: Final = 1 << 16
 memory does not hold all counts twice."""
 
 PENDING_MAX: Final = 1 << 20
-"""If a transaction has about this many counts, they are written, and memory holds the next ones."""
+"""When memory holds about this many counts of a transaction, they are written before the
+transaction adds further counts."""
 
 ADDITIONS_MAX: Final = 8
 """A bucket has at most this many rows in the table `tally_additions`. With more of them, writing
@@ -214,8 +215,8 @@ class TallyRows:
         self._keep(key, tallies)
 
     def _base_of(self, key: _Key, tallies: TallyColumns) -> NumberBase:
-        """Returns the base (see number_bases) from which the numbers in the bucket's row are
-        stored. If the bucket's hour has no base yet and the checksums are narrow, makes the base
+        """Returns the base (see number_bases): the bucket's row stores the differences of numbers
+        from it. If the bucket's hour has no base yet and the checksums are narrow, makes the base
         from these tallies, because they will hardly change any more.
         """
         bases, bucket = self._numbers.bases, key[1]

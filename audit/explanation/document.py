@@ -11,8 +11,9 @@ from skidway.audit.explanation.next_command import NextCommand
 from skidway.audit.explanation.offsets import OffsetRange
 
 SHOWN = 10
-"""A text shows at most this many groups of explanations, explanations of a group, and offset ranges
-of an explanation, and says how many more there are. It shows at most this many byte ranges."""
+"""A text shows at most this many groups of explanations. For a group, it shows at most this many
+explanations; for an explanation, at most this many byte ranges and offset ranges. Except for byte
+ranges, the text says how many more there are."""
 
 COVERS_ALL = "An acceptance covers all causes of the bucket: run the other commands first."
 

@@ -15,12 +15,12 @@ constant. The lag must be above the bound (policy.clock_difference_ms) in three 
 of time (hearing.WINDOW_MS), and about the same in the first two of these windows. A lag with
 another cause does not stay constant: if a backlog is read, the lag shrinks, and if a mirror falls
 behind, the lag grows. The function `present_ms` does not wait for three windows, because a mistake
-there only makes the judgement more cautious.
+of this function only makes the judgement more cautious.
 
 A program that reads the collector's store also compares its own clock with the collector's clock.
 The store has the times, by the collector's clock, at which the collector read records. If the
-program's own clock is behind such a time by more than policy.clock_difference_ms, it counts as
-behind the collector's clock.
+program's own clock is behind one of these times by more than policy.clock_difference_ms, the clock
+counts as behind the collector's clock.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Difference:
 class Clocks:
     """The state of all clocks, as far as the evidence shows it.
 
-    ours_ms: how far our clock is ahead, or negative if it is behind; 0 if nothing shows that it is
-        wrong.
+    ours_ms: how far our clock is ahead of the right time; negative if our clock is behind; 0 if
+        nothing shows that it is wrong.
     senders: the number of senders whose clocks were recently compared with ours.
     others: the senders whose clocks are wrong, the greatest difference first.
     unheard_ms: the time, by our clock, since the newest message of all senders; 0 if this time is

@@ -52,7 +52,7 @@ class Policy:
 
     tiers: the tiers in which each record must be counted.
     silence_ms: if no message of an agent or a counter arrives for this long, it counts as silent.
-    lateness_ms: a bucket is due this long after its end; until then it may get lines. Of the lines
+    lateness_ms: a bucket is due this long after its end; until then it may get lines. For lines
         that an agent declares lost, the agent's own value applies if it is larger.
     ahead_ms: how far an event time may be ahead of the time at which the line was read. If any
         agent announces a larger value, the largest of these values applies.

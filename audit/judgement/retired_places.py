@@ -11,8 +11,8 @@ A setting or a command names such a place by a text, with the same words as the 
     mirror                          the whole tier mirror
 
 The audit still compares the counts of a retired place. If the place lacks records, or one of its
-messages is missing, the report says so, but no verdict becomes worse. The module counting_places
-names the two exceptions.
+messages is missing, the report says so, but no verdict becomes worse, except in the two cases that
+the module counting_places names.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ class GridCell:
 @dataclass(frozen=True, slots=True)
 class GridColumn:
     """One column. age: how many columns are newer than this one; narrow browser windows leave out
-    old columns. gap: in words, for how long before this column no topic has a bucket; "" if the
-    column before it follows without a gap.
+    old columns. gap: in words, for how long before this column no topic has a bucket; "" if there
+    is no gap between the column before and this column.
     """
 
     start: int

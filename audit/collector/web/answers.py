@@ -56,8 +56,9 @@ def script(request: Request) -> Response:
 
 
 def failure(request: Request, error: Exception) -> Response:
-    """Returns the response with one sentence about the error. Its status is that of an
-    HTTPException, and 503 for any other error."""
+    """Returns the response with one sentence about the error. If the error is an HTTPException, the
+    response has the status of this exception; for any other error, the status is 503.
+    """
     if isinstance(error, HTTPException):
         return PlainTextResponse(str(error.detail) + "\n", error.status_code, headers=HEADERS)
     return PlainTextResponse(f"{error}\n", 503, headers=HEADERS)

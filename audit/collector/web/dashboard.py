@@ -253,8 +253,8 @@ class Dashboard:
     ) -> tuple[list[BucketVerdict], ByTopic, Evidence]:
         """Returns three values: the verdicts on the buckets to explain, the verdicts on these and
         later buckets (which may have the same causes), and the evidence. The buckets to explain are
-        those that the request asks for, and those that the shown commands would also accept: of
-        related topics, and of another length.
+        those that the request asks for, and those that the shown commands would also accept:
+        buckets of related topics, and buckets of another length.
         """
         names = None if topic is None else with_rejects([without_id(topic)])
         bucket = query.number(request, "bucket") or 0

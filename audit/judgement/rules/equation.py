@@ -96,8 +96,8 @@ def _cause(expected: Sums, found: Sums) -> Cause:
 
 
 def _gravity(place: Place) -> Status:
-    """Returns the status of a finding about records that this place lacks. The status is
-    INCOMPLETE. For a retired place, the status is COMPLETE, which makes no verdict worse.
+    """Returns the status of a finding about records that this place lacks. For a retired place, the
+    status is COMPLETE, which makes no verdict worse. For any other place, the status is INCOMPLETE.
     """
     return Status.COMPLETE if place.is_retired else Status.INCOMPLETE
 
