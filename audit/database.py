@@ -62,9 +62,9 @@ def open_database(
 
 @contextmanager
 def failures(path: Path | str) -> Iterator[None]:
-    """Raises StateRefused if SQLite reports in the `with` block that the database is damaged, and
-    DatabaseFailed if SQLite cannot use the disk, for example because it is full, or if another
-    connection locks the database. Does not change other errors.
+    """Raises StateRefused if SQLite reports in the `with` block that the database is damaged.
+    Raises DatabaseFailed if SQLite cannot use the disk (for example, because the disk is full), or
+    if another connection locks the database. Does not change other errors.
     """
     try:
         yield

@@ -12,8 +12,8 @@ history, history_store, history_answers    since when buckets have their verdict
     `history` decides which verdicts to store, `history_store` stores them, `history_answers`
     answers requests
 arrivals       when each tier first had all records of a bucket
-reject_examples    for each topic, on a thread of its own: reads the text of one line that an agent
-    rejected and of one record that the loader rejected
+reject_examples    on a thread of its own, reads for each topic the text of one line that an agent
+    rejected, and of one record that the loader rejected
 loader_rejects     finds the record that the loader rejected, and reads it
 risks          bytes that only a host has, records that only the first tiers have, and when they
     will be lost

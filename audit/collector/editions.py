@@ -134,8 +134,10 @@ class Edition:
         return found
 
     def agents_of(self, names: Sequence[str] | None) -> int:
-        """Returns how many agents these topics have. An agent counts once for each topic. One more
-        is added for each topic, for records that come from no agent."""
+        """Returns how many agents these topics have. An agent counts once for each topic. For each
+        topic, the result counts one agent more, which stands for the records that come from no
+        agent.
+        """
         topics = self.step.common.evidence.topics
         return sum(
             len(topic.agents) + 1
@@ -151,8 +153,8 @@ class Edition:
         )
 
     def known(self, evidence: Evidence) -> Known:
-        """Returns everything that the judgements of all topics share. evidence: what the method
-        `evidence` returned; the result contains it.
+        """Returns the facts of `common`, with the columns of the fleet and the states of all hosts.
+        evidence: what the method `evidence` returned; the result contains it.
         """
         return Known(self.common(evidence), self.step.fleet, self.step.hosts)
 
@@ -189,8 +191,8 @@ class Editions:
         self._newest = self._connections[0]
 
     def publish(self, step: Step) -> bool:
-        """Makes an edition from this step; `newest` returns it from now on. Returns False, and
-        makes no edition, if answers use all connections.
+        """Makes an edition from this step, unless answers use all connections. From then on,
+        `newest` returns the new edition. Returns whether it was made.
         """
         free = [x for x in self._connections if x.is_used.acquire(blocking=False)]
         try:

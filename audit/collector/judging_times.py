@@ -12,8 +12,9 @@ import math
 from typing import Final, NamedTuple
 
 STEP_EVERY_S: Final = 1.0
-"""The least time from the beginning of a step to the beginning of the next step. For a step that
-begins because buckets become due, and for the step before it, half of this time is enough."""
+"""The least time from the beginning of a step to the beginning of the next step. If the next step
+begins because buckets become due, or is the last step before such a step, half of this time is
+enough."""
 
 STEP_SHARE: Final = 16
 """The usual time from the beginning of a step to the beginning of the next step, as a multiple of

@@ -6,10 +6,10 @@ shows only what the agent has sent. For a line that the agent rejected, it shows
 `<topic>.rejected`; for a record that the loader rejected, it shows the text in the topic (see
 loader_rejects). Texts are short and printable (see rejected_examples in package schemas.consuming).
 The thread reads from the brokers whose audit topics the collector reads. Every LOOK_EVERY_S
-seconds, it reads one line of each topic that has got a newer bucket with rejected lines. It also
-reads one record of each topic if a newer load has rejected records of the topic. Each time, it
-reads at most TOPICS_MAX lines and at most TOPICS_MAX records. If the brokers cannot be reached, the
-pages show the earlier examples. Judging and answers never wait for this thread.
+seconds, it reads one line of each topic that has got a newer bucket with rejected lines since the
+last reading. It also reads one record of each topic of which a newer load has rejected records.
+Each time, it reads at most TOPICS_MAX lines and at most TOPICS_MAX records. If the brokers cannot
+be reached, the pages show the earlier examples. Judging and answers never wait for this thread.
 """
 
 from __future__ import annotations

@@ -109,10 +109,10 @@ def host_risks(
 
 
 def is_at_risk(topic: TopicBacklog, told_ms: int, now_ms: int) -> bool:
-    """Returns whether the unsafe bytes that an agent reported are at risk. This is so if they were
-    older than SETTLED_MS (or of unknown age) when the agent reported them at `told_ms`, or if they
-    will be lost within URGENT_MS. Their present age does not count, because they may have been
-    delivered since the report.
+    """Returns whether the unsafe bytes that an agent reported are at risk. They are at risk if they
+    were older than SETTLED_MS (or of unknown age) when the agent reported them at `told_ms`, or if
+    they will be lost within URGENT_MS. The present age of the bytes does not count, because they
+    may have been delivered since the report.
     """
     if not topic.bytes:
         return False

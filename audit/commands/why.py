@@ -114,8 +114,10 @@ def _last(verdict: BucketVerdict, found: Sequence[BucketVerdict]) -> int | None:
 def _count_covered(
     shown: Sequence[BucketVerdict], lasts: Sequence[int | None], left: Sequence[BucketVerdict]
 ) -> int:
-    """Returns how many of the buckets in `left` are also accepted by the printed commands. lasts:
-    for each command, the last bucket that it accepts; None if it accepts only one bucket."""
+    """Returns how many of the buckets in `left` are also accepted by the printed commands. left:
+    the buckets that somebody should look at, but that the command does not show. lasts: for each
+    command, the last bucket that it accepts; None if it accepts only one bucket.
+    """
     runs = [
         covered(x, last, left) for x, last in zip(shown, lasts, strict=True) if last is not None
     ]

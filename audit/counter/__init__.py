@@ -2,9 +2,10 @@
 tier (broker or mirror).
 
 continuity  checks that each batch begins where the previous batch ended; if it begins later, the
-offsets in between are reported as missing batch_runs  groups batches of a partition, so that they
-are counted together state       the durable state in one SQLite database: offsets, marks, message
-numbers, outbox counter     counts fetched records, and commits the counts together with the
-progress retentions  reports to the audit how long the brokers keep the records of the counted
-topics program     runs the counter until a signal asks it to stop
+            offsets in between are reported as missing
+batch_runs  groups batches of a partition, so that they are counted together
+state       the durable state in one SQLite database: offsets, marks, message numbers, outbox
+counter     counts fetched records, and commits the counts together with the progress
+retentions  reports to the audit how long the brokers keep the records of the counted topics
+program     runs the counter until a signal asks it to stop
 """

@@ -44,9 +44,10 @@ class Retentions:
         self._tell_at = clock.monotonic()
 
     def due(self, number: int) -> bytes | None:
-        """Returns the bytes of a note if a note is due, and otherwise None. Also returns None if no
-        topic is counted, and if the brokers do not answer; a later call then asks the brokers
-        again. number: the number of the counter's last numbered message.
+        """If a note is due and a topic is counted, asks the brokers, and returns the bytes of the
+        note. Returns None in all other cases, and also if the brokers do not answer. After a
+        failure, a later call asks the brokers again. number: the number of the counter's last
+        numbered message.
         """
         now, topics = self._clock.monotonic(), self._topics()
         if now < self._tell_at or not topics:

@@ -5,8 +5,9 @@ The message numbers of a sender must have no gaps. So a sender uses a number onl
 that also makes the progress durable. Each count in a delta names, as `previous`, the sender's last
 earlier delta with counts of the same bucket, so the deltas of a bucket form a chain. If one call
 makes several deltas, each (source topic, agent, bucket) is in only one of them. A declared loss
-concerns only buckets that are counted in the loss's own delta or in earlier deltas. So
-`number_deltas` puts all losses after all counts.
+puts every bucket in doubt that the agent counted after its last seal, up to the loss's own delta
+(see judgement.rules.losses). Later deltas are not considered. So `number_deltas` puts all losses
+after all counts.
 """
 
 from __future__ import annotations

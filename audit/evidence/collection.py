@@ -22,8 +22,8 @@ from skidway.kafka.types import TopicPartition
 REFRESH_S = 5.0
 STALLED_AFTER_S = 30.0
 REFUSED_AFTER_S = 30.0
-"""If the brokers have sent nothing of a partition for this long, because they refuse it or cannot
-be reached, the partition counts as one that cannot be read, although they may send it later."""
+"""If the brokers have sent nothing of a partition for this long (because they refuse it or cannot
+be reached), it counts as a partition that cannot be read. The brokers may still send it later."""
 
 GONE_AFTER_S = 60.0
 """If the cluster has not named a partition for this long, the partition counts as deleted."""
@@ -40,10 +40,10 @@ WAITING_BYTES_MAX = 24 * 1024 * 1024
 """Writing many records together is much cheaper than writing each of them alone. So record batches
 wait, and transactions of the ledger take at most about one part in TAKE_SHARE of the time: if a
 transaction took 0.1 s, the next transaction begins 1 s after the beginning of this one. The next
-transaction begins earlier if WAITING_RECORDS_MAX records or WAITING_BYTES_MAX bytes wait, before
-the topics are looked up again (at least every REFRESH_S), and when the ends of all partitions are
-reached for the first time. In a small fleet, transactions are short, so the ledger gets each record
-almost at once. Batches wait as the brokers sent them, mostly compressed."""
+transaction begins earlier in three cases: WAITING_RECORDS_MAX records or WAITING_BYTES_MAX bytes
+wait; the topics are about to be looked up again (at least every REFRESH_S seconds); or the ends of
+all partitions are reached for the first time. In a small fleet, transactions are short, so the
+ledger gets each record almost at once. Batches wait as the brokers sent them, mostly compressed."""
 
 
 class _Arrival(NamedTuple):

@@ -1,11 +1,11 @@
 """The ledger stores all audit messages in SQLite, and returns the evidence for any window of
 buckets.
 
-Its rows contain sums per (source topic, bucket, agent, sender), and seals, losses, gaps, coverage
-(the ranges of offsets that senders have counted) and files. The ledger also has the number of each
-message, with a digest of its content. If a message arrives a second time, the ledger recognizes it
-by its number. The same transaction writes a message and the position up to which its topic was
-read, so no message counts twice. The whole ledger can be rebuilt from the audit topics.
+The rows of the ledger contain sums per (source topic, bucket, agent, sender), and seals, losses,
+gaps, coverage (the ranges of offsets that senders have counted) and files. The ledger also has the
+number of each message, with a digest of its content. If a message arrives a second time, the ledger
+recognizes it by its number. The same transaction writes a message and the position up to which its
+topic was read, so no message counts twice. The whole ledger can be rebuilt from the audit topics.
 
 A newer version of the program may have written a message whose schema this version does not have.
 Such a message may concern any bucket. The ledger counts such a message as unread, under the
@@ -298,9 +298,9 @@ class Ledger:
         )
 
     def hold(self) -> None:
-        """From now on, this connection sees the present state of the store, even if another
-        connection writes. This ends with `let_go`. Does nothing if the store is in memory, because
-        such a store has only one connection.
+        """Until `let_go` is called, this connection sees the present state of the store, even if
+        another connection writes. Does nothing if the store is in memory, because such a store has
+        only one connection.
         """
         if not self._is_in_memory:
             self._connection.execute("BEGIN")
@@ -394,8 +394,10 @@ class Ledger:
         """The starts of the newest buckets in which anything was counted or declared lost, newest
         first. until: if given, only buckets that begin before this time are returned. topic: if
         given, only buckets of the topic with this name in the source cluster are returned. For a
-        loss, returns the start of the bucket that contains the loss's time, for each size that
-        buckets have. The loss's bucket may begin at any of these times (see loss_buckets)."""
+        loss, returns several starts: for each size that buckets have, the start of the bucket of
+        this size that contains the loss's time. The loss's bucket may begin at any of these starts
+        (see loss_buckets).
+        """
         given = (FOREVER[1] if until is None else until, count, topic)
         sizes = self.bucket_sizes() | {self.bucket_ms() or DEFAULT_BUCKET_MS}
         columns = [("tallies", "bucket"), *(("losses", start_of_loss(x)) for x in sizes)]

@@ -87,7 +87,9 @@ def accepted_ends(
 
 def start_of_loss(size_ms: int) -> str:
     """Returns the SQL expression for the start of the bucket that has this length and contains a
-    loss's `to_bucket`. If nothing can have been counted there, the bucket begins at this time."""
+    loss's `to_bucket`. If `to_bucket` is so far from 1970 that nothing can have been counted at
+    this time, the bucket begins at `to_bucket` itself.
+    """
     return (
         f"CASE WHEN to_bucket BETWEEN {-FARTHEST_MS} AND {FARTHEST_MS}"
         f" THEN to_bucket - (to_bucket % {size_ms} + {size_ms}) % {size_ms} ELSE to_bucket END"

@@ -8,8 +8,8 @@ When a block of messages of an agent is settled (see number_rows), the ledger al
 of the block but the last. A rule that needs a deleted seal uses the last seal of the block instead,
 which is at most 64 messages away from the deleted seal.
 
-The verdicts on some agents may need many seals: an agent may have declared a loss, sent two
-different messages with one number, begun a second epoch, or have the same host name as another
+The verdicts on an agent may need many seals if the agent has declared a loss, has sent two
+different messages with one number, has begun a second epoch, or has the same host name as another
 agent. The ledger keeps all seals of such an agent. For all other agents, the ledger deletes old
 blocks of seals, but never the newest block of an epoch. So if one of these other agents declares a
 loss later, the ledger still has the agent's last seal before the loss. If a different agent later

@@ -14,9 +14,9 @@ A time of birth in nanoseconds identifies a file well enough, so the audit does 
 and file system id as well. Besides, device and file system id can both change when the agent's
 state is lost. The audit may by mistake treat two files as one file. This does little harm: some
 buckets are `unknown` for a minute. The opposite mistake is worse: if the audit treated one file as
-two files, a bucket could be falsely `complete`. The audit always compares the host's name.
-Otherwise it could not distinguish machines that are made from one image. All these machines have
-the image's log files (perhaps emptied), with the same inode, birth and file system, and their
+two files, a bucket could be falsely `complete`. The audit always compares the host's name. Without
+this comparison, it could not distinguish machines that are made from one image. All these machines
+have the image's log files (perhaps emptied), with the same inode, birth and file system, and their
 agents run at the same time. If the audit did not compare names, no bucket of these machines would
 ever be complete. But because of this comparison the audit does not recognise every rereading: it
 misses a rereading if the host's name is lost together with the state, or if the disk moves to
@@ -36,10 +36,10 @@ the file had at the time of O's last message (`until_ms`). R's seals say when R 
 An agent may have several ids for one file, for instance one after each truncation. Until R has
 announced all of its ids for the file, there may be bytes that O has read and R has not. So
 `until_ms` is not earlier than these announcements. The audit ignores ids of R whose content came
-into the file after O's last message. This is safe. Suppose that R announced an inode after O's last
-message. Then R has seen all content that O can have read in this inode. If R later gives the inode
-a new id, for content that does not continue the earlier content, this content consists of newer
-lines, or of lines that R itself has delivered.
+into the file after O's last message. It is safe to ignore these ids. Suppose that R announced an
+inode after O's last message. Then R has seen all content that O can have read in this inode. If R
+later gives the inode a new id, for content that does not continue the earlier content, this content
+consists of newer lines, or of lines that R itself has delivered.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ put into columns, and each value is computed for all senders together.
 
 In this module, two messages have the same sender only if all fields of `Sender` are equal: host,
 epoch and bounds, too. If the host of an agent gets another name, for example, the agent counts as
-two senders here. Then the rows of both are combined when they are written.
+two senders here. In this case, the rows of both senders are combined when they are written.
 """
 
 from __future__ import annotations
@@ -190,8 +190,8 @@ class SenderColumns(NamedTuple):
         delta, for example, may wait for a day.
 
         Returns at most the last WINDOWS_KEPT readings of each sender, one for each window, in the
-        order in which the windows came. They determine the result of `after`, whatever was known
-        before."""
+        order in which the windows came. The result of `hearing.after` depends on no earlier
+        reading."""
         places, kind = self.places, self.kind[self.places.at]
         sent_ms = np.where(places.is_sent, places.sent_ms, self.time_ms[places.at])
         nearest, farthest = places.taken_ms - _LAG_MAX_MS, places.taken_ms + _LAG_MAX_MS

@@ -23,8 +23,8 @@ the length of the compressed numbers, and the compressed numbers. In form 1, the
 numbers come first, then the next bytes, and so on, because the highest bytes are mostly equal. In
 form 0, one number comes after the other. Form 0 is smaller if many numbers are repeated. The length
 is 0 if all numbers are 0. If the checksums are narrow, the numbers are compressed with brotli,
-because such a bucket hardly changes any more, and brotli needs 5 % less space. Otherwise they are
-compressed with zstd, which is faster.
+because such a bucket hardly changes any more, and brotli needs 5 % less space. If the checksums are
+not narrow, the numbers are compressed with zstd, which is faster.
 """
 
 from __future__ import annotations

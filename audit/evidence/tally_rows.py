@@ -215,9 +215,9 @@ class TallyRows:
         self._keep(key, tallies)
 
     def _base_of(self, key: _Key, tallies: TallyColumns) -> NumberBase:
-        """Returns the base (see number_bases): the bucket's row stores the differences of numbers
-        from it. If the bucket's hour has no base yet and the checksums are narrow, makes the base
-        from these tallies, because they will hardly change any more.
+        """Returns the base of the bucket's row: the row stores numbers as differences from this
+        base (see number_bases). If the bucket's hour has no base yet and the checksums are narrow,
+        makes the base from these tallies, because they will hardly change any more.
         """
         bases, bucket = self._numbers.bases, key[1]
         found = bases.of_bucket(bucket)

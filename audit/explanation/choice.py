@@ -2,7 +2,7 @@
 the same causes.
 
 An explanation prints the command that accepts the bucket. The command names a topic and one or two
-times, so it may also accept findings of other buckets: buckets of the topic for the rejects,
+times, so it may also accept findings of other buckets: buckets of the topic with the rejects,
 buckets of earlier topics with the same name, and overlapping buckets of another length. A person
 must not accept findings without having seen them. So the findings that a printed command would
 accept are explained too (`with_covered`), or have causes that are explained (`alike`).

@@ -1,6 +1,7 @@
-"""The causes why a bucket is not complete. They are a fixed set. Every finding of the judgement
-names its cause. For each cause, docs/audit.md says what it means, what to do, and when it goes
-away."""
+"""The causes why a bucket is not complete. These causes are a fixed set. Every finding of the
+judgement names its cause. For each cause, docs/audit.md says what it means, what to do, and when it
+goes away.
+"""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ These are the conditions:
                     topic of the host's cluster is complete, because the host may have any of these
                     topics
     heard lately    an agent or a counter of the topic's cluster sent a message within the policy's
-                    silence_ms. Otherwise the collector, which reads the audit's messages, may have
-                    stopped, or may still be reading old messages. Messages that the collector
-                    has not read may have counts for a bucket, so that the bucket is not complete
-                    any more
+                    silence_ms. If there is no such message, the collector, which reads the audit's
+                    messages, may have stopped, or may still be reading old messages. Messages that
+                    the collector has not read may have counts for a bucket, so that the bucket is
+                    not complete any more
     as the report   there are not too many rejects, the newest recounts found no difference, and the
                     clock of this program is not wrong. If one of these three conditions is not met,
                     `skidway audit report` ends with status 1, too
@@ -176,8 +176,10 @@ def _order(source: Source) -> tuple[str, str, str]:
 
 def _unknown(policy: Policy, question: Question, known: Sequence[Source]) -> Iterator[Completeness]:
     """Yields answers for topics that no message mentions. If no message mentions the topic in any
-    cluster, yields one answer for all clusters. Otherwise yields an answer for each cluster in
-    which the roster names the topic, but no message mentions it."""
+    cluster, yields one answer for all clusters. If a message mentions the topic in some cluster,
+    yields an answer for each other cluster for which the roster names the topic, but in which no
+    message mentions it.
+    """
     heard = {(x.cluster, x.topic) for x in known if question.names(x)}
     if not heard:
         yield Completeness(question.name, doubts=("the audit has never heard of this topic",))

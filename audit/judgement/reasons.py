@@ -173,8 +173,8 @@ def of_content(difference: ContentDifference) -> str:
 def of_unlisted_content(result: SampleResult) -> str:
     """Returns words about a comparison that found differences: lines whose rows or records have
     other content than the lines themselves. If the result lists only some of these lines, the words
-    say how many it does not list. Otherwise they say that the event times of listed lines are not
-    certain.
+    say how many it does not list. If the result lists all of these lines, the words say that the
+    event times of listed lines are not certain.
     """
     if not result.unlisted:
         return (

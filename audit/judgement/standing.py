@@ -52,9 +52,9 @@ class TopicStanding:
     uncounted: the number of offsets that counters could not read.
     filtered: the records that rules of the agents left out, sorted by rule.
     written_until: for each tier that has counted records of the topic, the end in ms of the newest
-        bucket of which all places of the tier have records (without retired places, if the tier has
-        others). Buckets that begin after the time of the judgement are left out, because a line
-        with a wrong time would make the topic look fresh.
+        bucket of which all places of the tier have records. Retired places do not count here if the
+        tier has other places. Buckets that begin after the time of the judgement are left out,
+        because a line with a wrong time would make the topic look fresh.
 
     The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
     and repeats. The sums use the greatest of the differing numbers. `rejects` includes only rejects

@@ -81,7 +81,9 @@ class Agents(Sequence[AgentVerdict]):
         return tuple(map(self._at, found))
 
     def not_complete(self) -> Iterator[AgentVerdict]:
-        """The verdicts on the agents that are not complete, in order. Only these are made."""
+        """The verdicts on the agents that are not complete, in the order of this sequence. No other
+        verdicts are made.
+        """
         return map(self._at, np.flatnonzero(self._statuses() > Status.COMPLETE).tolist())
 
     def _statuses(self) -> Int64s:
@@ -112,8 +114,9 @@ def gravest_first(agents: Sequence[AgentVerdict], count: int) -> tuple[AgentVerd
 
 
 def not_complete(agents: Sequence[AgentVerdict]) -> Iterator[AgentVerdict]:
-    """Yields the verdicts on the agents that are not complete, in order. Only these agents have
-    findings that make the verdict on a bucket graver."""
+    """Yields the verdicts on the agents that are not complete, in the order of `agents`. Only these
+    agents have findings that make the verdict on a bucket graver.
+    """
     if isinstance(agents, Agents):
         return agents.not_complete()
     return (x for x in agents if x.status > Status.COMPLETE)

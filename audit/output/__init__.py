@@ -33,7 +33,7 @@ class StoreFailed(SkidwayError):
 
 
 class StoreUnreachable(Unreachable):
-    """The output's server did not answer, or refuses an operation only for a time."""
+    """The output's server did not answer, or refused an operation that it may accept later."""
 
 
 @dataclass(frozen=True, slots=True)

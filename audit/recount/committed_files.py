@@ -3,7 +3,7 @@ checkpoint of the loader, if there is one (see checkpoints), and then reads the 
 load after that checkpoint.
 
 The loader itself uses only the newest checkpoint. The recount begins at the oldest checkpoint after
-which all manifests are kept. So it can compare the newest checkpoint with the manifests.
+which all manifests are kept. So the recount can compare the newest checkpoint with the manifests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skidway.audit.recount.manifests import STATE, Checkpoint, ManifestUnreadabl
 from skidway.audit.recount.named_files import NamedFiles
 
 ATTEMPTS: Final = 5
-"""How often the recount tries to read the manifests. The recount tries again if a load deleted
+"""The recount tries at most this many times to read the manifests. It tries again if a load deleted
 manifests in the meantime."""
 
 

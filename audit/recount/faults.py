@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Final
 
 FAULTS_MAX: Final = 1_000
-"""Of each topic, at most this many faults are kept in memory, and the others are only counted."""
+"""For each topic, at most this many faults are kept in memory. Further faults are only counted."""
 
 AGENTS_MAX: Final = 10
 HOUR_MS: Final = 3_600_000

@@ -272,8 +272,9 @@ def _place(output: Output, topic: str, file: NamedFile) -> Whereabouts:
 def _check(
     output: Output, source: Source, file: NamedFile, counts: Counts
 ) -> tuple[int, tuple[Kind, str] | None]:
-    """Adds the rows of a file to `counts`. Returns the number of rows (0 if they cannot be read)
-    and, if the file has a fault, the fault's kind and words; otherwise None."""
+    """Adds the rows of a file to `counts`. Returns the number of rows (0 if they cannot be read),
+    and the kind and the words of the file's fault (None if the file has no fault).
+    """
     try:
         opened = _open(output, file)
         if opened is None:

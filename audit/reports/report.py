@@ -29,11 +29,12 @@ REASONS_SHOWN = 3
 
 
 def exit_status(found: Standing, *, everything: bool) -> int:
-    """The exit status, apart from wrong clocks: 0 if all of the following statements are true,
-    otherwise 1. There are buckets. Every bucket that is due is complete or accepted; with
-    `everything`, also every bucket that is not due yet. Every loss and every warning was accepted.
-    The buckets of every hour were judged, and the collector is not rebuilding its store. The newest
-    recount of every output agrees with the counts."""
+    """The exit status, for the case that no clock is wrong: 0 if all of the following statements
+    are true; 1 if one of them is false. There are buckets. Every bucket that is due is complete or
+    accepted; with `everything`, also every bucket that is not due yet. Every loss and every warning
+    was accepted. The buckets of every hour were judged, and the collector is not rebuilding its
+    store. The newest recount of every output agrees with the counts.
+    """
     buckets = sum(found.by_status.values())
     good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
     short = good < buckets if everything else bool(found.overdue)

@@ -3,8 +3,8 @@
 Agents choose random ranges of bytes in the files that they have delivered. They make the records of
 these ranges again, and publish a checksum of each record's content, its content sum
 (agent/sampling, audit/counts/content.py). For each of these records, this package finds the row in
-the output. If the output has no row yet, the package reads the record from a broker. It computes
-the content sum of this row or record, and compares the sum with the agent's.
+the output. If the output has no row yet, the package reads the record from a broker. The package
+computes the content sum of this row or record, and compares this sum with the agent's sum.
 
     told             reads the samples that agents have published on the audit topics
     wanted           values: a sample's sums for one topic, and the rows and records that were found

@@ -84,9 +84,9 @@ class Differing:
 @dataclass(slots=True)
 class Compared:
     """The result of a comparison. rows, records: how many rows and records were compared, whether
-    or not they differ from the sample; several rows of one line that the sample names count once.
-    lines: those lines of the samples of which a row or record was compared. uncompared: how many
-    lines could not be compared, by reason.
+    or not they differ from the sample. If the sample names a line, several rows of this line count
+    once. lines: those lines of the samples of which a row or record was compared. uncompared: how
+    many lines could not be compared, by reason.
     """
 
     rows: int = 0

@@ -167,8 +167,8 @@ def _may_be_in(hour: int | None, wanted: Wanted) -> bool:
 
 
 def _cluster(site: Site, source: Source) -> SiteCluster | None:
-    """Returns the source's own cluster if the command searches in it. Otherwise returns a cluster
-    with a mirror of the topic, or None if the command searches in no such cluster.
+    """Returns the source's own cluster if the command searches in it. If not, returns a cluster
+    with a mirror of the topic; None if the command searches in no such cluster either.
     """
     having = (x for x in site.clusters if (source.cluster, source.topic) in x.topics)
     return next(iter(sorted(having, key=lambda x: x.name != source.cluster)), None)

@@ -146,8 +146,8 @@ class Loss:
     from_bucket: the bucket that contains the time up to which the agent had sealed the topic; an
     earlier bucket if the agent never read the file and the file has older lines. to_bucket: the
     latest time of an unread line: normally the time of the declaration, but a later time if the
-    clock was set back. Each is None if unknown. Lost lines can be older
-    than `from_bucket` (see Bounds).
+    clock was set back. Each of the two is None if unknown. Lost lines can be older than
+    `from_bucket` (see Bounds).
     """
 
     source: Source
@@ -200,8 +200,9 @@ class Seal:
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
     """Says that the sender is running, and nothing about its lines. number: the number of the
-    sender's last numbered message. If the audit lacks this message, it knows that messages are
-    missing."""
+    sender's last numbered message. If the audit lacks the message with this number, it knows that
+    messages are missing.
+    """
 
     sender: Sender
     number: int

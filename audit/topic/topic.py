@@ -116,8 +116,9 @@ def decoded(batches: Sequence[TopicBatch]) -> Iterator[DecodedBatches]:
 def _decoded(
     batches: Sequence[TopicBatch], indexes: Sequence[int], space: Workspace
 ) -> DecodedBatches:
-    """Decodes some of the batches with these indexes together, from the first of them on; at least
-    one."""
+    """Takes the batches with these indexes, in this order. Decodes together as many of them as
+    possible, but at least the first.
+    """
     raws = [memoryview(batches[index].raw) for index in indexes]
     taken = columns.unpack_run(raws, TOGETHER_BYTES, space)
     if not len(taken.headers):

@@ -37,7 +37,7 @@ CANDIDATES_MAX: Final = 20
 MARGIN_MS: Final = 3_600_000
 """A search for a record first reads only the newer part of the log. This part begins one hour
 before the time at which the agent announced the record's file. The search reads the older part only
-if it finds nothing.
+if the newer part does not have the record.
 """
 HOW: Final = {
     BROKER: "--cluster HOST:PORT names its brokers",

@@ -1,6 +1,6 @@
 """The grid of topics by time: one row for each topic, one column for each minute, hour or day. If
-no topic has a bucket in the time of a column, the column is left out. Then the next column says for
-how long there are no buckets.
+no topic has a bucket in the time of a column, the column is left out. In this case, the next column
+says for how long there are no buckets before it.
 
 Columns of minutes show the newest buckets with their own verdicts. A cell of an hour or a day sums
 up the verdicts of its buckets. Its colour is that of the gravest verdict that somebody should look

@@ -1,9 +1,9 @@
 """The page of loads: what the audit knows about each output and topic.
 
-The loader's deltas report how many records of which offsets became rows. Its notes (messages that
-change no verdict) report the rows, files and duration of each load that read records. The audit
-keeps the notes of the newest loads. `skidway load history` shows all loads, including loads that
-only replaced files.
+The loader's deltas report how many records of which offsets became rows. The loader's notes
+(messages that change no verdict) report the rows, files and duration of each load that read
+records. The audit keeps the notes of the newest loads. `skidway load history` shows all loads,
+including loads that only replaced files.
 """
 
 from __future__ import annotations

@@ -353,9 +353,9 @@ class Dashboard:
     def _listed(
         self, request: Request, topic: str | None
     ) -> tuple[list[BucketVerdict], int | None]:
-        """Returns the verdicts on the buckets of a page. If older buckets follow on the next page,
-        also returns the start of this page's last bucket; otherwise None. If there are many agents,
-        returns short verdicts, which name only the agents with the gravest findings.
+        """Returns the verdicts on the buckets of a page. Also returns the start of the page's last
+        bucket; None if no older buckets follow on another page. If there are many agents, returns
+        short verdicts, which name only the agents with the gravest findings.
         """
         names = None if topic is None else [topic]
         agents = self._edition.agents_of(names)

@@ -31,9 +31,9 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Yields the findings on a bucket in which no record without origin was counted. A counter that
     was not heard since the bucket was due may still count such records. So there is a finding for
-    each such counter among the `_first_counters`. If no counter of the first tier (broker,
-    otherwise mirror) ever reported the topic, there is one finding for the tier, as long as none of
-    its counters was heard since the bucket was due.
+    each such counter among the `_first_counters`. If no counter of the `_first_tier` ever reported
+    the topic, there is one finding for this tier, until one of the tier's counters is heard after
+    the bucket is due.
     """
     due = facts.due(bucket)
     if facts.now_ms < due:
