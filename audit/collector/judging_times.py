@@ -54,11 +54,11 @@ def next_step_s(taken_s: float, due: Due | None) -> float:
 
 def _least_s(wait_s: float, due: Due) -> float:
     """Returns the least number of seconds from the beginning of one step to the beginning of the
-    next step, if the next step begins because buckets become due. `wait_s` is the usual number of
-    seconds. Normally the result is a quarter of `wait_s`: so even if one step took unusually long,
-    the next step can begin as soon as buckets become due. If buckets become due more often than
-    steps usually begin, the result is half of `wait_s`, because steps would otherwise be too
-    frequent.
+    next step, for a next step that begins because buckets become due. `wait_s` is the usual number
+    of seconds; it grows with the time that the last step took. Normally the result is a quarter of
+    `wait_s`. So even if the last step took unusually long, the next step can begin as soon as
+    buckets become due. If buckets become due more often than steps usually begin, the result is
+    half of `wait_s`, because steps would otherwise be too frequent.
     """
     if due.every_s < wait_s:
         return wait_s / 2

@@ -50,9 +50,9 @@ _KINDS = {
     Cause.RECORDS_DOUBLED: "doubled",
     Cause.CONTENT_DIFFERS: "differing",
 }
-"""For some causes why a bucket is not complete: the kind of the line that the command shows, that
-is, what is wrong with this line. For the causes in `_OF_REJECTS`, the kind is `rejected`; for all
-other causes, it is `missing`."""
+"""Maps some causes why a bucket is not complete to the kind of the line that the command shows,
+that is, to what is wrong with this line. For the causes in `_OF_REJECTS`, the kind is `rejected`.
+For causes that are neither here nor in `_OF_REJECTS`, it is `missing`."""
 _RECORD_COLUMN = "line"
 _OF_REJECTS = (Cause.REJECTED, Cause.WRONG_PATTERN)
 

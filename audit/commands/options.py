@@ -111,7 +111,8 @@ def listed(given: AuditSettings) -> tuple[roster.RosterEntry, ...]:
 
 def tiers_of(text: str) -> tuple[Tier, ...]:
     """Parses comma-separated names of tiers. Raises UsageError if a name is not the name of a tier,
-    or if they are not at least two different tiers."""
+    or if the text does not name at least two different tiers.
+    """
     names = [name.strip().lower() for name in text.split(",")]
     try:
         check_tiers(names)

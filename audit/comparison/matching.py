@@ -76,10 +76,12 @@ class Records:
     def add(
         self, shipped: Shipped | None, partition: int, log_offset: int, time_ms: int = 0
     ) -> None:
-        """Adds a record. If the record is left out, increments the count of the reason; a record of
-        an empty line is left out without a count. shipped: None if the record's value does not have
-        the shape that the user named (see shapes). time_ms: the record's timestamp. Raises
-        UsageError if there are too many records."""
+        """Adds a record. If the record is left out, increments the count for the reason
+        (`other_hosts`, `other_files` or `shapeless`). A record of an empty line is left out, but
+        not counted. shipped: None if the record's value does not have the shape that the user named
+        (see shapes). time_ms: the record's timestamp. Raises UsageError if there are too many
+        records.
+        """
         if shipped is None:
             self.shapeless += 1
         elif not self._is_of_host(shipped.host):

@@ -1,5 +1,5 @@
-"""The partitions of audit topics that cannot be read at present, without I/O: a batch is damaged,
-or the brokers refuse to send the partition.
+"""Keeps, without I/O, the partitions of audit topics that cannot be read at present, because a
+batch is damaged, or because the brokers refuse to send the partition.
 
 Meanwhile, the collector reads the other partitions. Of a blocked partition, it stores the records
 before the offset that cannot be read. Now and then it tries this offset again, because the batch

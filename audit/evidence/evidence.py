@@ -69,9 +69,9 @@ class Numbers:
 
     first, last: the least and the greatest known number. A number is also known if only a heartbeat
     names it, so `last` may come from a heartbeat. missing: the least number between `first` and
-    `last` whose message did not arrive; None if all arrived. first_time_ms: the sender's time in
-    message `first`. cloned_at: the least number for which two messages with different contents
-    arrived; None if there is none.
+    `last` whose message did not arrive; None if all arrived. first_time_ms: the time in the message
+    with the number `first`, by the sender's clock. cloned_at: the least number for which two
+    messages with different contents arrived; None if there is none.
     """
 
     cluster: str

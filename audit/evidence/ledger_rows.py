@@ -100,7 +100,8 @@ class Rows:
         self._sources: dict[Source, int] = {}
         self._senders: dict[SenderKey, int] = {}
         self._known: dict[int, tuple[Sender, int]] = {}
-        """The ledger's ids of senders, by the ids of the objects `Sender`. (See SenderRows.)"""
+        """For each object `Sender`, by Python's `id` of the object: the object, and the ledger's id
+        of the sender. (See SenderRows.)"""
         self._heard = SenderRows(connection)
         self._pending = PendingRows()
         self._numbers = NumberRows(connection)
@@ -418,8 +419,9 @@ class Rows:
 
 
 def _place_of_clone(digest: bytes) -> int:
-    """Returns the number with which the places of a clone's losses and gaps begin. The numbers of
-    different clones are so far apart that two clones never get the same place."""
+    """Returns the value of the column `place` for a clone's first loss, and for its first gap. The
+    values of different clones are so far apart that two clones never get the same value.
+    """
     return (1 + int.from_bytes(digest[:5])) << 20
 
 

@@ -12,9 +12,9 @@ The base of an hour is made from the numbers of the first bucket of the hour who
 narrow (see counts.checksum). A base never changes, and a packed bucket names its base, so the
 bucket can always be read. A base is deleted with the last bucket of its hour.
 
-Stored format: a CRC-32 of all that follows (see module guarded); then, compressed with zstd, the
-ledger's id of each agent as a sender, and after these ids the numbers. Each value is stored as the
-difference from the value of the previous agent.
+Stored format: a CRC-32 of all that follows (see module guarded); then, compressed with zstd, the id
+that the ledger gave each agent as a sender, and after all of these ids the numbers. Each value is
+stored as the difference from the value of the previous agent.
 """
 
 from __future__ import annotations

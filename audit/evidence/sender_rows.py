@@ -76,10 +76,10 @@ class SenderRows:
         self._connection = connection
         self._senders: list[KnownSender] = []
         self._indexes: dict[int, int] = {}
-        """For each object `Sender`, by its id: the index of the sender in `_senders`. `_senders`
-        keeps these objects in memory, so no other object gets one of the ids. For equal senders,
-        the decoder mostly returns the same object. If it returns another object, `_senders` has the
-        sender twice, which does no harm."""
+        """For each object `Sender`, by Python's `id` of the object: the index of the sender in
+        `_senders`. `_senders` keeps these objects in memory, so no other object gets one of the
+        ids. For equal senders, the decoder mostly returns the same object. If it returns another
+        object, `_senders` has the sender twice, which does no harm."""
         self._said: list[tuple[int, int, int, int]] = []
         self._places: list[Heard | None] = []
         self._readings: dict[SenderName, Reading] = {}

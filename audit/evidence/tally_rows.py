@@ -98,8 +98,9 @@ class _Part(NamedTuple):
     """The counts of some deltas, as tallies.
 
     tallies: an array with a tally for each count, sorted by bucket. keys: an array with the key of
-    each bucket, in ascending order. begins: for each bucket, the column of its first tally; then
-    the number of tallies. (These are arrays, because there may be as many buckets as counts.)
+    each bucket, in ascending order. begins: for each bucket, the column of its first tally; one
+    more element at the end is the number of tallies. (These are arrays, because there may be as
+    many buckets as counts.)
     """
 
     tallies: Int64s

@@ -54,7 +54,7 @@ class ByTopic:
     def __init__(self, found: Iterable[BucketVerdict]) -> None:
         self._found = list(found)
         self._places: dict[str, list[int]] = {}
-        """For each name of a topic, with and without the cluster's name, the places in `_found` of
+        """For each name of a topic, with and without the cluster's name, the indexes in `_found` of
         the verdicts on the topics that have this name."""
         for place, verdict in enumerate(self._found):
             for name in {verdict.source.topic, topic_name(verdict.source)}:

@@ -68,8 +68,8 @@ BUCKETS_MAX = 10_080
 class Question:
     """The question of the caller. name: the topic's name, as it was given. names: a function that
     returns whether a topic has that name. covers: a function that returns whether a topic has that
-    name, or is the topic for the rejects of such a topic. since_ms, until_ms: the span of event
-    time. bucket_ms: the size that a bucket is assumed to have while the audit has no buckets.
+    name, or has the rejects of a topic with that name. since_ms, until_ms: the span of event time.
+    bucket_ms: the size that a bucket is assumed to have while the audit has no buckets.
     """
 
     name: str

@@ -57,9 +57,10 @@ def sentence(found: Standing) -> str:
 def table(
     verdicts: Iterable[BucketVerdict], tiers: Sequence[Tier], *, each: bool = False
 ) -> list[dict[str, Any]]:
-    """The rows of the report's table. Consecutive buckets of a topic share a row, which shows the
-    sums of their counts, if they have the same verdict, reasons and warnings, and if the same tiers
-    reported them. If `each` is true, every bucket has a row of its own."""
+    """The rows of the report's table. Consecutive buckets of a topic share a row if they have the
+    same verdict, reasons and warnings, and if the same tiers reported them. The row shows the sums
+    of their counts. If `each` is true, every bucket has a row of its own.
+    """
 
     def alike(verdict: BucketVerdict) -> tuple[object, ...]:
         reported = tuple(verdict.count(tier) is not None for tier in tiers)

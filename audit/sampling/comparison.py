@@ -73,8 +73,9 @@ class Differing:
     @property
     def time_ms(self) -> int:
         """The event time, in ms, that determines in which bucket the difference counts. Normally
-        this is the event time of the row or the record. But for a line that the sample names, it is
-        moved into the range of event times that the sample's lines have."""
+        this is the event time of the row or the record. But for a line that the sample names, this
+        time is moved into the range of event times that the sample's lines have.
+        """
         part = self.wanted.part
         if not self.has_line:
             return self.found.time_ms

@@ -98,9 +98,9 @@ class Certainty(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """What an agent assumes about event times. lateness_ms: suppose that a line is lost before the
-    agent can read it, and that the agent last sealed the topic at time T. Then the line's event
-    time is at most `lateness_ms` before T. ahead_ms: a line's event time is at most `ahead_ms`
-    after the time at which the agent reads the line.
+    agent can read it, and that the agent's last seal of the topic reaches up to time T. Then the
+    line's event time is at most `lateness_ms` before T. ahead_ms: a line's event time is at most
+    `ahead_ms` after the time at which the agent reads the line.
     """
 
     lateness_ms: int = 0

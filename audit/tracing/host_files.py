@@ -21,8 +21,8 @@ from skidway.errors import SkidwayError
 
 SHOW_TIMEOUT_S: Final = 60
 LINE_BYTES_MAX: Final = 64 * 1024
-"""To find the begin and the end of a line, at most this many bytes before and after a position in
-the line are read."""
+"""To find the begin and the end of a line, at most this many bytes are read before a position in
+the line, and at most as many after this position."""
 PACKED: Final = (".gz", ".zst", ".bz2", ".xz")
 
 

@@ -1,6 +1,6 @@
-"""The page of mirrors. For each topic of each mirror, it shows by how many offsets the counter of
-the mirror is behind the counter of the source cluster. The page also shows the offsets that
-counters could not read.
+"""The page of mirrors. For each topic of each mirror, the page shows by how many offsets the
+counter of the mirror is behind the counter of the source cluster. The page also shows the offsets
+that counters could not read.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The table of what is at risk: bytes that only a host has, records that a later tier does not have
 yet, and hosts without a recent seal.
 
-If the time at which the bytes or records of a row will be lost is known, the row comes first; these
-rows are sorted by this time. The other rows follow, the oldest first, because rotation and
-retention delete the oldest data first.
+First come the rows for which the time of loss is known (the time at which the row's bytes or
+records will be lost). These rows are sorted by this time. All other rows follow, the oldest first,
+because rotation and retention delete the oldest data first.
 """
 
 from __future__ import annotations
