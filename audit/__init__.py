@@ -1,5 +1,5 @@
-"""The audit judges whether records are missing. Every tier commits sums of its records together
-with its progress, and the audit compares these sums.
+"""The audit judges whether records are missing. Every tier commits its progress together with sums
+over its records, and the audit compares the sums of the tiers.
 
     tiers        agent ----> broker ----> mirror ----> hdfs          (each counts what it committed)
                    |            |            |           |
@@ -12,8 +12,8 @@ with its progress, and the audit compares these sums.
                                                        |          |          |
                                                      report   dashboard   metrics
 
-A program of a tier numbers its messages. The key of a message is (tier, producer, epoch, number):
-`producer` is the name of the program, and a new `epoch` begins, for example, if the program starts
+A program of a tier numbers its messages. The key of a message is (tier, producer, epoch, number).
+`producer` is the name of the program. A new `epoch` begins, for example, when the program starts
 again without its old state. A program never gives one key to two messages with different contents.
 So the audit recognizes a repeated message by its key, and messages may arrive in any order and more
 than once. The audit notices a missing message by a gap in the numbers. A delta is a message with
@@ -22,7 +22,7 @@ their bytes, and a checksum of their origins. The checksum does not depend on th
 records. With a seal, an agent states that its deltas contain the counts of all lines that its files
 had at a given time. A bucket is complete when no message is missing, every expected agent has
 sealed the bucket, and the sums of all tiers are equal. The verdict on any other bucket is open,
-incomplete, lost or unknown, always with reasons as sentences. A *source topic* is the topic to
+incomplete, lost or unknown, and gives its reasons as sentences. A *source topic* is the topic to
 which a record was first published; its mirrored copies belong to the same source topic. A *sender*
 is a program that sends numbered messages: an agent, a counter or a loader. Sections 5 and 6 of
 docs/delivery.md give the rules and their reasons.

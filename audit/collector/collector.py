@@ -243,7 +243,7 @@ class _Loop:
             return
         self._prune_at = self._clock.monotonic() + PRUNE_EVERY_S
         if self._ledger.rebuilding or not self._has_caught_up:
-            return  # an unread message may repeat an old number; then the digests must be compared
+            return  # an unread message may repeat an old number, whose digest is needed then
         found = self._old.take()
         pruned = self._ledger.prune(found, self._old.before_ms, self._old.settled_ms)
         metrics.tell_pruned(pruned)

@@ -115,7 +115,7 @@ class Edition:
     def short_verdicts(self, window: Window, names: Sequence[str] | None) -> list[BucketVerdict]:
         """Returns short verdicts on the buckets that start in the window. A short verdict names
         only the agents with the gravest findings. If the standing already has the short verdict on
-        a bucket, returns that verdict. Otherwise judges the bucket.
+        a bucket, returns that verdict. If not, judges the bucket.
         """
         evidence = self.evidence(window, topics_named(names))
         known = {
@@ -192,7 +192,7 @@ class Editions:
 
     def publish(self, step: Step) -> bool:
         """Makes an edition from this step, unless answers use all connections. From then on,
-        `newest` returns the new edition. Returns whether it was made.
+        `newest` returns the new edition. Returns whether an edition was made.
         """
         free = [x for x in self._connections if x.is_used.acquire(blocking=False)]
         try:
@@ -214,7 +214,7 @@ class Editions:
 
     @contextmanager
     def newest(self) -> Iterator[Edition]:
-        """Yields the newest edition for a `with` block. Waits until an edition is published."""
+        """Yields the newest edition for a `with` block. Waits if no edition is published yet."""
         self._published.wait()
         while True:
             connection = self._newest

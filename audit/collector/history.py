@@ -107,8 +107,9 @@ def shortened(text: str) -> str:
 
 class Kept:
     """Keeps in bounded memory the counts of buckets that were complete when they were last judged.
-    If there are too many, drops the counts that were stored first. Only the judging thread uses
-    this object."""
+    If there are more than KEPT_MAX counts, drops those that were stored first. Only the judging
+    thread uses this object.
+    """
 
     def __init__(self, size_max: int = KEPT_MAX) -> None:
         self._size_max = size_max

@@ -57,7 +57,8 @@ class BucketHistory:
     @property
     def left_out(self) -> int:
         """How many rows of this history were deleted, because a history keeps at most REVISIONS_MAX
-        rows. All deleted rows came after the first row."""
+        rows. The first row is never deleted for this reason.
+        """
         return self.rows[-1].revision - len(self.rows)
 
 
@@ -136,8 +137,9 @@ class HistoryStore:
     def read_at(
         self, time_ms: int, is_meant: Callable[[Source], bool], count_max: int
     ) -> list[BucketHistory]:
-        """Returns the histories of at most `count_max` buckets that contain a time, in the order of
-        `read`. is_meant: as for `read`."""
+        """Returns the histories of at most `count_max` buckets that contain a time, the newest
+        bucket first. is_meant: as for `read`.
+        """
         window = time_ms - LONGEST_MS + 1, time_ms + 1
         return self._read(window, time_ms, is_meant, count_max)
 

@@ -4,10 +4,10 @@ marks an hour as complete only after the audit has found it complete.
     /complete.json?topic=dc1.logs&since=...&until=...    the answer of `skidway audit complete`
     /hours.json?topic=dc1.logs&since=...&until=...       the last judgement of each hour that has
                                                          buckets, from the collector's last step of
-                                                         judging, so nothing is judged again. Here,
-                                                         an hour that may contain lines that an
-                                                         agent declared lost is never complete: ask
-                                                         /complete.json about such an hour
+                                                         judging, so nothing is judged again. In
+                                                         this answer, an hour that may contain lines
+                                                         that an agent declared lost is never
+                                                         complete: ask /complete.json about it
 
 `topic` is a name as reports print it. `since` and `until` are times such as 2026-02-01T00:00:00Z or
 90m (90 minutes ago). With `output=<name>`, the answer of /complete.json also names the newest

@@ -1,14 +1,14 @@
 """Judges all buckets of a ledger, again and again, in bounded memory and time.
 
 The verdicts on all buckets, summed up, are called the *standing*. A step judges only the buckets
-whose verdict may have changed: their counts have changed, or other evidence for the verdict has
-changed (see judgement.dependence). So after a step that had enough time, the standing is the same
-as if the step had judged every bucket. If the time is too short, the step leaves some buckets to
-later steps: the buckets that are too young for a final verdict (not due yet) and, if this does not
-save enough time, the oldest buckets. Every second step begins with the buckets that have waited
-longest. So every bucket is judged in the end, even if evidence that concerns all buckets changes
-again and again. The standing contains the number of hours with buckets that were never judged.
-While the ledger is being rebuilt, nothing is judged.
+whose verdict may have changed, because their counts or other evidence for the verdict have changed
+(see judgement.dependence). So after a step that had enough time, the standing is the same as if the
+step had judged every bucket. If the time is too short, the step leaves some buckets to later steps:
+the buckets that are too young for a final verdict (not due yet) and, if this does not save enough
+time, the oldest buckets. Every second step begins with the buckets that have waited longest. So
+every bucket is judged in the end, even if evidence that concerns all buckets changes again and
+again. The standing contains the number of hours with buckets that were never judged. While the
+ledger is being rebuilt, nothing is judged.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ BLOCK_MS = 3_600_000
 """Verdicts are summed up by hours of event time."""
 
 STEP_S = 2.0
-"""A step ends after about this time, even if buckets are left. It judges at least one bucket."""
+"""A step ends after about this time, even if buckets are left, but judges at least one bucket."""
 
 DUE_STEP_S = 6.0
-"""For buckets that have become due, a step may take this long. This is longer than STEP_S, because
-people and jobs wait for the verdicts of these buckets, and the next step may come a minute later.
-On a slow machine, or with many topics, STEP_S is too short for the buckets that become due in the
-same minute."""
+"""For buckets that have become due, a step may take this long. DUE_STEP_S is longer than STEP_S,
+because people and jobs wait for the verdicts of these buckets, and the next step may come a minute
+later. On a slow machine, or with many topics, STEP_S is too short for the buckets that become due
+in the same minute."""
 
 STALE_MAX = 2_000
 """A step judges at most this many buckets of each topic."""
@@ -65,8 +65,8 @@ more than this many agents in total.
 
 PATIENT_STEPS, YOUNG_PATIENT_STEPS = 4, 16
 """Every second step of judging begins with the buckets that have waited for PATIENT_STEPS steps or
-longer. A bucket that has a verdict and is not due yet must have waited for YOUNG_PATIENT_STEPS
-steps."""
+longer. To be among them, a bucket that has a verdict and is not due yet must have waited for
+YOUNG_PATIENT_STEPS steps."""
 
 Note = Callable[[Sequence[BucketVerdict], int], None]
 """A function that gets verdicts that may have changed, and the time by the audit's clock."""
@@ -176,9 +176,10 @@ class Judge:
 
     def _take_changes(self) -> Mapping[Source, set[BucketId]]:
         """Returns, by topic, the buckets whose counts have changed or were deleted since the last
-        step. Marks all buckets to be judged, and returns an empty mapping, in three cases: in the
-        first step, if the ledger does not know which buckets have changed, and if one of the newest
-        buckets was deleted."""
+        step. In three cases, marks all buckets, so that they are judged, and returns an empty
+        mapping: in the first step; if the ledger does not know which buckets have changed; and if
+        one of the newest buckets was deleted.
+        """
         found = self._ledger.changed_buckets()
         gone = set() if found is None else {key[0] for keys in found.gone.values() for key in keys}
         if found is None or not self._is_counted or not gone.isdisjoint(self._starts):
@@ -249,10 +250,10 @@ class Judge:
             self._scattered.append((look.source, key))
 
     def _tell(self, judged: Iterable[BucketVerdict], now_ms: int | None) -> None:
-        """Passes verdicts to `note` in groups. judged: an iterator that judges one bucket before it
-        yields each verdict. now_ms: the time by the audit's clock; if it is None, the buckets are
-        judged, but no verdict is passed to `note`. To save memory, a group is dropped before the
-        next group is made, because a verdict holds the counts of its bucket.
+        """Passes verdicts to `note` in groups. judged: an iterator of verdicts, which judges a
+        bucket when its verdict is asked for. now_ms: the time by the audit's clock; if it is None,
+        the buckets are judged, but no verdict is passed to `note`. To save memory, a group is
+        dropped before the next group is made, because a verdict holds the counts of its bucket.
         """
         found, agents = list[BucketVerdict](), 0
         for verdict in judged:

@@ -7,7 +7,7 @@ the cluster and topic to which the records were first published. The other label
 number of values, too. Tiers, verdicts and the certainty of a loss (lost or uncertain) are fixed
 sets, and rules come from the settings of agents. Of the reasons of losses, only the REASONS_MAX
 most frequent are values of a label; all other reasons share one value. Only the metrics of clocks
-have hosts as labels, and only for the CLOCKS_MAX clocks that differ most.
+have hosts as labels, and only for the CLOCKS_MAX clocks that differ most from the other clocks.
 """
 
 from __future__ import annotations

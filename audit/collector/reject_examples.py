@@ -115,7 +115,7 @@ def reading(examples: RejectExamples, stopping: threading.Event) -> Iterator[Non
         yield
     finally:
         stopping.set()
-        thread.join(STOP_WITHIN_S)  # the thread may still wait for a broker; it stores nothing
+        thread.join(STOP_WITHIN_S)  # the thread may still wait for a broker, but stores nothing
 
 
 def _wanted_lines(standing: Standing) -> dict[Source, BucketKey]:

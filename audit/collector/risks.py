@@ -82,7 +82,7 @@ def _is_agent(producer: str) -> bool:
 
 
 def kept(notes: Iterable[Note]) -> Kept:
-    """Returns for how long clusters keep the records of topics, as counters reported it in notes.
+    """Returns for how long clusters keep the records of topics, according to the notes of counters.
     The tier is part of the key, because two counters may report the same source: one for the
     cluster's own topics (tier broker), and one for its mirrored topics (tier mirror).
     """

@@ -20,8 +20,8 @@ LOOK_EVERY_S = 1.0
 _log = log.get(__name__)
 
 _Stamp = tuple[int, int, int, int]
-"""A stamp consists of device, inode, size and time of change, so a rewritten or replaced file has
-another stamp."""
+"""The stamp of a file consists of device, inode, size and time of change, so a rewritten or
+replaced file has another stamp."""
 
 
 class RosterFile:
@@ -40,7 +40,8 @@ class RosterFile:
 
     def look(self) -> bool:
         """Reads the file if it has changed. Returns whether the entries have changed. Looks at the
-        file at most once in LOOK_EVERY_S."""
+        file at most once in LOOK_EVERY_S seconds.
+        """
         if self._clock.monotonic() < self._look_at:
             return False
         self._look_at = self._clock.monotonic() + LOOK_EVERY_S

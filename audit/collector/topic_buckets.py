@@ -366,8 +366,9 @@ class TopicBuckets:
 
 def _complete_until(rows: Rows) -> int | None:
     """Returns the time before which all buckets are complete or accepted; None if even the first
-    bucket is not. Buckets of two sizes may overlap, so this time is at most the start of the first
-    bucket that is neither complete nor accepted."""
+    bucket is neither complete nor accepted. Buckets of two sizes may overlap, so this time is at
+    most the start of the first bucket that is neither complete nor accepted.
+    """
     starts = rows["bucket"]
     bad = starts[rows["residue"] != Status.COMPLETE]
     complete = starts < bad[0] if len(bad) else np.ones(len(rows), np.bool_)

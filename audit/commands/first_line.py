@@ -43,7 +43,8 @@ READ_MAX = 3
 for at most this many causes, because each read may have to wait for the brokers.
 """
 RECORDS_MAX = 20_000
-"""To find a record of the bucket, the command searches at most about this many records."""
+"""To find a record of the explained bucket, the command searches at most about this many
+records."""
 
 _KINDS = {
     Cause.READ_TWICE: "doubled",

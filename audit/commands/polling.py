@@ -1,6 +1,7 @@
 """Judges hosts or topics repeatedly (each time is called a look), until every host is proven
-complete or every topic is complete, or until a timeout. A host that is not proven complete yet, and
-a topic that is not complete yet, are called short."""
+complete or every topic is complete, or until a timeout. A host is called short while it is not
+proven complete, and a topic while it is not complete.
+"""
 
 from __future__ import annotations
 

@@ -141,8 +141,9 @@ def any_may_have_been(paths: Iterable[str], shipped: str) -> bool:
 
 def any_may_have_copy(paths: Iterable[str], shipped: str) -> bool:
     """Whether `shipped`, the path in a record, may be the path of a copy of a file that had
-    `paths`. The name of a copy has a number or a date added, or for example `.bak`. Notes do not
-    have the paths of copies: the agent notes the lines of a file once, and not again for its copy.
+    `paths`. The name of a copy is the file's name with a number, a date or, for example, `.bak`
+    added. Notes do not have the paths of copies: the agent notes the lines of a file once, and not
+    again for its copy.
     """
     return any(may_have_been(shipped, path) and _is_copy(shipped, path) for path in paths)
 

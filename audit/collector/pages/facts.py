@@ -67,7 +67,7 @@ class Facts:
 
     @cached_property
     def kept(self) -> Kept:
-        """How long (ms) the clusters keep the records of topics, as counters reported it."""
+        """How long (ms) the clusters keep the records of topics, according to the counters."""
         return kept(self.notes)
 
     @cached_property

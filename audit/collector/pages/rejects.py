@@ -40,10 +40,11 @@ LINE_CHARACTERS_MAX = 80
 @dataclass(frozen=True, slots=True)
 class Rejected:
     """The rejects of a topic. command: a command that prints the lines that agents rejected; "" if
-    there are none. rest: the number of all other records, including the records that rules of
-    agents left out. example: the newest bucket with rejects; None if the newest buckets of the
-    topic have no rejects. line: a line that an agent rejected. record: a record that the loader
-    rejected."""
+    there are none. rest: the number of all records that are no rejects, including the records that
+    rules of agents left out. example: the newest bucket with rejects; None if the newest buckets of
+    the topic have no rejects. line: a line that an agent rejected. record: a record that the loader
+    rejected.
+    """
 
     name: str
     command: str

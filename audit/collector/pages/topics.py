@@ -184,8 +184,9 @@ def _trend(pace: Pace) -> Cell:
 
 
 def _recounts(found: tuple[RecountResult, ...], now_ms: int) -> Cell:
-    """Returns a cell that says, for each output, whether its newest recount agreed. The page of
-    loads says why a recount did not agree."""
+    """Returns a cell that says, for each output, whether its newest recount agreed with the audit's
+    counts. The page of loads says why a recount did not agree.
+    """
     said = [f"{report.recount_word(x)} at {words.near(x.time_ms, now_ms)}" for x in found]
     good = Status.COMPLETE if all(x.is_good for x in found) else Status.INCOMPLETE
     values = [report.recount_document(x) for x in found]

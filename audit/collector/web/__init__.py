@@ -1,4 +1,4 @@
-"""The dashboard shows verdicts as pages, as JSON and as CSV. It only reads the ledger.
+"""The dashboard shows verdicts as pages, as JSON and as CSV. The dashboard only reads the ledger.
 
     /                 the first page; ?by=minute|hour|day ?until=
     /buckets          a list of buckets, or one bucket; ?topic= ?until= ?bucket=

@@ -224,7 +224,7 @@ class Dashboard:
     def _bucket(
         self, verdict: BucketVerdict, name: str, evidence: Evidence, run: ByTopic
     ) -> BucketPage:
-        """Returns the page of a bucket. run: the verdicts on this bucket and on later ones, which
+        """Returns the page of a bucket. run: the verdicts on this bucket, and on later buckets that
         may have the same causes.
         """
         now_ms, noted = self._clock.time_ms(), self._noted(verdict)

@@ -1,5 +1,6 @@
-"""Reads the parameters of an address. If a parameter cannot be read, these functions raise an
-HTTPException with status 400 and one sentence."""
+"""Reads the parameters of an address. If a parameter cannot be read, the functions of this module
+raise an HTTPException with status 400 and one sentence.
+"""
 
 from __future__ import annotations
 
