@@ -148,7 +148,7 @@ class Records:
 class Span:
     """Consecutive lines of a file with the same result (`fate`), in the bytes [first, end). place:
     if the lines are doubled, the partition and offset of the first surplus record; if they are
-    changed, those of the first record with another text; otherwise None.
+    changed, those of the first record with another text; for any other result, None.
     """
 
     file: int
@@ -196,9 +196,10 @@ def compare(
     whether all records that the topic ever had were read. since_ms: all records of lines written
     since this time were read; None if there is no such time. certain_ms: records up to this
     timestamp may have expired in some partitions; no later record has expired. If not all records
-    of a file were read, a line's record may be one of the unread or expired ones. So a line without
-    a record is then called missing only if a line before it has a record later than
-    `certain_ms`."""
+    of a file were read, a line's record may be one of the unread or expired ones. So in this case,
+    a line without a record is called missing only if a line before it has a record later than
+    `certain_ms`.
+    """
     join = _Join(files, records, certain_ms)
     join.by_place()
     join.by_text()

@@ -16,8 +16,8 @@ positions, so a crash neither loses nor doubles a note.
     unnoted       bytes whose lines are not noted, or may be noted twice, with the reason
 
 If a note does not match its checksum, it is damaged, and the reader raises StateRefused. If there
-are too many notes, or if notes are too old, the agent deletes the oldest. Then `counted_from` in
-the table `meta` says since when all lines are noted.
+are too many notes, or if notes are too old, the agent deletes the oldest notes. After that,
+`counted_from` in the table `meta` says since when all lines are noted.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ noted."""
 NOT_COMPARED: Final = hash_of(b"")
 LAG_MS: Final = 3_600_000
 """The comparison expects a shipper to send a line at most this many ms after the agent has noted
-it. So if the comparison takes only the records since 12:00, it takes the lines since 11:00: their
-records may have been sent after 12:00."""
+it. So if the comparison takes only the records since 12:00, it takes the lines that were noted
+since 11:00, because their records may have been sent after 12:00."""
 
 UNNOTED_MAX: Final = 10_000
 
@@ -85,7 +85,7 @@ _ENVIRONMENT: Final = (
     sqlite3.SQLITE_READONLY,
 )
 LINE_BYTES: Final = 12
-"""A line takes this many bytes of a note."""
+"""A line takes this many bytes in a note."""
 
 
 IsAt = Callable[[str, int, int], bool]

@@ -5,8 +5,8 @@ never skips a gap silently, but reports it as missing in the next delta.
 After a restart, the counter first reads the last counted batch of a partition again, and compares
 its base offset, CRC and leader epoch with those in the state. If one of the three differs, this is
 not the log that was counted. Then the counter stops counting the partition, and /health gives the
-reason. If the log begins after that batch, the counter cannot compare it: it reports this in the
-next delta, and continues.
+reason. If the log begins after the last counted batch, the counter cannot compare this batch. The
+counter reports this in the next delta, and continues.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from skidway.kafka.batch import BatchHeader
 @dataclass(frozen=True, slots=True)
 class Following:
     """How far the counter has followed a partition. position: the next offset to count, and the
-    last counted batch. comparing: whether this batch must still be read again, to compare it with
-    the batch in the state (see `identity`)."""
+    last counted batch. comparing: whether the last counted batch must still be read again, to
+    compare it with the state (see `identity`).
+    """
 
     position: Position
     comparing: bool = False

@@ -180,8 +180,9 @@ class CounterState:
                 database.execute("UPDATE meta SET number = ?", (deltas[-1].number,))
 
     def begin_epoch(self, epoch: int) -> None:
-        """Deletes positions, marks, numbers and outbox, and begins this epoch. Its first message
-        has the number 1, and counting begins at the start of every log."""
+        """Deletes positions, marks, numbers and outbox, and begins this epoch. The first message of
+        the epoch has the number 1, and counting begins at the start of every log.
+        """
         with transaction(self._connection) as database:
             for table in ("partitions", "marks", "touched", "outbox"):
                 database.execute(f"DELETE FROM {table}")  # noqa: S608 - `table` is a constant

@@ -13,8 +13,8 @@ the output. A sum is computed from
 A datum is the canonical form of a record's values. Our codec has one encoding for each value: it
 writes each array and each map as one block, and chooses the branch of a union by the value alone.
 So if the audit encodes a row with the schema of the row's record, the result is the record's bytes.
-If a value has changed, the result is not the record's bytes. Two different contents have the same
-sum by chance in one of 2^64 pairs.
+If a value has changed, the result is not the record's bytes. Of 2^64 pairs of different contents,
+about one has equal sums by chance.
 """
 
 from __future__ import annotations

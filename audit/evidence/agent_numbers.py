@@ -1,6 +1,6 @@
 """Small numbers for agents. Ids of agents are random numbers of eight bytes, and the ledger stores
 thousands of them for each bucket. To save space, the ledger gives the agents small numbers, and
-stores the small numbers of a bucket in ascending order, packed as differences.
+stores the small numbers of a bucket's agents in ascending order, packed as differences.
 """
 
 from __future__ import annotations

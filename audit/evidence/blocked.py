@@ -3,8 +3,8 @@ batch is damaged, or because the brokers refuse to send the partition.
 
 Meanwhile, the collector reads the other partitions. Of a blocked partition, it stores the records
 before the offset that cannot be read. Now and then it tries this offset again, because the batch
-may be intact on another broker, or may have expired. Until then the messages of this partition are
-missing, so buckets that need them are not complete.
+may be intact on another broker, or may have expired. Until the reader has passed this offset, the
+further messages of the partition are missing, so buckets that need them are not complete.
 """
 
 from __future__ import annotations

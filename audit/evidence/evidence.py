@@ -289,8 +289,9 @@ def sender_key(sender: Sender) -> SenderKey:
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
     """Returns the loss with the epoch, number and time of its message. Another sender than the
-    loss's agent may have declared the loss. Then nobody knows which of the agent's seals came
-    before the loss, so the loss gets an epoch and a number that are lower than those of any seal.
+    loss's agent may have declared the loss. In this case, nobody knows which of the agent's seals
+    came before the loss, so the loss gets an epoch and a number that are lower than those of any
+    seal.
     """
     if sender[:2] != (Tier.AGENT, str(loss.agent)):
         return LossNote(0, 0, time_ms, loss)

@@ -1,6 +1,6 @@
-"""Collects where and when the audit read the records of the audit topics, and what these offsets
-and times show about the senders of the records. In this module, "we" and "our clock" mean the
-reader of the topics.
+"""Collects at which offsets and times the audit read the records of the audit topics, and what
+these offsets and times show about the senders of the records. In this module, "we" and "our clock"
+mean the reader of the topics.
 
 A message contains its sender's time, but a sender's clock may be wrong. Three values about a sender
 do not depend on its clock alone:
@@ -17,10 +17,10 @@ sent the record. We divide the time of our clock into windows. The reading of a 
 lag in the window. Each wait of a record on its way to us makes its lag greater, so the least lag is
 nearest to the difference of the clocks. A lag below zero always counts: no record is sent after it
 was read, so the sender's clock must be ahead. A lag above zero counts only if the record came live:
-it arrived while we were at the end of its log. Otherwise the record was in a backlog, or we are
-reading the topic again from its beginning. We also keep the readings of the two windows before the
-newest window. One window is not enough: if records wait in a mirror or for a broker during a
-window, their sender's clock looks slow in this window.
+it arrived while we were at the end of its log. A record that did not come live was in a backlog, or
+we are reading the topic again from its beginning. We also keep the readings of the two windows
+before the newest window. One window is not enough: if records wait in a mirror or for a broker
+during a window, their sender's clock looks slow in this window.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Offsets(NamedTuple):
     last: int
 
     def or_wider(self, other: Offsets) -> Offsets:
-        """The range that contains both ranges of offsets."""
+        """The smallest range that contains both ranges of offsets."""
         return Offsets(min(self.first, other.first), max(self.last, other.last))
 
 

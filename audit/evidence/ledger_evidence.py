@@ -45,7 +45,8 @@ from skidway.audit.topic.sample_result import SampleResult
 from skidway.kafka.source import Source
 
 NO_BUCKETS: Window = (0, 0)
-"""A window without buckets: neither counts nor other evidence about single buckets is read."""
+"""A window without buckets. With this window, neither counts nor other evidence about single
+buckets is read."""
 
 HOSTS = """
 SELECT agent, coalesce(host_names.host, hosts.host) AS host
@@ -90,7 +91,7 @@ FROM inodes AS x WHERE source = :source AND born IS NOT NULL AND (host, inode, b
     GROUP BY host, inode, born HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - inserts only constants
-"""Selects the agents and file ids of each file that several agents announced. Here two
+"""Selects the agents and file ids of each file that several agents announced. In this query, two
 announcements belong to one file if their host, inode and time of birth are equal."""
 
 _BY_BEGINNING = f"""
@@ -101,10 +102,10 @@ WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
     GROUP BY host, device, inode, length, fingerprint HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - inserts only constants
-"""Selects the agents and file ids of each file that several agents announced. Here two
+"""Selects the agents and file ids of each file that several agents announced. In this query, two
 announcements belong to one file if their host, device, inode and fingerprint of the first bytes are
-equal. An announcement that an older version stored has no row in `inodes`, so here it has no time
-of birth."""
+equal. An announcement that an older version stored has no row in `inodes`, so it has no time of
+birth in this query."""
 
 
 def read(

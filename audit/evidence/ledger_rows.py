@@ -1,8 +1,8 @@
 """Turns one message into the ledger's rows. The rows depend neither on the order of messages nor on
 repetitions, with these exceptions:
 
-    results    of several results of one recount or sample comparison, the ledger keeps the result
-               that it read last
+    results    if several recounts or comparisons of samples have results about the same thing, the
+               ledger keeps the result that it read last
     clones     of several messages with one number and different contents, the ledger adds the
                counts and the seals of the message that it read first
     hearings   some rows depend on when and where messages were read (see the module hearing)
@@ -15,8 +15,8 @@ assigned to sources and senders, so the caller must make a new `Rows`.
 If a message with the same number is known already, this module compares the digests of the two
 messages. The new message is a repetition if it has the same content, and a clone if it has
 different content. A digest depends on the encoded bytes (see number_rows), and another version of
-the program may encode the same message differently. So the new message counts as a clone only if
-its digest differs in every encoding.
+the program may encode the same message differently. So the new message counts as a clone only if in
+every encoding its digest differs from the earlier message's digest.
 """
 
 from __future__ import annotations

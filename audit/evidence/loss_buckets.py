@@ -11,8 +11,8 @@ in another bucket, perhaps of another length:
     accepted  a person accepted something in that bucket. Then the loss keeps that bucket, because
               nobody would have accepted the loss in a new bucket
 
-Otherwise the loss gets the bucket of the present length that contains its time. So every declared
-loss has a bucket.
+In all other cases, the loss gets the bucket of the present length that contains its time. So every
+declared loss has a bucket.
 
 Which bucket a loss gets does not depend on the window of the evidence: a bucket that holds a loss
 may begin before the window in which `to_bucket` lies.

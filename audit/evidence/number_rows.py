@@ -9,8 +9,8 @@ thousands of such messages, so the ledger still notices the copy.
 Format of the column `digests`: 8 bytes with a bit for each number of the block, least byte first,
 then the digests of the numbers whose bits are set, in ascending order. Senders send their numbers
 in ascending order, so most new digests are appended. `newest` is the latest time of a message of
-the block, by the sender's clock. The block comes first in the primary key. Senders of the same age
-send about the same numbers, so the rows that they change are near to each other on disk.
+the block, by the sender's clock. The block comes first in the primary key, because senders of the
+same age send about the same numbers: so the rows that they change are near to each other on disk.
 
 Full blocks of old messages are *settled*: the ledger deletes their digests, and only stores the
 number below which all numbers are settled, and the latest time of these messages. If another

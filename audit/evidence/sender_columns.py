@@ -64,7 +64,7 @@ class KnownSender(NamedTuple):
 
     @classmethod
     def of(cls, sender: Sender, agent: int) -> Self:
-        """Returns the values of this sender. agent: see `agent` above."""
+        """Returns the values of this sender. agent: see `agent` in the docstring of the class."""
         is_agent = sender.tier is Tier.AGENT
         heard = agent_named(sender.producer) if is_agent else NO_AGENT
         return cls(sender, (sender.tier, sender.producer), agent, heard)
@@ -166,7 +166,9 @@ class SenderColumns(NamedTuple):
                 yield known.sender.host, known.heard, *logs[log], first, last
 
     def agents_heard(self) -> Iterator[tuple[int, str]]:
-        """Yields each agent whose messages have a known place, and the host in these messages."""
+        """Yields each agent of whose messages it is known where they were read, and the host in
+        these messages.
+        """
         for sender in np.unique(self.sender[self.places.at]).tolist():
             known = self.senders[sender]
             if known.heard != NO_AGENT:
@@ -229,10 +231,10 @@ class SenderColumns(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Where and when messages were read. Messages of which this is not known are left out. at: the
-    indexes of the other messages among all messages of the transaction. log: indexes into `logs`.
-    sent_ms, appended_ms: 0 where `is_sent` or `is_appended` is false, because the value is not
-    known.
+    """Where and when messages were read. Messages of which this is not known are left out. at: for
+    each message that is not left out, its index among all messages of the transaction. log: indexes
+    into `logs`. sent_ms, appended_ms: 0 where `is_sent` or `is_appended` is false, because the
+    value is not known.
     """
 
     at: Int64s

@@ -1,10 +1,10 @@
 """The tallies: for each bucket of a source topic, the counts of each sender for each agent.
 
 The deltas of a bucket form a chain: each count names the number of the sender's previous delta that
-touched the bucket (has counts of the bucket). A tally contains the counts of one sender in a
-bucket. The tally also contains the sum of link(number) - link(previous) over these deltas, where
-`link` is a hash. If no delta is missing, this sum is link(last) - link(0). Any other sum means that
-a delta of the bucket is missing, for example because its record expired.
+touched the bucket (has counts of the bucket). A tally contains the counts of one sender for one
+agent in a bucket. The tally also contains the sum of link(number) - link(previous) over the deltas
+of this chain, where `link` is a hash. If no delta is missing, this sum is link(last) - link(0). Any
+other sum means that a delta of the bucket is missing, for example because its record expired.
 
 A bucket of a large fleet has a tally for each agent and tier, tens of thousands in all. So the
 ledger adds and stores tallies as columns (`TallyColumns`). `BucketTallies` turns columns into
