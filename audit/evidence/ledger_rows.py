@@ -1,8 +1,8 @@
 """Turns one message into the ledger's rows. The rows depend neither on the order of messages nor on
 repetitions, with these exceptions:
 
-    results    if several recounts or comparisons of samples have results about the same thing, the
-               ledger keeps the result that it read last
+    results    if several recounts, or several comparisons of samples, have checked the same topic
+               of the same output, the ledger keeps the result that it read last
     clones     of several messages with one number and different contents, the ledger adds the
                counts and the seals of the message that it read first
     hearings   some rows depend on when and where messages were read (see the module hearing)

@@ -9,8 +9,8 @@ stored as the difference from the previous tally of the same sender, because a c
 agents in one delta. Before any of these differences are computed, an agent's own sender is replaced
 by 0, and the numbers of the agent's deltas are replaced by their differences from a base (see
 number_bases). Agents are stored by their small numbers (see agent_numbers), in ascending order, as
-differences from the previous agent. Of narrow checksums, only the 24 bits that are not 0 are
-stored.
+differences from the previous agent. Of narrow checksums, only the 24 bits that can differ from 0
+are stored.
 
 Format: a CRC-32 of all that follows, because SQLite notices no changed bytes in a value; how many
 agents and tallies there are, whether the checksums are narrow, and the id of the base, or 0; then

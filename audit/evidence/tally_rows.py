@@ -122,7 +122,7 @@ class TallyRows:
         self._kept: OrderedDict[_Key, TallyColumns] = OrderedDict()
         self._kept_count = 0
         self._agents: dict[int, Int64s] = {}
-        """For each source: agents that need not be added to the table `agents`, in ascending
+        """For each source: the agents that the table `agents` is known to have, in ascending
         order."""
         self._sizes = {size for (size,) in connection.execute("SELECT size FROM bucket_sizes")}
 
@@ -177,7 +177,7 @@ class TallyRows:
         return int(count)
 
     def _put_together(self) -> None:
-        """Combines the counts of the last deltas into one `_Part`."""
+        """Combines the counts of the deltas that were added since the last call into one `_Part`."""
         told, self._told, self._told_count = self._told, [], 0
         if told:
             self._connection.executemany(_FILTERED, _filtered_rows(told))

@@ -32,9 +32,9 @@ def is_bad(verdict: BucketVerdict) -> bool:
 
 
 def first_explained(bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
-    """Returns the verdicts in `bad` on the oldest bucket; several topics may have a verdict on it.
-    Buckets that lack only rows are chosen only if there are no others. Between two loads, some
-    buckets always lack rows, and these buckets must not hide another cause.
+    """Returns the verdicts in `bad` on the buckets with the earliest start; they may be buckets of
+    several topics. Buckets that lack only rows are chosen only if there are no others. Between two
+    loads, some buckets always lack rows, and these buckets must not hide another cause.
     """
     if not bad:
         return []

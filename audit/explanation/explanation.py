@@ -220,7 +220,7 @@ class _Explainer:
         if command == accepting and not self._is_acceptable:
             command = self._elsewhere(finding.about)
             words = f"{words}; nothing was counted in this bucket, so nothing of it can be accepted"
-        elif command == accepting and not can_accept:  # one can only run `why` again later
+        elif command == accepting and not can_accept:  # a person can only run `why` again later
             command = next_command(Cause.TOO_YOUNG, self._verdict, finding.reason, at)
         return Explanation(
             where.cause,

@@ -7,7 +7,7 @@ These modules say what the audit expects:
 
     roster            the hosts that must report, and the hosts that are retired
     retired_places    the places for whose counts the audit no longer waits
-    policy            the tiers that the audit expects for each topic, and how long it waits
+    policy            the tiers that the audit expects for each topic, and how long the audit waits
     clocks            which clock is wrong: the audit's clock, or a sender's clock
     newest_agents     which agents of a host the audit waits for
     expectation       which agents must seal a topic, and which others may have unread lines

@@ -147,8 +147,10 @@ def _unremarkable(
 ) -> Iterator[int]:
     """Yields 0, for "no difference", for each sender that sent a message within policy.silence_ms
     and whose clock was not compared with ours recently. When a command reads a whole topic at once,
-    all records are old when they are read. Then only senders whose clocks are ahead have readings
-    (see evidence.hearing). Without the zeros, these few senders would count as the majority."""
+    all records are old when they are read. In this case, only senders whose clocks are ahead have
+    readings (see evidence.hearing). Without the zeros, these few senders would count as the
+    majority.
+    """
     for name, heard_ms in evidence.heard.items():
         if name not in lately and 0 <= evidence.taken_ms - heard_ms <= policy.silence_ms:
             yield 0

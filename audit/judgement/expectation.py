@@ -33,14 +33,15 @@ class Expectation:
             has counts or losses in it.
         agents: the agents of `known` that must have sealed the topic, even if they sent no records.
             If the roster is silent (see the module roster), these are all agents that are not
-            retired. Otherwise they are the newest agents (see newest_agents) of each host that must
-            report the topic. Empty if the tier agent is not expected.
+            retired. If the roster is not silent, they are the newest agents (see newest_agents) of
+            each host that must report the topic. Empty if the tier agent is not expected.
         replaced: the other agents of these hosts that are not retired, each with a time (ms, by the
             host's clock). The agent may have left lines unread that were written before this time.
 
     A topic that was deleted and created again has another id but the same agents, so `namesakes`
-    contains both topics. If an agent seals the new topic, it has delivered all lines for the old
-    topic. If an agent has messages only about the old topic, it may have lines for the new topic.
+    has the evidence of both topics. If an agent seals the new topic, it has delivered all lines for
+    the old topic. If an agent has messages only about the old topic, it may have lines for the new
+    topic.
     """
 
     def __init__(

@@ -48,10 +48,11 @@ class FreshnessTarget:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The tiers, hosts and times that the audit expects, and how long it waits.
+    """The tiers, hosts and times that the audit expects, and how long the audit waits.
 
     tiers: the tiers in which each record must be counted.
-    silence_ms: if no message of an agent or a counter arrives for this long, it counts as silent.
+    silence_ms: an agent or a counter counts as silent if none of its messages arrives for this
+        long.
     lateness_ms: a bucket is due this long after its end; until then it may get lines. For lines
         that an agent declares lost, the agent's own value applies if it is larger.
     ahead_ms: how far an event time may be ahead of the time at which the line was read. If any

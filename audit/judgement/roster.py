@@ -14,8 +14,8 @@ clusters. The file names topics as the agent's sources do, without a mirror's pr
 topic also means the topic with its rejected lines. If an entry has no topics, the host must report
 every topic that its agent ever mentioned. If an entry retires a host, the audit does not wait for
 the host in that cluster, even if other entries name the host. An entry of the settings names no
-cluster and applies to every cluster. If no host must report, the roster is called silent. Then the
-audit expects every agent that ever sent a message, except retired agents.
+cluster and applies to every cluster. If no host must report, the roster is called silent. In this
+case, the audit expects every agent that ever sent a message, except retired agents.
 """
 
 from __future__ import annotations
@@ -192,7 +192,8 @@ def check_host(name: str) -> None:
 
 
 def read_file(path: Path) -> tuple[RosterEntry, ...]:
-    """Returns the entries of a roster file. If the file is bad, raises ConfigurationRefused, which
-    names the file, and the line or the host."""
+    """Returns the entries of a roster file. If the file cannot be read or has a mistake, raises
+    ConfigurationRefused, which names the file, and the line or the host.
+    """
     document = settings.load(RosterDocument, path)
     return tuple(each.entry for each in document.hosts)

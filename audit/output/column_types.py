@@ -1,6 +1,6 @@
 """The types of the columns in Parquet files and in queries.
 
-They are the Arrow types of `skidway.schemas.codec`, except for the types in this table:
+These types are the Arrow types of `skidway.schemas.codec`, except for the types in this table:
 
 | Avro | column | why |
 |---|---|---|

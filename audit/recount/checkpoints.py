@@ -1,5 +1,5 @@
-"""Reads the checkpoints that the loader writes for a topic. They replace manifests that were
-deleted. (The checkpoint of an agent is something else.)
+"""Reads the checkpoints that the loader writes for a topic. The checkpoints replace manifests that
+were deleted. (The checkpoint of an agent is something else.)
 
 A checkpoint of the loader is a file with a JSON object in each line:
 

@@ -21,9 +21,10 @@ class LaterLoads:
         self._output, self._topic, self._named, self._last = output, topic, named, last
 
     def read(self) -> None:
-        """Reads the manifests of later loads that exist now. If such a manifest names a file, the
-        file is no longer a surplus file (a file that does not belong to the output). Raises
-        ManifestUnreadable."""
+        """Reads those manifests of later loads that exist now. If one of these manifests names a
+        file, the file is no longer a surplus file (a file that does not belong to the output).
+        Raises ManifestUnreadable.
+        """
         for load in manifests.loads_after(self._output, self._topic, self._last):
             manifest = manifests.read(self._output, self._topic, load)
             for file in manifests.files_of(manifest):

@@ -47,10 +47,11 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 
 
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
-    """Yields a fault for each file that `look` has found and that does not belong to the output.
-    There is one exception. While a load is still moving its new files to their final paths, an old
-    file that the load replaces is no fault, because the loader deletes the old files before it
-    moves the last new file. Raises StoreFailed and StoreUnreachable."""
+    """Yields a fault for each file that `look` has found and that does not belong to the output,
+    with one exception: while a load is still moving its new files to their final paths, an old file
+    that the load replaces is no fault, because the loader deletes the old files before it moves the
+    last new file. Raises StoreFailed and StoreUnreachable.
+    """
     is_moving = cache(lambda load: _is_staged(output, named, load))
     for entry in named.surplus():
         known = named.named(entry.path)

@@ -113,9 +113,10 @@ def expected(
     output: Output, known: Iterable[Committed], evidence: Evidence
 ) -> dict[str, Committed]:
     """The topics that the output should have, by name. These are all topics in the output
-    (`known`), and all topics whose rows a loader has counted there, even if the output has no files
-    of the topic any more. If a topic has no manifest, its source is the source topic in the counts
-    of its loader."""
+    (`known`), and all topics whose rows in this output a loader has counted, even if the output has
+    no files of the topic any more. If a topic has no manifest, its source is the source topic in
+    the counts of its loader.
+    """
     there = {each.topic: each for each in known}
     roots = {output.url, *(_root(x.producer) for x in there.values() if x.producer)}
     for producer in sorted({x.producer for x in evidence.senders if x.tier is Tier.HDFS}):
@@ -146,7 +147,7 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
     read. Raises StoreFailed if a directory, a manifest or a checkpoint cannot be read, and
     StoreUnreachable if the output's server does not answer."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # the first load may be done by now
+        committed = manifests.head(output, committed.topic)  # a first load may be committed by now
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         result.loads, found = committed_files.read(output, committed.topic, named)

@@ -19,8 +19,8 @@ HOUR_MS = 3_600_000
 HOURS_SHOWN = 3
 PLACES_SHOWN = 3
 BUCKETS_SHOWN = 1_000
-"""Of each topic, the JSON document has at most this many of the buckets whose rows a job should not
-read yet."""
+"""For each topic, the JSON document has at most this many of the buckets whose rows a job should
+not read yet."""
 
 
 def sentences(found: Sequence[Completeness], question: Question, policy: Policy) -> list[str]:

@@ -14,7 +14,7 @@ from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.kafka.source import Source
 
 ID_SHOWN = 8
-"""How many of the 32 digits of a topic's id are shown."""
+"""Of the 32 digits of a topic's id, this many are shown."""
 
 _WITH_ID = re.compile(r"(.+) \(id (\w+)\)")
 

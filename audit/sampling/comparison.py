@@ -165,9 +165,9 @@ def _row_difference(
 ) -> tuple[Found, str] | None:
     """Compares the rows of a line with the sample. Returns the first row that differs from the
     sample, and a sentence that says what differs. If no row differs, but the line has several rows,
-    returns the first row and a sentence that says so. Otherwise returns None. Rows whose content
-    sum cannot be computed do not count as differing, but are counted as rows. rows: the rows of the
-    line, without rejects.
+    returns the first row and a sentence that says so. In all other cases, returns None. Rows whose
+    content sum cannot be computed do not count as differing, but are counted as rows. rows: the
+    rows of the line, without rejects.
     """
     for row in rows:
         if row.content is not None and (words := _row_words(wanted, row, content)):

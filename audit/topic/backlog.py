@@ -6,11 +6,11 @@ a note (see module notes).
                  "loss": MS, "files": [{"path": PATH, "bytes": BYTES, "oldest": MS, "loss": MS}]}],
      "more": {"topics": N, "bytes": BYTES}}
 
-Of a file, `oldest` is a time at which its oldest unsafe byte was already in the file, and `loss` is
-the time at which the file will be deleted. Of a topic, `oldest` and `loss` are the earliest of
-these times of its files. A value that is not known is null. The note names only the topics that
-will lose bytes first, and for each topic only the files that will lose bytes first. `more` has the
-number of the other topics, and the sum of their unsafe bytes.
+For a file, `oldest` is a time at which the file's oldest unsafe byte was already in the file, and
+`loss` is the time at which the file will be deleted. For a topic, `oldest` and `loss` are the
+earliest of these times of the topic's files. A value that is not known is null. The note names only
+the topics that will lose bytes first, and for each topic only the files that will lose bytes first.
+`more` has the number of the other topics, and the sum of their unsafe bytes.
 """
 
 from __future__ import annotations
@@ -74,9 +74,8 @@ class Backlog:
 
 def urgency(found: FileBacklog | TopicBacklog) -> tuple[bool, int, bool, int, int]:
     """Returns a sort key that puts the most urgent files or topics first. Files or topics with a
-    known `loss_ms` come before all others, the earliest first. Of two with equal or unknown
-    `loss_ms`, the one with older unsafe bytes comes first. Of two with equally old bytes, the one
-    with more unsafe bytes comes first.
+    known `loss_ms` come before all others, the earliest first. If `loss_ms` is equal or unknown,
+    older unsafe bytes come first. If the bytes are equally old, more unsafe bytes come first.
     """
     return (
         found.loss_ms is None,

@@ -35,7 +35,7 @@ after its end. Some answers of the collector need work for each hour of a bucket
 limits this work."""
 
 CHECKED_BYTES_MAX: Final = 4_096
-"""The results of a check are remembered only for columns with at most this many bytes."""
+"""The result of `_check` is remembered only for columns with at most this many bytes."""
 
 _LONG: Final = np.dtype("<i8")
 _BUCKETS: Final = slice(COLUMNS.index("bucket"), COLUMNS.index("bucket_ms") + 1)

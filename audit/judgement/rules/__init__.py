@@ -12,6 +12,6 @@ from topic_facts:
     losses          lines that an agent declared lost
     seals           whether the agent has sealed the bucket
     without_origin  records that no agent seals
-    equation        every tier has counted the same records
+    equation        whether every tier has counted the same records
     rejects         whether too many records were rejected; only warns
 """

@@ -84,8 +84,8 @@ def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 def _gravity(facts: TopicFacts, due: int) -> Status:
     """Returns the status of a finding on a counter that was not heard since `due`. Until silence_ms
-    have passed since `due`, the status is OPEN, because the counter may only be late. After that it
-    is UNKNOWN.
+    have passed since `due`, the status is OPEN, because the counter may only be late. After that,
+    the status is UNKNOWN.
     """
     return Status.OPEN if facts.now_ms < due + facts.policy.silence_ms else Status.UNKNOWN
 
