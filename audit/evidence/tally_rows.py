@@ -177,7 +177,7 @@ class TallyRows:
         return int(count)
 
     def _put_together(self) -> None:
-        """Combines the counts of the deltas that were added since the last call into one `_Part`."""
+        """Combines the counts of deltas that were added since the last call into one `_Part`."""
         told, self._told, self._told_count = self._told, [], 0
         if told:
             self._connection.executemany(_FILTERED, _filtered_rows(told))

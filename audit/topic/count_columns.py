@@ -35,7 +35,8 @@ after its end. Some answers of the collector need work for each hour of a bucket
 limits this work."""
 
 CHECKED_BYTES_MAX: Final = 4_096
-"""The result of `_check` is remembered only for columns with at most this many bytes."""
+"""The results of `_check` and of seal_columns._are_below are remembered only for columns with at
+most this many bytes."""
 
 _LONG: Final = np.dtype("<i8")
 _BUCKETS: Final = slice(COLUMNS.index("bucket"), COLUMNS.index("bucket_ms") + 1)
@@ -77,7 +78,8 @@ class Count:
 
 
 class CountColumns(Sequence[Count]):
-    """Counts in an array with one row for each of COLUMNS and one column for each count.
+    """Counts in an array. The array has a row for each name in COLUMNS, and a column for each
+    count.
 
     names: the source topics, in one text (see source_names). The row `source` of the array has
     indexes into these topics. filtered: by the index of a count, how many records each rule left

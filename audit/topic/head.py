@@ -2,8 +2,8 @@
 rest.
 
 A loader reads messages of the audit topic. Most of them are deltas (counts) of agents, which the
-loader does not need. The largest are deltas of loaders, with the counts of all agents. Decoding all
-of these messages completely would take longer than the rest of a small load.
+loader does not need. The largest messages are deltas of loaders, with the counts of all agents.
+Decoding all of these messages completely would take longer than the rest of a small load.
 
 In every version of the schema `Audit`, a message begins with its kind and its tier. The kind and
 the tier are Avro enums with few symbols, so each of them is encoded as one byte: the index of the

@@ -11,9 +11,10 @@ field as unknown or, if it counts bytes, as 0.
     {"note": KIND, "producer": NAME, "host": HOST, "cluster": NAME, "epoch": N, "number": N,
      "time": MS, "body": {...}}
 
-The audit keeps only the newest note of each kind and producer, that is, the note with the greatest
-(epoch, number, time). Of the notes about loads, the audit keeps several (see module load_note).
-`number` is normally the number of the producer's last numbered message.
+Of the notes about loads, the audit keeps several for each producer (see module load_note). Of all
+other notes, the audit keeps only the newest note of each kind and producer, that is, the note with
+the greatest (epoch, number, time). `number` is normally the number of the producer's last numbered
+message.
 """
 
 from __future__ import annotations

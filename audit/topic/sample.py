@@ -1,8 +1,8 @@
-"""A sample says what the records of a byte range of a file must contain. It is a message of the
-agent that has read the file.
+"""A sample says what the records of a byte range of a file must contain. A sample is a message of
+the agent that has read the file.
 
-The agent chooses random ranges of the files whose lines it has delivered. It makes the records of
-these ranges again, and publishes a checksum of each record's content, its content sum
+The agent chooses random ranges of the files whose lines it has delivered. The agent makes the
+records of these ranges again, and publishes a checksum of each record's content, its content sum
 (audit/counts/content.py). `skidway audit sample` compares these sums with rows and records. A
 sample has no number in the agent's sequence of messages, because no verdict waits for it.
 """

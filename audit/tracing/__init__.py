@@ -36,8 +36,8 @@ Three rules make a search fast:
 A search by text cannot find a text that a parser has divided into several fields or has changed
 (times, numbers, escapes of JSON, masks, other encodings than UTF-8). The log file has the text as
 it was written. So if the command runs on the host of the log file, it searches the file for the
-text. Then it looks in the other tiers for the lines that the file has, by their positions in the
-file.
+text. Then the command looks in the other tiers for the lines that it has found in the file, by
+their positions in the file.
 
 The package only reads: it commits no offsets and changes no files. It does not open the database
 with the agent's state, because the audit does not know the agent's tables. It runs `skidway agent

@@ -24,7 +24,7 @@ from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 AHEAD_MS: Final = 3_600_000
-"""The event time of a line is assumed to be at most this much after the time at which the agent
+"""The event time of a line is assumed to be at most this many ms after the time at which the agent
 read the line."""
 HITS_MAX: Final = 100_000
 """If more than this many lines of a topic have the text, the search ends with an error, because it

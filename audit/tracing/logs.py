@@ -23,8 +23,8 @@ Batch = tuple[TopicPartition, BatchHeader, memoryview]
 Read = Callable[[Client, Ranges, int], Iterator[Batch]]
 
 ONE_BATCH: Final = 64 * 1024
-"""The limit (in bytes) of a fetch response if only one record is needed. It is small, so that the
-response has few other batches. A single batch may be larger than the limit."""
+"""The limit (in bytes) of a fetch response if only one record is needed. The limit is small, so
+that the response has few other batches. A single batch may be larger than the limit."""
 
 
 @dataclass(slots=True)

@@ -60,7 +60,7 @@ class LoadedTopic:
     ) -> Iterator[LineRow]:
         """Yields the rows that match, the newest hour first. hours: two times in ms. Only those
         files are searched whose paths name an hour that begins in [`hours[0]`, `hours[1]`), or name
-        no hour. None: all files are searched.
+        no hour. If `hours` is None, all files are searched.
         """
         chosen = [each for each in self.files if _is_in(hour_ms(each.path), hours)]
         for named in sorted(chosen, key=lambda each: hour_ms(each.path) or 0, reverse=True):
@@ -124,8 +124,9 @@ class OutputTopics:
 
 def read_topic(output: Output, name: str, source: Source) -> LoadedTopic:
     """Returns a topic of the output with the list of its files (see the module's docstring). Tries
-    ATTEMPTS times, because a load may replace checkpoint and manifests meanwhile. Then raises
-    ManifestUnreadable."""
+    at most ATTEMPTS times, because a load may replace checkpoint and manifests meanwhile. If all
+    attempts fail, raises ManifestUnreadable.
+    """
     for left in reversed(range(ATTEMPTS)):
         try:
             return _read(output, name, source)

@@ -78,9 +78,9 @@ def document(story: Story, decode: Decode) -> dict[str, Any]:
 
 
 def text_of(story: Story, decode: Decode, limit: int | None = TEXT_CHARACTERS_MAX) -> str:
-    """Returns the text of the story. If the story has none, returns the value of the line's record,
-    as `decode` returns it; "" if the record is not known either. limit: the greatest number of
-    characters to return; characters that cannot be printed are replaced. None for the whole,
+    """Returns the text of the story. If the story has no text, returns the value of the line's
+    record, as `decode` returns it; "" if the record is not known either. limit: the greatest number
+    of characters to return; characters that cannot be printed are replaced. None for the whole,
     unchanged text.
     """
     value = story.record.value if story.record is not None else None

@@ -29,7 +29,7 @@ OWN: Final = frozenset({*PLACE, "_host", "_file", "_timestamp"})
 BUFFER_BYTES: Final = 1 << 20
 LENGTH_MAX: Final = 1 << 32
 """Every line has fewer bytes than this. So a line that contains a given byte of a file begins less
-than this many bytes before it."""
+than this many bytes before the given byte."""
 
 
 @dataclass(frozen=True, slots=True)

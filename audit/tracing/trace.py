@@ -207,7 +207,7 @@ def log_facts(
     """Looks for the line's record in each cluster. A record has the same partition and offset in
     all clusters. So once one cluster has the record, this function asks the other clusters for the
     record at this offset. record: the line's record, if it is known. read_in: the cluster from
-    which `record` was read; None if it was made from a row."""
+    which `record` was read; None if `record` was made from a row."""
     clusters = site.clusters_of(source)
     found: dict[str, LogFacts] = {}
     for cluster in clusters:
