@@ -1,4 +1,4 @@
-"""`skidway audit run|count|validate`. The package `commands` has the other verbs."""
+"""`skidway audit run|count|validate`. The package `commands` has the other subcommands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COUNTER = "audit count"
 
 
 def register(subparsers: Any) -> None:
-    """Adds the command `skidway audit` with its verbs."""
+    """Adds the command `skidway audit` with its subcommands."""
     parser = subparsers.add_parser(PROGRAM, help="count, compare and report completeness")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     run = verbs.add_parser("run", help="collect counts and serve the dashboard until SIGTERM")

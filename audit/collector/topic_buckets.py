@@ -213,8 +213,9 @@ class TopicBuckets:
         return bool(self.rows["is_judged"].all())
 
     def unjudged(self, size_ms: int) -> set[int]:
-        """Returns the starts of the blocks with buckets that were never judged. size_ms: the length
-        of a block."""
+        """Returns the starts of the blocks (hours of event time) with buckets that were never
+        judged. size_ms: the length of a block.
+        """
         if self.is_whole:
             return set()
         starts = self.rows["bucket"][~self.rows["is_judged"]]
@@ -234,9 +235,9 @@ class TopicBuckets:
 
     def total(self, size_ms: int) -> TopicStanding:
         """Returns the verdicts on all judged buckets, summed up; the field `newest` is empty. To
-        save time, keeps for each block the sum of this block and all earlier blocks. Computes these
-        sums again only from the first block that has a changed verdict. size_ms: the length of a
-        block.
+        save time, keeps for each block (an hour of event time) the sum of this block and all
+        earlier blocks. Computes these sums again only from the first block that has a changed
+        verdict. size_ms: the length of a block.
         """
         changed = {start - start % size_ms for start in self._changed}
         self._changed = set()

@@ -39,7 +39,7 @@ LINES_SHOWN = 20
 
 
 def register(verbs: Any) -> None:
-    """Adds the verbs `accept` and `retire`."""
+    """Adds the subcommands `accept` and `retire`."""
     words = "accept why buckets are not complete: they no longer hold anything back"
     accept = verbs.add_parser("accept", help=words, description=f"{words}.")
     accept.add_argument("topic", metavar="TOPIC", help="as reports print it; with its rejects")

@@ -95,8 +95,9 @@ def worst(
 def _differing(
     evidence: Evidence, policy: Policy, now_ms: int, access: Access
 ) -> Iterator[tuple[Source, Explanation]]:
-    """Yields the topics and explanations of the outputs that, according to their newest recounts,
-    differ from the counts."""
+    """Yields a topic and an explanation for each output that, according to its newest recount,
+    differs from the counts.
+    """
     for source in evidence.topics:
         for each in explain_recounts(source, evidence, policy, now_ms, access):
             yield source, each

@@ -170,11 +170,11 @@ def _rejected(client: Client, verdict: BucketVerdict, found: Explanation) -> Fir
 
 
 def line_of_file(path: Path, position: int, inode: int | None) -> str | None:
-    """Returns the line that begins at a position of a file; None if the file is gone. inode: if it
-    is None, the file at `path` is read. Otherwise only a file with this inode is read: the file at
-    `path` or, after a rotation, a file in the same directory with a rotated name of `path`. (The
-    name is checked, too, because a file of another program may have the inode of a deleted
-    file.)"""
+    """Returns the line that begins at a position of a file; None if the file is gone. If `inode` is
+    None, reads the file at `path`. If `inode` is given, reads only a file with this inode: the file
+    at `path` or, after a rotation, a file in the same directory with a rotated name of `path`. (The
+    name is checked, too, because a file of another program may have the inode of a deleted file.)
+    """
     for each in _candidates(path, inode):
         try:
             with open(each, "rb", opener=_without_waiting) as file:

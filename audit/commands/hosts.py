@@ -34,7 +34,7 @@ TIMEOUT_S = 300.0
 
 
 def register(verbs: Any) -> None:
-    """Adds the verbs `hosts` and `wait`."""
+    """Adds the subcommands `hosts` and `wait`."""
     hosts = verbs.add_parser(
         "hosts", help="every host, and when it was heard; 1 if an expected one is missed"
     )

@@ -102,7 +102,9 @@ class LossNote:
 
 @dataclass(frozen=True, slots=True)
 class GapNote:
-    """A gap, the sender that named it, and the time of the sender's message."""
+    """A gap (offsets that a mirror or a counter could not read), the sender that named it, and the
+    time of the sender's message.
+    """
 
     sender: SenderKey
     time_ms: int

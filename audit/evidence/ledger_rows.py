@@ -310,8 +310,10 @@ class Rows:
         return changed > 0
 
     def _add_clone(self, sender: int, message: Delta | Seal, digest: bytes) -> None:
-        """Stores what a clone says, except its counts and seals. The losses and gaps of both
-        messages count, because either message may be the only one that declares them."""
+        """Stores what a clone says, except its counts and seals. (A clone has the number of an
+        earlier message, but other content.) The losses and gaps of both messages count, because
+        either message may be the only one that declares them.
+        """
         for source, agent in agents_in(message):
             self._take_agent(self._source(source), agent)
         if isinstance(message, Delta):
@@ -326,7 +328,8 @@ class Rows:
     def _add_progress(self, sender: int, message: Delta, first_place: int = 0) -> None:
         """Stores the losses, gaps and ranges of a message. first_place: the value of the column
         `place` for the first loss, and for the first gap. A clone's values differ from those of the
-        message that arrived first."""
+        earlier message with the same number.
+        """
         number, time_ms = message.number, message.time_ms
         for place, loss in enumerate(message.losses, first_place):
             self._take_agent(self._source(loss.source), loss.agent)
@@ -419,8 +422,9 @@ class Rows:
 
 
 def _place_of_clone(digest: bytes) -> int:
-    """Returns the value of the column `place` for a clone's first loss, and for its first gap. The
-    values of different clones are so far apart that two clones never get the same value.
+    """Returns the value of the column `place` for a clone's first loss, and for its first gap. (A
+    clone has the number of an earlier message, but other content.) The values of different clones
+    are so far apart that two clones never get the same value.
     """
     return (1 + int.from_bytes(digest[:5])) << 20
 

@@ -73,8 +73,9 @@ NO_BASE: Final = NumberBase(0, np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class NumberBases:
-    """The bases in the ledger. If this object made a base in a transaction that failed, the caller
-    must make a new object."""
+    """The bases in the ledger (see the module's docstring). If this object made a base in a
+    transaction that failed, the caller must make a new object.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

@@ -37,7 +37,7 @@ SETTLED_MAX: Final = 16
 """One call of `settle` deletes the digests of at most this many blocks of one sender."""
 
 _LAST_BLOCK: Final = ((1 << 63) - 1) // BLOCK
-"""The block of the greatest number that a message can have."""
+"""The block of the greatest number that a message can have. (A block has 64 successive numbers.)"""
 
 _BITS_BYTES: Final = 8
 _DIGEST_BYTES: Final = 4

@@ -141,9 +141,10 @@ class SenderColumns(NamedTuple):
 
     def resumed_rows(self) -> Iterator[Row]:
         """For each epoch of an agent except the first: the earliest known time at which one of its
-        seals arrived. For a seal that came live, this is the time by our clock. For any other seal,
-        it is the time by the broker's clock; if the broker does not write this time into records,
-        the seal does not count."""
+        seals arrived. For a seal that came live (while we were at the end of its log), this is the
+        time by our clock. For any other seal, it is the time by the broker's clock; if the broker
+        does not write this time into records, the seal does not count.
+        """
         places = self.places
         came_ms = np.where(places.is_live, places.taken_ms, places.appended_ms)
         found = (self.kind[places.at] == Kind.SEAL) & (places.is_live | places.is_appended)
@@ -166,8 +167,8 @@ class SenderColumns(NamedTuple):
                 yield known.sender.host, known.heard, *logs[log], first, last
 
     def agents_heard(self) -> Iterator[tuple[int, str]]:
-        """Yields each agent of whose messages it is known where they were read, and the host in
-        these messages.
+        """Yields each agent that sent a message whose place in a log is known, and the host in this
+        message.
         """
         for sender in np.unique(self.sender[self.places.at]).tolist():
             known = self.senders[sender]

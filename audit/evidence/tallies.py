@@ -57,9 +57,9 @@ class SenderKey(NamedTuple):
 class Tally:
     """The counts of one sender for one (source topic, agent, bucket).
 
-    first, last: the least and the greatest number of the deltas that touched the bucket. links: a
-    sum of hashes of the numbers of these deltas, which shows whether one of them is missing (see
-    the module's docstring).
+    first, last: the least and the greatest number of the deltas that touched the bucket (have
+    counts of the bucket). links: a sum of hashes of the numbers of these deltas, which shows
+    whether one of them is missing (see the module's docstring).
     """
 
     sums: Sums

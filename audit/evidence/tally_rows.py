@@ -137,7 +137,8 @@ class TallyRows:
     ) -> None:
         """Adds the counts of a delta. sources: the ledger's ids of the source topics of the counts.
         is_clone: whether another delta with this number arrived before. The counts of a clone are
-        not added, but the tallies show that the clone touched its buckets."""
+        not added, but the tallies show that the clone has counts of these buckets.
+        """
         if len(counts):
             self._told.append(_Told(sender, number, counts, sources, is_clone))
             self._told_count += len(counts)

@@ -160,8 +160,9 @@ class Dependence:
     @cached_property
     def _states(self) -> UInt64s:
         """For each agent, a hash of its newest seal, of whether it is silent, and of how far its
-        clock or its messages are behind (`_delays`). For an agent with a clone, the hash also
-        covers all its seals."""
+        clock or its messages are behind (`_delays`). For an agent with a clone (two different
+        messages with one number), the hash also covers all its seals.
+        """
         columns = self._judgement.agent_columns
         found = checksum.mixed(columns.agents.view(np.uint64))
         for column in (*_numbers(columns), self._delays, self._seals_of_cloned):

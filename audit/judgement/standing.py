@@ -44,7 +44,7 @@ class TopicStanding:
     warned_accepted: the number of complete buckets whose warnings were all accepted.
     complete_until: all buckets up to this time in ms are complete or accepted; None if there is no
         such time.
-    oldest_overdue: the start of the oldest overdue bucket.
+    oldest_overdue: the start of the oldest overdue bucket (see BucketVerdict.is_overdue).
     records, rejects, repeats: the sums over all buckets.
     newest: verdicts on the newest buckets (see NEWEST_BUCKETS), each with only a few agents, by the
         start of the bucket.
@@ -196,7 +196,9 @@ def judged(evidence: Evidence, policy: Policy, now_ms: int) -> Standing:
 
 
 def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: int = 0) -> Standing:
-    """Sums up these verdicts, together with the recounts and gaps in the evidence."""
+    """Sums up these verdicts. Adds the recounts in the evidence, and the gaps (offsets that
+    counters could not read).
+    """
     asked = [
         source
         for source in evidence.topics

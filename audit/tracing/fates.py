@@ -59,10 +59,11 @@ class LogFacts:
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:
-    """What a search found out about the line in an output. rows: the line's rows, among them
-    rejects. committed_ms: when the load that wrote the first of them was committed. loaded_to: the
-    offset up to which the partition of the line's record is loaded; None if the record is unknown.
-    unread: sentences about files of the output that could not be read."""
+    """What a search found out about the line in an output. rows: the line's rows, including
+    rejects. committed_ms: when the load that wrote the first of these rows was committed.
+    loaded_to: the offset up to which the partition of the line's record is loaded; None if the
+    record is unknown. unread: sentences about files of the output that could not be read.
+    """
 
     output: str
     rows: Sequence[LineRow]

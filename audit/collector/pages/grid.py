@@ -55,8 +55,10 @@ class GridColumn:
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """The row of a topic. oldest: a cell about the topic's oldest overdue bucket; None if no bucket
-    is overdue. cells: in the order of the columns; None where the topic has no bucket."""
+    """The row of a topic. oldest: a cell about the topic's oldest overdue bucket (a bucket that is
+    due, but neither complete nor accepted); None if no bucket is overdue. cells: in the order of
+    the columns; None where the topic has no bucket.
+    """
 
     name: str
     href: str

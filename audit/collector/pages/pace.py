@@ -28,8 +28,9 @@ TREND_OVER = 3
 """The trend compares the present lag with the lag fifteen minutes ago, which is this many points
 earlier."""
 STEADY_S, STEADY_SHARE = 60, 0.1
-"""The trend is called steady if the two lags differ by at most STEADY_S seconds, or by at most the
-share STEADY_SHARE of the greater lag."""
+"""The trend is called steady if the present lag and the earlier lag with which it is compared
+differ by at most STEADY_S seconds, or by at most the share STEADY_SHARE of the greater of the
+two."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,9 @@ def _warning(about: Rejects, who: str, share: float) -> Finding:
 def _delivered(found: BucketVerdict, parent: TopicEvidence) -> int:
     """Returns how many lines of the topic `parent` in the bucket of `found` were not rejected,
     including lines that a rule left out. Normally the result is the sum of the agents' counts. If a
-    counter or a loader has counted more than the agents have reported so far, the result is the
-    greatest of these counts."""
+    counter or a loader has counted more lines than the agents have reported so far, the result is
+    the greatest count of a counter or a loader.
+    """
     by_agent = parent.tallies.get((found.bucket, found.bucket_ms), {})
     agents, others = 0, Counter[SenderKey]()
     if isinstance(by_agent, BucketTallies):
