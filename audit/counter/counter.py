@@ -281,8 +281,9 @@ class Counter:
 
     def _take(self, tp: TopicPartition, counted: _Counted, step: Step) -> None:
         """Applies a step to its partition. If the step says that the partition cannot be counted
-        further, stops counting it. Otherwise notes, for the next commit, the step's gap, the range
-        of offsets that the step covers, and the partition's new position."""
+        further, stops counting it. If not, notes, for the next commit, the step's gap, the range of
+        offsets that the step covers, and the partition's new position.
+        """
         if step.stop:
             self._stop(tp, counted, step.stop)
             return

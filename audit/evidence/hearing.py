@@ -103,13 +103,14 @@ class Spoken(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The difference of a sender's clock from ours. It is computed from lags: the lag of a record
-    is the time by our clock at which we read it, minus the time by the sender's clock at which it
-    was sent. The module's docstring says which lags count. window: the number of the last window of
-    our time that has such a lag. least_ms: the least lag in that window. earlier_ms: the least lag
-    in the window before `window`; None if no lag of that window counts. earliest_ms: the least lag
-    in the window two before `window`; None if no lag of that window counts, or if earlier_ms is
-    None."""
+    """The difference of a sender's clock from ours. The difference is computed from lags: the lag
+    of a record is the time by our clock at which we read it, minus the time by the sender's clock
+    at which it was sent. The module's docstring says which lags count. window: the number of the
+    last window of our time that has such a lag. least_ms: the least lag in that window. earlier_ms:
+    the least lag in the window before `window`; None if no lag of that window counts. earliest_ms:
+    the least lag in the window two before `window`; None if no lag of that window counts, or if
+    earlier_ms is None.
+    """
 
     window: int
     least_ms: int

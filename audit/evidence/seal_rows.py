@@ -107,7 +107,7 @@ class SealRows:
         )
 
     def thin(self, agent: int, epoch: int, block: int) -> None:
-        """Deletes all seals of a block (64 successive numbers of an agent's messages) but the last."""
+        """Deletes all seals of a block (64 successive numbers of an agent) but the last."""
         rows = self._connection.execute(
             "SELECT topics, packed FROM seals WHERE (agent, epoch, block) = (?, ?, ?)",
             (agent, epoch, block),

@@ -107,8 +107,9 @@ def _of_short(found: Completeness, name: str, question: Question) -> Iterator[st
 
 def _of_accepted(found: Completeness, name: str) -> Iterator[str]:
     """Yields a sentence for each person and reason in the acceptances. The sentence names the
-    buckets that the person accepted for this reason. After REASONS_SHOWN sentences, the last one
-    says how many more there are."""
+    buckets that the person accepted for this reason. After REASONS_SHOWN sentences, the last
+    sentence says how many more acceptances there are.
+    """
     by_words: dict[str, list[BucketVerdict]] = {}
     for verdict in found.accepted:
         for words in dict.fromkeys(map(accepted_words, verdict.acceptances)):

@@ -162,8 +162,9 @@ def _example_cell(found: BucketVerdict | None) -> Cell:
 
 def _line_cell(found: RejectedExample | None, *, everything: bool) -> Cell:
     """Returns a cell with the text of a rejected line. In JSON, the cell also has the reason, the
-    line's file and position, and its partition and offset. everything: whether the page shows the
-    whole text, with the reason and where the line is."""
+    line's file and position, and the partition and offset of the line's record. everything: whether
+    the page shows the whole text, with the reason and where the line is.
+    """
     if found is None:
         return Cell()
     place = f"{found.host}:{found.path}" if found.path else f"{found.tp} offset {found.offset}"

@@ -16,7 +16,7 @@ _ARROWS = {"rising": "↗", "falling": "↘", "steady": "→", "": ""}
 
 def freshness_table(facts: Facts, shown_max: int) -> Table:
     """Returns a table that says up to which time each topic is complete, and how long after their
-    end the buckets of the topic were complete. The topic with the greatest lag comes first.
+    end the buckets of the topic became complete. The topic with the greatest lag comes first.
     """
     since = (
         "This collector has no history, so freshness is unknown."
