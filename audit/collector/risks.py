@@ -130,7 +130,8 @@ def tier_risks(topics: Iterable[TopicStanding], policy: Policy, known: Kept) -> 
 
 def lack(verdict: BucketVerdict, tier: Tier) -> tuple[int, int]:
     """Returns by how many records and bytes the counts of this tier are less than the greatest
-    counts of an earlier tier."""
+    counts of a tier that comes before it.
+    """
     before, here = [(0, 0)], []
     for place, sums in verdict.places().items():
         counted = (0, 0) if sums is None else (sums.count, sums.bytes)

@@ -99,7 +99,7 @@ class CounterState:
 
     @property
     def where(self) -> str:
-        """A name of the state and its file, for error messages."""
+        """Words for the state, with the path of its file, for error messages."""
         return f"The counter's state in {self._path}"
 
     @property

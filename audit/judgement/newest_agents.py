@@ -88,7 +88,9 @@ def heard(evidence: Evidence, agent: int) -> int:
 
 
 def _is_before_any(evidence: Evidence, agent: int, others: Sequence[int]) -> bool:
-    """Whether any of `others` has a later message than `agent` in the same log."""
+    """Whether any of `others` has a later message than `agent` in the same log (of an audit topic's
+    partition).
+    """
     return any(
         mine.last < theirs.last
         for other in others

@@ -1,4 +1,4 @@
-"""The standing: the sum of the verdicts on all buckets, topic by topic. The module does no I/O.
+"""The standing: a summary of the verdicts on all buckets, topic by topic. The module does no I/O.
 
 The report, the web pages, the metrics, /health and the JSON documents all show the standing, so
 they agree with each other. The standing covers every bucket, so no old problem is forgotten.

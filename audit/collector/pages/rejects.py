@@ -1,6 +1,6 @@
 """Which share of each topic's lines was rejected, with examples: the newest bucket with rejects,
 the text of a line that an agent rejected, and the text of a record that the loader rejected. If
-agents rejected lines, the row names a command that prints these lines.
+agents rejected lines of a topic, the topic's row names a command that prints these lines.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ LINE_CHARACTERS_MAX = 80
 @dataclass(frozen=True, slots=True)
 class Rejected:
     """The rejects of a topic. command: a command that prints the lines that agents rejected; "" if
-    there are none. rest: the number of all records that are no rejects, including the records that
-    rules of agents left out. example: the newest bucket with rejects; None if the newest buckets of
-    the topic have no rejects. line: a line that an agent rejected. record: a record that the loader
-    rejected.
+    agents rejected no lines. rest: the number of all records that are not rejects, including the
+    records that rules of agents left out. example: the newest bucket with rejects; None if the
+    newest buckets of the topic have no rejects. line: a line that an agent rejected. record: a
+    record that the loader rejected.
     """
 
     name: str
