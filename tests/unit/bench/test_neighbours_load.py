@@ -13,7 +13,7 @@ from bench import neighbours_load
 
 
 class FakeProducer:
-    """A producer that never delivers its last `left` messages."""
+    """A producer that never delivers its last messages. `left` is their number."""
 
     left = 0
 

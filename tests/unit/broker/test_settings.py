@@ -39,8 +39,8 @@ def test_the_example_is_the_defaults(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_work_is_refused(setting: str, word: str) -> None:
-    """A value that cannot work is refused, and the error names a setting or a listener's protocol
-    to correct."""
+    """A value that cannot work is refused. The error names the setting to correct, or the only
+    protocol that a listener may have."""
     with pytest.raises(ConfigurationRefused, match=word):
         load(setting)
 

@@ -81,8 +81,9 @@ def test_an_empty_list_of_mirrors_mirrors_nothing() -> None:
 
 
 def test_a_text_in_place_of_a_list_is_not_read_letter_by_letter() -> None:
-    """A string in place of a list is split at commas, as the programs split it. Before this,
-    however, the inventory check refuses such a string (see test_problems)."""
+    """A string in place of a list is split at commas, as the programs split it. In a run of a
+    playbook this does not happen, because the check of the inventory refuses such a string first
+    (see test_problems)."""
     texts = {"dc1": {"mirrored_topics": "nginx, auth"}, "offline": {"mirrors": "dc1"}}
     assert clusters.mirror_sources(texts, "offline", SERVERS) == [
         {"cluster": "dc1", "bootstrap.servers": "b1:9092", "topics": ["nginx", "auth"]}

@@ -158,9 +158,8 @@ def test_the_example_scrapes_every_program() -> None:
 
 
 def test_the_collection_has_the_rules_and_boards() -> None:
-    """The rules and boards in deploy/monitoring are the files of the role `monitoring`
-    (deploy/monitoring has links to them). An Ansible collection cannot contain files outside its
-    folder."""
+    """The rules and boards in deploy/monitoring are links to the files of the role `monitoring`,
+    because an Ansible collection cannot contain files outside its folder."""
     files = COLLECTION / "roles" / "monitoring" / "files"
     assert RULES.resolve() == (files / "rules").resolve()
     assert boards.FOLDER.resolve() == (files / "boards").resolve()

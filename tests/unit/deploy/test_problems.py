@@ -233,7 +233,7 @@ def test_a_loader_s_time_between_runs_is_one_that_the_loader_takes(every: str | 
 
 @pytest.mark.parametrize("every", [60, "60", "0s", "1 m", "1min", "-5s", True])
 def test_another_time_between_runs_is_reported(every: Any) -> None:
-    """If loader_every is a time that the loader would refuse, a problem with the host's name is
-    reported before anything is changed."""
+    """If loader_every is a time that the loader would refuse, a problem is reported before anything
+    is changed. The problem names the host."""
     found = problems({"loaders": ["l"]}, [host("l", loader_every=every)], dc1=KAFKA)
     assert found.startswith(f"l: loader_every is {every!r}")

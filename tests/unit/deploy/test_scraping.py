@@ -107,8 +107,8 @@ def test_counters_that_the_inventory_names_are_scraped_where_they_listen() -> No
 
 def test_the_filter_knows_the_defaults_of_the_role() -> None:
     """The filter that derives the targets has its own copy of the counters' default address and
-    first port. The filter cannot read the defaults of the role `audit` in the variables of another
-    host. The copy is equal to the role's defaults."""
+    first port, because the variables of another host do not contain the defaults of the role
+    `audit`. The copy is equal to the role's defaults."""
     found = RoleVariables("audit", {"skidway_clusters": CLUSTERS}, hosts(), GROUPS)
     counters = found["audit_counters"]
     assert [each["metrics.listener"] for each in counters.values()] == [

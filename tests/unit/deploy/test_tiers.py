@@ -19,7 +19,8 @@ def exempt(
     clusters: dict[str, Any], loaders: list[dict[str, Any]] | None = None, agents: str = ""
 ) -> dict[str, list[str]]:
     """Returns, for each tier, the exempt topics: the topics that the audit does not expect in this
-    tier. `agents` has the cluster of each agent, separated by blanks."""
+    tier. `agents` lists the cluster of each agent; the names of the clusters are separated by
+    blanks."""
     hosts: dict[str, Any] = {f"a{n}": {"skidway_cluster": c} for n, c in enumerate(agents.split())}
     groups = {"agents": list(hosts)}
     if loaders is not None:

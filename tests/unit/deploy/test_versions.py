@@ -29,7 +29,8 @@ def test_a_wheel_that_is_not_there_is_named() -> None:
 
 def test_other_content_under_the_same_version_is_refused() -> None:
     """If a wheel has the same version as an installed wheel but other content, the new wheel is
-    refused. pip would consider the wheel installed, and leave the old code."""
+    refused. Otherwise pip would consider the new wheel already installed, and the old code would
+    stay."""
     with pytest.raises(ValueError, match=r"skidway==0\.2\.0 .* new version"):
         versions.wheels_for(REQUIREMENTS, WHEELS, ["skidway==0.2.0 --hash=sha256:cc\n"])
 

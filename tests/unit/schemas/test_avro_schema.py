@@ -255,9 +255,9 @@ def test_old_schemas_of_another_registry_may_keep_bad_defaults() -> None:
 
 
 def test_normalized_spellings_are_one_schema() -> None:
-    """Normalizing gives the same text for spellings of a schema that differ only in the order of
-    aliases and properties, in the digits of numbers, in full and relative names, or in an empty doc
-    and the order "ascending"."""
+    """Normalizing gives the same text for two spellings of a schema if they differ only in the
+    order of aliases and properties, in the digits of numbers, or in the use of full and relative
+    names. An empty doc, and the order "ascending" of a field, make no difference either."""
     one = {
         "type": "record", "name": "R", "namespace": "n", "doc": "", "aliases": ["B", "A"],
         "z": 1, "p": {"b": 1, "a": 2}, "fields": [

@@ -17,7 +17,7 @@ OURS = resources.files("skidway.schemas")
     "name", [each.name for each in OURS.iterdir() if each.name.endswith(".avsc")]
 )
 def test_our_own_schemas_are_read_by_everybody(name: str) -> None:
-    """Apache's Python library accepts the schemas of all kinds of Skidway's own messages."""
+    """Apache's Python library accepts every schema of Skidway's own messages."""
     assert second_opinion(OURS.joinpath(name).read_text()) is None
 
 

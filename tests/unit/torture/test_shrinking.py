@@ -35,7 +35,8 @@ def test_what_did_not_fail_again_is_not_taken() -> None:
 
 def test_no_more_runs_than_wanted() -> None:
     """To shorten the schedule of a failed torture run, `shrunk` tries shorter schedules. `shrunk`
-    ends after the given number of runs, because a run takes as long as its schedule."""
+    ends after the given number of runs, because each run takes a long time: as long as its schedule
+    of faults."""
     runs = 0
 
     def fails(_: Sequence[Fault]) -> bool:

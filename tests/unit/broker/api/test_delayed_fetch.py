@@ -1,6 +1,6 @@
 """A parked fetch is a Fetch request whose answer the broker delays. If there is too little data for
-a fetch, the broker parks the fetch until its partitions together have min_bytes, or until the fetch
-expires."""
+a fetch, the broker parks the fetch until the fetch's partitions together have min_bytes, or until
+the fetch expires."""
 
 from __future__ import annotations
 

@@ -164,8 +164,9 @@ def test_an_answer_is_made_once(version: int, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
     """An answer about a missing topic is not cached, because each request may create the topic. For
-    example, ZooKeeper may be unreachable at the first request. A later request must then create the
-    topic, even if nothing in the answer has changed."""
+    example, while ZooKeeper is unreachable, a request cannot create the topic. Once ZooKeeper is
+    reachable again, the next request must create the topic, although the cluster has not changed in
+    the meantime."""
     world = World(Catalog("cluster", {1: BrokerAddress(1, "host", 9092)}), {})
     request = encode(MetadataRequest(topics=(MetadataRequestTopic(name="wanted"),)), 5)
     world.broker.topics.session.is_connected = False

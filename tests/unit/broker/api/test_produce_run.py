@@ -116,7 +116,7 @@ def broker(tmp_path: Path) -> Broker:
 def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
     """In each turn of the loop, the broker writes all new batches to the file. Then it passes the
     connection one piece of bytes, which contains the answers to all requests of these batches. The
-    answers are in order, each with its own correlation id and offset."""
+    answers are in the order of the requests, each with its own correlation id and offset."""
     broker.learn(1)
     for number in range(3):
         assert broker.handle(number, batch(b"a", b"b"), 1)
@@ -219,7 +219,7 @@ def test_acks_all_times_out(broker: Broker) -> None:
 
 def test_a_partition_dropped_answers_who_waits(broker: Broker) -> None:
     """When the broker stops serving a partition, requests that wait for the partition's high
-    watermark are answered at once."""
+    watermark get NOT_LEADER_OR_FOLLOWER at once."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.end_turn()

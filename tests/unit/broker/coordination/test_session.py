@@ -133,9 +133,9 @@ def test_a_lost_session_is_in_doubt_at_once_and_its_jobs_are_not_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """When the broker's session with ZooKeeper is lost, the session is in doubt at once: another
-    broker may have taken this broker's place. Work that was submitted before, such as a commit of a
-    group, is not done in the new session, because meanwhile another broker may coordinate the
-    group. Work that is submitted later is done."""
+    broker may have taken this broker's place. Work that was submitted before the loss, such as a
+    commit of a group, is not done in the new session, because another broker may coordinate the
+    group by then. Work that is submitted after the loss is done."""
     alive = Alive(monkeypatch)
     monkeypatch.setattr(alive.session.reader, "read", lambda *_: Catalog("cluster"))
     monkeypatch.setattr(store, "register", lambda *_, **__: 7)

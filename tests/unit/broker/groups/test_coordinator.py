@@ -146,7 +146,8 @@ def test_a_long_client_id_makes_no_long_member_id() -> None:
 
 def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
     """While ZooKeeper cannot be reached, a request for a group that is not in memory gets a
-    retriable error. The next request for the group makes the coordinator try to read it again."""
+    retriable error. When the next request for the group arrives, the coordinator tries again to
+    read the group."""
     world = World()
     world.groups.offsets.fetch("g", world.said.append)
     world.jobs.loads.pop()(AWAY)
@@ -326,9 +327,9 @@ def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFix
 
 
 def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
-    """Skidway's own consumers may register for a group in ZooKeeper just after the broker has found
-    none. Then no member of the broker's new generation of this group gets an assignment, and all
-    members must join again."""
+    """Skidway's own consumers may register for a group in ZooKeeper just after the broker has
+    looked for such registrations and found none. Then no member of the broker's new generation of
+    this group gets an assignment, and all members must join again."""
     world = World()
     world.loaded()
     world.join()

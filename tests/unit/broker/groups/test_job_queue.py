@@ -83,8 +83,8 @@ def test_commits_of_many_groups_are_one_job() -> None:
 
 
 def test_the_newest_offset_of_a_partition_wins() -> None:
-    """Commits that arrive while a job (collected writes to ZooKeeper) runs wait for the next job.
-    This job writes only the newest commit of each partition."""
+    """If commits arrive while a job (collected writes to ZooKeeper) is running, they wait for the
+    next job. This job writes only the newest commit of each partition."""
     world = World()
     world.commit("g", 1)
     world.run_timers()

@@ -119,8 +119,9 @@ def test_offsets_that_are_missing_are_told(
     ],
 )
 def test_what_is_no_log_is_refused(tmp_path: Path, name: str, words: str) -> None:
-    """`broker dump-log` refuses a path that is not a log, with one sentence that says why. If it
-    can, the sentence also says what to use instead."""
+    """`broker dump-log` refuses a path that is not a log, with one sentence that says why. For an
+    index, or a directory of several partitions, the sentence also says which path to use
+    instead."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "logs" / "logs-0").mkdir(parents=True)
     (tmp_path / "00000000000000000000.index").touch()

@@ -30,9 +30,10 @@ KNOWN = [EpochStart(1, 0), EpochStart(4, 30), EpochStart(5, 70)]
 )
 def test_where_an_epoch_ends(asked: int, end: EpochEnd) -> None:
     """The broker's answer about the end of a leader epoch has two values. The first is the highest
-    known epoch that is not higher than the requested epoch, or the requested epoch if there is
-    none. The second is the offset at which the next known epoch begins, or the log end offset. For
-    a negative epoch, or one above the current epoch, both values are -1."""
+    known epoch that is not higher than the requested epoch, or the requested epoch if no such epoch
+    is known. The second is the offset at which the next known epoch begins, or the log end offset
+    if there is no next epoch. For a negative epoch, or one above the current epoch, both values are
+    -1."""
     epochs = LeaderEpochs([*KNOWN, EpochStart(7, 90)])
     assert epochs.end_of(asked, current=7, log_end_offset=100) == end
 

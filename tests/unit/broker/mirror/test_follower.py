@@ -1,8 +1,9 @@
 """Tests how a mirror follows a partition of its source. The mirror records each gap, which is a
-range of missing offsets. It continues to copy only if it has proven that the source has the same
-log. For this proof, the mirror fetches its own last batch from the source again, and compares the
-two batches. If the two batches are not the same, the partition "stops": the mirror copies nothing
-more into it, and its status gives the reason."""
+range of missing offsets. Before it continues to copy, it proves that the source has the same log:
+it fetches its own last batch from the source again, and compares the two batches. If the two
+batches are not the same, the partition "stops": the mirror copies nothing more into it, and the
+mirror's status gives the reason. If the source no longer has this batch, the mirror continues, and
+its status says that it could not compare."""
 
 from __future__ import annotations
 

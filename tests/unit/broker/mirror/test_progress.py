@@ -66,8 +66,8 @@ def test_what_has_not_changed_is_told_again_now_and_then(world: MirrorWorld) -> 
 
 
 def test_a_source_that_does_not_keep_it_stops_nothing(world: MirrorWorld) -> None:
-    """If the source refuses a commit of the mirror, mirroring continues. The refusal is counted and
-    shown, and the commit is repeated until the source accepts it."""
+    """If the source refuses a commit of the mirror, mirroring continues. The mirror's status shows
+    the refusal and counts it, and the commit is repeated until the source accepts it."""
     world.source.commit_error = ErrorCode.GROUP_AUTHORIZATION_FAILED
     world.follow()
     flush(world)

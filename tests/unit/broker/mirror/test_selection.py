@@ -59,7 +59,7 @@ def test_a_name_that_would_be_too_long_is_refused_in_words() -> None:
 
 def test_names_behind_a_sources_name_are_the_mirrors() -> None:
     """Names of topics that begin with the name of a source cluster and a dot are reserved for the
-    mirror of this cluster."""
+    mirror of that source cluster."""
     source = MirrorSettings(cluster="dc1", bootstrap_servers="127.0.0.1:1")
     settings = BrokerSettings(mirror_sources=[source])
     assert settings.mirrors_as("dc1.logs") == "dc1"

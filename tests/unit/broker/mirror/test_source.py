@@ -109,7 +109,7 @@ def test_an_ordinary_topic_with_the_name_of_a_mirror_is_named(
 ) -> None:
     """The mirror does not copy topics of the source whose names begin with the name of this
     cluster, because these may be mirrors of this cluster's topics. If such a topic is no mirror,
-    the mirror's status names it with the reason, and the log has one warning. A topic that is a
+    the mirror's status names it with the reason, and the broker logs one warning. A topic that is a
     mirror of this cluster's topics is not named."""
     world.source.create("offline.loop")
     world.source.create("offline.app", mirror_source_cluster="offline")

@@ -118,7 +118,8 @@ def test_who_asked_for_nothing_has_saved_nothing_up() -> None:
     shares.wait("b")
     shares.wait("c")
     served = Counter(who for _ in range(10) for who in turn(shares, costs))
-    # The last turn of "a" alone counts as its share of up to three turns of all.
+    # "a" has just used a whole turn alone. This counts as its share of up to three later turns, so
+    # that "b" and "c" may be served up to three times more.
     assert max(served[who] for who in "abc") - min(served[who] for who in "abc") <= 3
 
 

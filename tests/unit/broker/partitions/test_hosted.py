@@ -150,8 +150,8 @@ def test_a_flush_of_a_new_segment_that_cannot_begin_waits_for_the_next_call(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new segment is flushed even if it has no records. If this flush cannot begin, for example
-    because no descriptor is free, the broker sets no timer, which would fire again and again. The
-    next check of retention asks for the flush again."""
+    because no descriptor is free, the broker sets no timer, because the timer would fire again and
+    again. The next check of retention asks for the flush again."""
     world.produce(b"a")
     world.advance(0.05)
     world.worker.finish()

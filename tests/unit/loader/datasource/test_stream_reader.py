@@ -204,9 +204,9 @@ def test_a_stream_needs_its_topics(queried: Queried) -> None:
 
 
 def test_a_commit_changes_nothing(queried: Queried) -> None:
-    """Spark may call `commit` and `stop`. Both do nothing: no offsets are committed, because both
-    open no connection to the brokers, and the stream has closed each connection that it opened
-    before."""
+    """Spark may call `commit` and `stop`. Neither of them opens a connection to the brokers, and
+    each connection that the stream opened earlier is already closed. So no offsets are
+    committed."""
     queried.send(record(0))
     reader, connections = stream(queried), []
     connect = stream_reader.Client

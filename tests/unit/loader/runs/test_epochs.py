@@ -162,8 +162,8 @@ def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading)
 
 def test_what_expires_while_it_is_read_counts_as_not_heard(loading: MemoryLoading) -> None:
     """Messages may expire between two steps of the loader: it asks for the audit topic's first and
-    last offsets, and then reads the messages. Such messages count as unread, like messages that
-    expired earlier."""
+    last offsets, and then reads the messages. Such messages count as unread, like messages that had
+    expired before the loader asked."""
     for epoch in range(1, 6):
         loading.say(said_by(epoch))
     log, feed = loading.cluster.log(TopicPartition(AUDIT, 0)), Feed()

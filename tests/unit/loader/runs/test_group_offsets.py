@@ -1,5 +1,6 @@
-"""The loader commits the loaded offsets to the brokers under its consumer group, as far as the
-topic is still the one that was loaded. The tests also check what happens if such a commit fails."""
+"""The loader commits the loaded offsets to the brokers under its consumer group, unless the topic
+was deleted and created again since it was loaded. The tests also check what happens if such a
+commit fails."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from skidway.loader.runs.group_offsets import GroupOffsets
 
 
 class Brokers:
-    """Brokers that note each commit of offsets. If there is an `error`, each commit then fails."""
+    """Brokers that note each commit of offsets. If `error` is given, each noted commit fails with
+    it."""
 
     def __init__(self, error: SkidwayError | None = None) -> None:
         self.asked: list[tuple[str, dict[TopicPartition, int]]] = []

@@ -497,8 +497,8 @@ def test_many_records_take_several_loads(
     loading: MemoryLoading, offsets: int, loads: list[int]
 ) -> None:
     """One load reloads several hours if they have at most `max.offsets.per.load` records together.
-    An hour with more records gets a load of its own, whose tasks together read at most so many
-    offsets at a time."""
+    An hour with more records gets a load of its own. The tasks of this load run in portions, and
+    each portion reads at most `max.offsets.per.load` offsets."""
     with patch("skidway.loader.runs.topic_reload.run_all", wraps=run_all) as portions:
         done = loading.reload(wish(0, 2), max_offsets_per_load=offsets)
     assert (done.problems, done.loads) == ([], loads)

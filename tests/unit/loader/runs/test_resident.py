@@ -145,7 +145,8 @@ def test_a_program_that_is_told_to_end_in_a_run_ends_well(textfile: Path) -> Non
 
 def test_a_run_that_is_told_to_end_leaves_no_failure(textfile: Path) -> None:
     """If a shutdown request interrupts a run of the resident loader, the metrics file has the exit
-    status 0, as the program has. The run is no success, so the time of the last success stays."""
+    status 0, which is also the exit status of the program. The run is no success, so the time of
+    the last success stays."""
     resident = Resident(textfile, Report, fails(Interrupted("asked to end")))
     begin = resident.clock.time_ms() / 1000
     resident.loader.run()

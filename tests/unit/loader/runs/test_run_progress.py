@@ -30,9 +30,9 @@ def steps(loading: MemoryLoading) -> list[tuple[Any, ...]]:
 
 
 def test_a_run_shows_how_much_of_the_topic_it_has_taken() -> None:
-    """Whenever a slice ends, a run shows how many of the topic's records are done over all its
-    loads, and how many there are in total. It also shows the rate, the time left and the number of
-    committed rows."""
+    """Whenever a slice ends, a run shows how many of the topic's records all loads of the run have
+    finished so far, and how many records the run has to load in total. It also shows the rate, the
+    time left and the number of committed rows."""
     loading = MemoryLoading()
     loading.write(250)
     loading.slice_s = 2.0

@@ -299,7 +299,8 @@ def test_announcements_are_waited_for_as_long_as_is_set(
 ) -> None:
     """As long as the announcement of a log file (an agent's message with host and path) is missing,
     the file's records are not loaded. If `announce.wait.ms` is zero, a load rejects these records
-    at once. Otherwise they wait; a load rejects them after so many milliseconds."""
+    at once. If it is larger, the records wait for this time, and the next load then rejects
+    them."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)
     values = pa.array([datum("line")] * 50, pa.binary())

@@ -184,8 +184,9 @@ def test_without_a_usable_checkpoint_the_first_manifests_serve() -> None:
 @pytest.mark.parametrize("gone", [7, 9, 11])
 def test_a_missing_manifest_stops(gone: int) -> None:
     """If a manifest is missing that no checkpoint (a file that replaces old manifests) has
-    replaced, the loader stops and names the first missing manifest. But the manifests do not show
-    whether a newer manifest is missing."""
+    replaced, the loader stops and names the first missing manifest. There is one exception: if the
+    newest manifest is missing, the loader does not stop, because the other manifests do not show
+    that it ever existed."""
     store = MemoryStore()
     loads(store, 11)
     store.delete(layout.manifest(TOPIC, gone))

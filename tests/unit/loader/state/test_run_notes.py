@@ -104,8 +104,9 @@ def test_a_note_that_cannot_be_written_stops_nothing() -> None:
 
 def test_the_notes_of_dead_runs_are_deleted() -> None:
     """A later run deletes three kinds of notes (files with the progress of runs): notes of runs
-    whose process is gone, notes of other hosts whose time differs much from the present time, and
-    notes that are only partly written. The run keeps the notes of runs that may be alive."""
+    whose process is gone, notes from other hosts if the time in the note differs much from the
+    present time, and notes that are only partly written. The run keeps the notes of runs that may
+    be alive."""
     store, clock = MemoryStore(), ManualClock()
     now_ms = clock.time_ms()
     put(store, "dead", DEAD, now_ms)

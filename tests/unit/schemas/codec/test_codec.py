@@ -417,8 +417,8 @@ def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default:
 
 
 def test_a_fixed_of_another_size_is_refused() -> None:
-    """If the column of a fixed field has another size than the schema says, the column is refused
-    with an error message."""
+    """If a field has the type fixed, and the values in its column have another size than the schema
+    says, the column is refused with an error message."""
     codec = Codec(record(("a", {"type": "fixed", "name": "F", "size": 3})))
     with pytest.raises(ColumnsRefused, match="fixed_size_binary"):
         codec.encode(pa.record_batch({"a": pa.array([b"ab"], pa.binary(2))}))
@@ -506,8 +506,9 @@ def test_columns_that_multiply_are_refused() -> None:
 
 
 def test_a_decimal_in_a_large_fixed_costs_nothing() -> None:
-    """The codec finds out how many digits of a decimal fit into a large fixed without computing the
-    largest number that fits. So such a schema costs no time."""
+    """If a decimal is stored in a fixed type, the codec finds out how many digits fit into the type
+    without computing the largest number that fits. So even a schema with a very large fixed type
+    costs no time."""
     fixed = {"type": "fixed", "name": "F", "size": 2**31 - 1}
     avro = parse(fixed | {"logicalType": "decimal", "precision": 4})
     assert decimal_type(avro) == pa.decimal128(4, 0)
@@ -515,7 +516,7 @@ def test_a_decimal_in_a_large_fixed_costs_nothing() -> None:
 
 def test_types_without_namespace_inside_one_are_encoded() -> None:
     """A type without a namespace may be nested in a type of the namespace `n`. Values of the inner
-    type are encoded rightly, even if another type in `n` has the same name."""
+    type are encoded correctly, even if another type in `n` has the same name."""
     plain = {"type": "enum", "name": "X", "namespace": "", "symbols": ["P"]}
     inner = record(("p", plain), ("q", {"type": "enum", "name": "X", "symbols": ["Q"]}))
     codec = Codec(record(("a", inner | {"name": "n.S"}), ("b", "X"), ("c", "n.X")))

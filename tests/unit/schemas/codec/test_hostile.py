@@ -351,8 +351,8 @@ def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
     [("long", 1, 0), (MAP, 1, []), (SEVERAL, 2, {"member0": 0, "member1": None})],
 )
 def test_a_map_is_a_map_by_either_way(inside: Any, zeros: int, value: Any) -> None:
-    """An array of maps has the same values, decoded by columns and one datum at a time. A datum
-    with a byte too many is refused."""
+    """The values of an array of maps are the same whether its datums are decoded by columns or one
+    at a time. In both cases a datum with one byte too many is refused."""
     codec = Codec(schema_of(array({"type": "map", "values": inside})))
     datum = zigzag(2) + b"\0" + zigzag(1) + zigzag(1) + b"k" + b"\0" * zeros + b"\0" * 2
     datums = [datum] * 100 + [datum + b"\0"]

@@ -382,7 +382,8 @@ def test_rows_without_a_place_are_set_apart_with_index_and_reason() -> None:
 
 def test_a_value_becomes_a_branch_and_a_branch_a_value() -> None:
     """Schemas that are not records are resolved as well. For example, an int is read as the branch
-    double of a union, and the branch int of a union as a double. A null is then refused."""
+    double of a union, and the branch int of the union of null and int is read as a double. A datum
+    with the branch null of this union is refused."""
     codec = Codec('"int"')
     datums = codec.encode(pa.record_batch({"value": pa.array([1, 2], pa.int32())}))
     decoded = DatumReader('"int"', ["null", "double"]).decode(datums)

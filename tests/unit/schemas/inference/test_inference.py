@@ -114,8 +114,8 @@ def test_lines_that_do_not_fit_are_counted_by_reason() -> None:
 
 
 def test_names_that_avro_does_not_take_are_made_valid() -> None:
-    """If a name is invalid in Avro, it is changed to a valid and unique name. The field's alias and
-    doc have the original name."""
+    """If the name of a member of a JSON object is invalid in Avro, the field of this member gets a
+    valid and unique name. The field's alias and doc have the original name."""
     found = of({"user-agent": "x", "user_agent": 1, "1st": True, "": 0, "é": 0})
     by_name = {each["name"]: each for each in found.schema["fields"]}
     assert list(by_name) == ["user_agent_2", "user_agent", "_1st", "_", "__2"]

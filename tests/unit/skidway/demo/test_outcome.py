@@ -39,8 +39,8 @@ def row_of(noted: FileSize, **changed: Any) -> dict[str, Any]:
 
 def outcome(**changed: Any) -> DemoOutcome:
     """Returns the outcome of a demo that was complete, but with the given values changed. `ledgers`
-    has the agent's lists of its files, one after the other, and `buckets` the rows of the audit's
-    report."""
+    has the lists of files that the agent has given, the oldest list first. `buckets` has the rows
+    of the audit's report."""
     ledgers = changed.pop("ledgers", [[FILE]])
     found: dict[str, Any] = {
         "files": [sized(100)],
@@ -86,10 +86,10 @@ def test_all_has_to_agree() -> None:
     ],
 )
 def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
-    """A demo is incomplete in each of these cases: a bucket up to the cut-off is not complete,
-    there is no such bucket, the recount does not agree, a row is missing or surplus, a byte is
-    unaccounted for, a topic has no rows, or a kill lost something. The bytes that the agent has
-    read after the cut-off do not make up for a lost byte."""
+    """A demo is incomplete in each of these cases: a bucket up to the cut-off is not complete, the
+    audit's report has no bucket up to the cut-off, the recount does not agree, a row is missing or
+    surplus, a byte is unaccounted for, a topic has no rows, or a kill lost something. The bytes
+    that the agent has read after the cut-off do not make up for a lost byte."""
     assert not outcome(**changed).is_complete
 
 
@@ -170,8 +170,9 @@ def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
 
 def test_bytes_that_were_declared_lost_may_be_read_again() -> None:
     """A run without `--logs` may declare the last bytes of a file lost, and the next run may read
-    these bytes again under a new id. Then the demo waits for the new id before it judges. The demo
-    does not mistake the bytes that count twice for bytes of a former content of the file."""
+    these bytes again under a new id. Then the demo judges only when the bytes of the new id up to
+    the cut-off are accounted for. The demo does not mistake the bytes that count twice for bytes of
+    a former content of the file."""
     lost = FILE | {"acknowledged": 79, "rejected": 0, "lost": 21}
     anew = FILE | {"file": 2, "begin": 79, "acknowledged": 0, "rejected": 0}
     for before in ([lost], [lost, anew], [lost, anew | {"acknowledged": 21}]):

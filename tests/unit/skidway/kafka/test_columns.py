@@ -527,7 +527,8 @@ def test_any_records_section_is_rows_or_corrupt(section: bytes, count: int, code
 
 
 def test_huge_counts_allocate_nothing() -> None:
-    """A small batch that claims 2^31 - 1 records is refused, and allocates no memory for them."""
+    """A small batch that claims 2^31 - 1 records is refused, and no memory is allocated for these
+    records."""
     raw = bytearray(sample())
     raw[23:27] = (2**31 - 2).to_bytes(4, "big")
     raw[57:61] = (2**31 - 1).to_bytes(4, "big")

@@ -50,7 +50,8 @@ class Waiting:
 
 def sent(waiting: Waiting, *refusals: ErrorCode | None) -> list[bytes]:
     """Sends the waiting batches to a fake broker, and returns the values in its log. The broker
-    answers the first requests with `refusals`, in this order (None: it accepts)."""
+    answers the first requests with the errors in `refusals`, in this order. None means that the
+    broker accepts the request."""
     cluster = MemoryCluster()
     cluster.create("t")
     cluster.refusals.extend(None if code is None else KafkaError(code) for code in refusals)

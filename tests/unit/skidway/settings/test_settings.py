@@ -252,8 +252,8 @@ def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
 
 
 def test_missing_key_without_a_file_says_where_a_file_was_looked_for(tmp_path: Path) -> None:
-    """If a program's settings lack a key, and nobody named a configuration file, the error says
-    where the program looked for a file."""
+    """If a program's settings lack a required key, and nobody named a configuration file, the error
+    says where the program looked for a file."""
     with pytest.raises(ConfigurationRefused) as refused:
         load(Agent, None, program="agent", directory=tmp_path)
     assert str(refused.value) == (
@@ -361,8 +361,8 @@ def test_example_shows_every_key_once_and_only_required_ones_active(tmp_path: Pa
 
 
 def test_example_of_a_required_list_of_sections_loads(tmp_path: Path) -> None:
-    """In the example configuration, required settings in a list of sections have the values given
-    as `example`."""
+    """If a list of sections is required, the example configuration has a section in which the
+    required settings have the values that the settings class gives as `example`."""
 
     text = example(Sourced)
     loaded = load(Sourced, given_file(tmp_path, text))

@@ -218,8 +218,8 @@ def test_damage_behind_whole_batches_comes_in_its_place() -> None:
 
 
 def test_a_damaged_batch_is_not_taken_for_an_earlier_one() -> None:
-    """A batch before the wanted position is left out. But if a batch is damaged and therefore seems
-    to be such a batch, it is an error, because it may have the wanted records."""
+    """A batch before the wanted position is left out. But a damaged batch may only seem to lie
+    before this position. Such a batch is an error, because it may have the wanted records."""
     batches, end = whole_batches(memoryview(batch_at(3, 2) + batch_at(5, 2)), 5)
     assert (len(batches), end) == (1, 7)
     damaged = bytearray(batch_at(5, 2))
@@ -230,7 +230,7 @@ def test_a_damaged_batch_is_not_taken_for_an_earlier_one() -> None:
 
 def test_a_partition_that_is_refused_says_since_when_and_why() -> None:
     """While a broker answers that it cannot send a partition now, the fetcher says since when, and
-    why. After the next batches it does not."""
+    why. When the broker sends batches of the partition again, the fetcher no longer says so."""
     fetching = make()
     fetching.seek(TP, 0)
     for later_s in (0.0, 10.0):

@@ -16,8 +16,8 @@ from support.memory_kafka import MemoryClient, MemoryCluster
 
 
 class SlowToLearn(MemoryClient):
-    """A client whose broker says in its first two Metadata answers that the topics do not exist.
-    Records the cluster's answers to requests to create a topic."""
+    """A client whose broker says in its first two Metadata answers that the topics do not exist. It
+    records the cluster's answers to requests that create a topic."""
 
     answers_without: int = 2
 

@@ -1,5 +1,5 @@
-"""Values of primitive types are read as they were written. A length or count in a message allocates
-no memory if the message has fewer bytes."""
+"""Values of primitive types are read as they were written. A length or count that is larger than
+the rest of the message allocates no memory."""
 
 from __future__ import annotations
 
