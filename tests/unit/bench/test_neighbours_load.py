@@ -37,8 +37,9 @@ class FakeProducer:
 def test_messages_that_are_never_delivered_are_no_figure(
     monkeypatch: pytest.MonkeyPatch, left: int
 ) -> None:
-    """If a producer of the load cannot deliver all its messages, the load's program ends with an
-    error and prints no figure."""
+    """The load consists of other producers that write to the broker during the benchmark. If one of
+    them cannot deliver all its messages, the program that runs them ends with an error and prints
+    no figure."""
     monkeypatch.setattr(neighbours_load, "Producer", FakeProducer)
     monkeypatch.setattr(FakeProducer, "left", left)
     monkeypatch.setattr(sys, "stdin", io.StringIO())

@@ -37,8 +37,8 @@ def test_a_table_of_several_sides_leaves_a_cell_empty_where_a_side_has_no_such_t
 
 @pytest.mark.parametrize("kind", ["pair", "sides"])
 def test_the_csv_file_has_every_round_of_every_side(results: Path, kind: str) -> None:
-    """The CSV file has every value that every side measured in every round, and not only the
-    medians."""
+    """The CSV file of a benchmark has every value that was measured, for every side (compared
+    program) and every round, and not only the medians."""
     pair = Table("sample: two sides")
     pair.add(Row("speed", "msg/s", (3.0, 1.0, 2.0), (400.0,), "one"))
     measure.save(pair if kind == "pair" else sides(), "a machine")
@@ -49,8 +49,9 @@ def test_the_csv_file_has_every_round_of_every_side(results: Path, kind: str) ->
 
 
 def test_a_plot_names_sides_rows_and_units(results: Path) -> None:
-    """A plot names the sides, the rows and the units. The names are stored as text, so that they
-    can be searched and read aloud. The same measurements always give the same file."""
+    """A plot names the sides (the compared programs), the rows and the units. The names are stored
+    as text, so that they can be searched and read aloud. The same measurements always give the same
+    file."""
     plots.bars(sides())
     first = (results / "sample.svg").read_text()
     for words in ("sample: three sides", "speed", "msg/s", ">ours<", ">one<"):

@@ -152,8 +152,8 @@ def test_files_that_vanish_while_listing_are_passed_over(
 def test_a_directory_that_is_still_written_to_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A load deletes the staging directory of a load that lost the race for the same number. The
-    deletion succeeds even if a task of the losing load creates a file in the directory
+    """A load deletes the staging directory of another load that lost the race for the same number.
+    The deletion succeeds even if a task of the losing load creates a file in the directory
     meanwhile."""
     store = LocalStore(str(tmp_path))
     put(store, "staging/a", b"1")

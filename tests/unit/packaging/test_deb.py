@@ -16,8 +16,8 @@ RISING = [
 
 
 def test_a_plain_version_stays_as_it_is() -> None:
-    """A version without a suffix is the same for Debian. Only suffixes, for pre-releases and
-    development versions, are written differently."""
+    """A version without a suffix is also the version of the Debian package. Only the suffixes of
+    pre-releases and development versions are written differently."""
     assert debian_version("1.3.0") == "1.3.0"
     assert debian_version("1.3.0rc1.dev3") == "1.3.0~rc1~~dev3"
     assert debian_version("1.3.0+site.7") == "1.3.0+site.7"

@@ -138,8 +138,8 @@ def test_new_symbols_for_readers_without_a_default_are_left_out() -> None:
 
 
 def test_field_version_and_levels_are_named() -> None:
-    """The advice contains the path of the field, the earlier version that does not fit, and the
-    compatibility levels that allow the change."""
+    """The advice for an incompatible schema contains the path of the field, the earlier version
+    that does not fit, and the compatibility levels that allow the change."""
     line = {"type": "record", "name": "L", "fields": [A]}
     more = {"type": "record", "name": "L", "fields": [A, B]}
     old = record(field("lines", {"type": "array", "items": ["null", line]}))
@@ -155,8 +155,8 @@ def test_field_version_and_levels_are_named() -> None:
 
 
 def test_reasons_are_sentences() -> None:
-    """Each reason is a sentence that names the field and the earlier version, and says which of the
-    two schemas cannot read the other."""
+    """Each reason in the advice is a sentence that names the field and the earlier version, and
+    says which of the two schemas cannot read data of the other."""
     advice = advise(
         parse(record(A, B, field("x", "int"))),
         [(3, parse(record(A, field("x", "string"))))],
@@ -171,8 +171,8 @@ def test_reasons_are_sentences() -> None:
 
 
 def test_all_versions_count_where_the_level_says_so() -> None:
-    """At a transitive compatibility level, the suggested schema is compatible with all versions,
-    not only with the latest."""
+    """At a transitive compatibility level, the schema that the advice suggests is compatible with
+    all versions, not only with the latest."""
     versions = [(1, parse(record(A))), (2, parse(record(A, field("c", "string", default=""))))]
     advice = advise(parse(record(A, field("c", "string"))), versions, Level.FULL_TRANSITIVE)
     assert advice is not None

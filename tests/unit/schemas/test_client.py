@@ -63,8 +63,8 @@ WHOLE = '{"type":"array","items":{"type":"fixed","name":"F","namespace":"a","siz
 
 
 def test_each_call_asks_what_the_api_says() -> None:
-    """Each method sends the path and body that the REST API demands, and reads the registry's
-    answer. Subjects in paths are percent-encoded."""
+    """Each method of the registry client sends the path and body that the REST API demands, and
+    reads the registry's answer. Subjects in paths are percent-encoded."""
     transport = Scripted((200, {"id": 7}))
     assert client(transport).register("a/b", '"int"') == 7
     assert transport.asked[0][2:] == ("/subjects/a%2Fb/versions", {"schema": '"int"'})
@@ -195,7 +195,8 @@ def test_a_registration_with_references_is_sent_each_time() -> None:
 
 
 def test_what_passes_is_tried_again_at_every_url() -> None:
-    """If a URL refuses the connection or answers 503, the client tries the next URL."""
+    """If one of the registry's URLs refuses the connection or answers 503, the registry client
+    tries the next URL."""
     transport = Scripted(ConnectionRefusedError("no"), error(503, 503), (200, {"id": 1}))
     pauses: list[float] = []
     found = client(transport, "http://one:8081, http://two:8081/base", pauses)
@@ -209,8 +210,8 @@ def test_what_passes_is_tried_again_at_every_url() -> None:
 
 
 def test_it_gives_up_in_bounded_time_and_says_what_each_url_said() -> None:
-    """If no URL answers, the client gives up after several rounds with growing pauses. The error
-    has the exit status 3, and says what happened at each URL."""
+    """If none of the registry's URLs answers, the registry client gives up after several rounds
+    with growing pauses. The error has the exit status 3, and says what happened at each URL."""
     answers = [ConnectionRefusedError("nobody there"), error(503, 503, "store is away")]
     transport = Scripted(*answers * ROUNDS_MAX)
     pauses: list[float] = []
@@ -236,7 +237,8 @@ def test_a_wrong_password_says_which_setting() -> None:
     ("status", "code"), [(404, 40403), (409, 409), (422, 42201), (405, 405), (401, 401)]
 )
 def test_what_is_refused_for_good_is_refused_at_once(status: int, code: int) -> None:
-    """A permanent refusal is raised at once, with the registry's message, status and code."""
+    """A permanent refusal of the registry is raised at once as an error, with the registry's
+    message, status and code."""
     transport = Scripted(error(status, code, "the reason"))
     with pytest.raises(RegistryRefused, match="the reason") as caught:
         client(transport).register("s", '"int"')

@@ -68,8 +68,8 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
 
 
 def test_a_java_home_that_holds_a_script_stays_the_java_home(tmp_path: Path) -> None:
-    """If JAVA_HOME or SKIDWAY_JAVA is already the directory of Skidway's start script, this script
-    is still used to start Java."""
+    """If JAVA_HOME or SKIDWAY_JAVA already names the directory of Skidway's own script that starts
+    Java, this script is still used."""
     behind = fake_java(tmp_path / "real", "21")
     home = java.script_home(behind, {"XDG_CACHE_HOME": str(tmp_path / "cache")})
     for named in ("JAVA_HOME", "SKIDWAY_JAVA"):
@@ -99,8 +99,8 @@ def test_no_java_at_all_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_script_is_made_once_and_repaired(tmp_path: Path) -> None:
-    """The start script is written once to the user's cache directory. If it is damaged, it is
-    written again."""
+    """Skidway's script that starts Java is written once, to the user's cache directory. If it is
+    damaged, it is written again."""
     real = tmp_path / "java"
     environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     home = java.script_home(real, environ)
@@ -117,8 +117,8 @@ def test_script_is_made_once_and_repaired(tmp_path: Path) -> None:
 def test_script_goes_to_an_own_temporary_directory_without_a_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For a service user without a writable cache directory, the start script is written to a
-    temporary directory that no other user can open."""
+    """If a service user has no writable cache directory, the script that starts Java is written to
+    a temporary directory that no other user can open."""
     monkeypatch.setattr(java.tempfile, "gettempdir", lambda: str(tmp_path))
     (tmp_path / "file").write_text("")
     home = java.script_home(tmp_path / "java", {"HOME": str(tmp_path / "file")})

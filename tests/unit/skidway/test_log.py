@@ -51,7 +51,7 @@ def test_time_is_rfc3339_utc_with_milliseconds() -> None:
 
 
 def test_lower_levels_are_silent(written: io.StringIO) -> None:
-    """Events below the configured level are not written."""
+    """Log events below the configured level are not written."""
     log.configure("broker", "warning", written)
     log.get("broker").info("segment_rolled")
     assert lines(written) == []

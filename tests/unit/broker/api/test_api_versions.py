@@ -61,8 +61,8 @@ def said(version: int, name: str = "librdkafka") -> bytes:
 
 @given(st.lists(st.tuples(KNOWN | UNKNOWN, st.sampled_from(CLIENTS)), max_size=12))
 def test_each_gets_what_it_would_get_alone(asked: list[tuple[int, str]]) -> None:
-    """A client gets the same answer as if it were the only client, whatever other clients asked
-    before."""
+    """The answer to a client's ApiVersions request is the same as if no other client had sent a
+    request before."""
     together = World()
     for version, name in asked:
         body = said(version, name) if version in api_versions.VERSIONS else name.encode()
@@ -85,8 +85,8 @@ def test_the_second_who_asks_alike_gets_the_bytes_of_the_first(
 
 @given(st.lists(st.tuples(UNKNOWN, st.binary(max_size=8)), min_size=2, max_size=8))
 def test_one_answer_to_all_versions_that_are_not_known(asked: list[tuple[int, bytes]]) -> None:
-    """All unknown versions share one cached answer, so that answers to unknown versions do not fill
-    the memory. The broker does not look at the body of a request with an unknown version
+    """All ApiVersions requests with an unknown version get one shared cached answer, so that such
+    requests do not fill the memory. The broker does not look at the body of such a request
     (KIP-511)."""
     world = World()
     for version, body in asked:

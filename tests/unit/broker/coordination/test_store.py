@@ -97,7 +97,7 @@ def test_a_late_end_of_a_deletion_leaves_a_new_topic_alone(looked_at: str) -> No
     commit_offset(nodes)
     before = set(nodes.content)
 
-    def finished() -> None:  # another broker ended the deletion; a new topic owns the other nodes
+    def finished() -> None:  # another broker removes the mark; the other nodes are of a new topic
         del nodes.content[MARK]
 
     nodes.after[looked_at] = finished

@@ -232,9 +232,10 @@ def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
 
 
 def test_a_connection_that_is_full_behind_a_parked_request_wakes_nobody(core: BrokerCore) -> None:
-    """A connection has a parked request (a request that waits for records), so later answers wait
-    until the parked request is answered. If these answers fill the connection, new bytes from its
-    client do not wake the loop. The broker reads these bytes after it has sent the answers."""
+    """If a connection has a parked request (a request that waits for records), the answers to its
+    later requests wait until the parked request is answered. If these answers fill the connection,
+    new bytes from its client do not wake the loop. The broker reads these bytes after it has sent
+    the answers."""
     client = core.connect()
     client.send(fetch_frame(0, 30_000))
     core.advance(0)

@@ -46,8 +46,8 @@ def test_one_that_is_alone_has_the_whole_turn() -> None:
 
 
 def test_those_that_always_have_something_to_do_get_the_same_by_cost() -> None:
-    """Connections that always have requests get equal shares of the cost, whether they send many
-    cheap requests or a few expensive requests."""
+    """Connections that always have requests get equal shares of the loop's work, whether they send
+    many cheap requests or a few expensive requests."""
     shares, spent = joined("abc"), Counter[str]()
     costs = {"a": 1, "b": 100, "c": 3000}
     for _ in range(300):

@@ -100,7 +100,7 @@ def test_settings_of_another_version_stay() -> None:
 
 def test_a_value_that_could_not_be_described_again_is_refused() -> None:
     """A value is refused if it is too long for an answer to DescribeConfigs. This also holds for a
-    list that becomes too long by appending an element."""
+    list that becomes too long when a client appends an element."""
     groups = ",".join(f"group-{number}" for number in range(2_000))
     found = altered({}, [Change("retention.hold", SET, groups)], {})
     more = ",".join(f"another-{number}" for number in range(2_000))

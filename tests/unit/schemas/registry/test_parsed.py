@@ -39,7 +39,7 @@ def test_the_least_used_is_forgotten_first() -> None:
 
 
 def test_one_that_is_larger_than_all_is_not_remembered() -> None:
-    """A schema larger than the limit is not cached, and takes no other schema's place."""
+    """A schema larger than the cache's limit is not cached, and displaces no cached schema."""
     small, large = kept(1, record(a=None)), kept(2, record(a=None, b=None))
     schemas = ParsedSchemas(characters_max=len(small.text))
     first = schemas.of(small)

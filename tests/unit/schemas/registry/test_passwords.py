@@ -36,8 +36,8 @@ def test_a_hash_fits_its_password_alone() -> None:
 
 
 def test_the_hash_is_rfc_7914s() -> None:
-    """The hash is scrypt as in RFC 7914. The RFC's second test vector (N = 1024) gives the result
-    that the RFC states."""
+    """The hash of a password is scrypt as in RFC 7914. The RFC's second test vector (N = 1024)
+    gives the result that the RFC states."""
     derived = hashlib.scrypt(b"password", salt=b"NaCl", n=1024, r=8, p=16, dklen=64).hex()
     assert derived.startswith("fdbabe1c9d347200")
     made = Hash(10, 8, 4, b"NaCl", bytes(32))._derived("password")

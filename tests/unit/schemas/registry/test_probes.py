@@ -88,7 +88,7 @@ def test_reads(filled: Registry, path: str, expected: Any) -> None:
 def test_requests_with_a_body(
     filled: Registry, method: str, path: str, body: Any, key: str, expected: Any
 ) -> None:
-    """The registry answers the requests with a body that standard clients send. The text False
+    """The registry answers those requests of standard clients that have a body. The text False
     (from Python) in a query counts as false."""
     assert filled.good(method, path, body, headers=WITH_BODY)[key] == expected
 

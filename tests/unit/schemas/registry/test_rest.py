@@ -84,8 +84,8 @@ def test_subjects_may_contain_slashes_and_spaces(registry: Registry) -> None:
 
 
 def test_white_space_and_order_make_no_new_schema(registry: Registry) -> None:
-    """A schema whose text has other white space and another order of keys is the same schema. A
-    schema with another default, or with its fields in another order, is a new schema."""
+    """Two texts that differ only in white space and in the order of keys are the same schema. A
+    text with another default, or with the fields in another order, is another schema."""
     spaced = json.dumps(json.loads(AB), indent=8, sort_keys=True)
     assert registry.register("s", AB) == registry.register("t", spaced)
     assert registry.register("u", record(a=None, b=1)) == 2

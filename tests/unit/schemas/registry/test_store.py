@@ -138,7 +138,7 @@ def test_what_another_registry_may_have_written_is_not_denied() -> None:
 
 def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
     """If a registry does not find a requested schema in its memory, it reads the newer entries of
-    the log before it answers "not found"."""
+    the log in ZooKeeper before it answers "not found"."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -149,7 +149,8 @@ def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
 
 def test_a_refusal_is_made_on_all_that_is_known() -> None:
     """Before a registry says that a subject does not exist, or decides that nothing needs to be
-    written, it reads all entries of the log. It does so even if its ZooKeeper server lags."""
+    written, it reads all entries of the log in ZooKeeper. It does so even if its ZooKeeper server
+    lags."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -162,8 +163,8 @@ def test_a_refusal_is_made_on_all_that_is_known() -> None:
 
 
 def test_a_restarted_registry_knows_everything() -> None:
-    """A restarted registry reads the whole log, even if the log has more entries than the registry
-    requests at once."""
+    """A restarted registry reads the whole log in ZooKeeper, even if the log has more entries than
+    the registry requests at once."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(600):
@@ -203,15 +204,16 @@ def test_ids_of_deleted_schemas_are_not_used_again() -> None:
     ],
 )
 def test_a_log_that_makes_no_sense_stops_the_registry(content: bytes) -> None:
-    """If the log has an entry that cannot be read, or that does not follow from the entries before
-    it, the registry does not start."""
+    """If the registry's log in ZooKeeper has an entry that cannot be read, or that is impossible
+    after the entries before it, the registry does not start."""
     with pytest.raises(StateRefused, match=r"Entry 1|does not follow|is used before"):
         store_on(SharedLog([content]))
 
 
 def test_a_log_that_breaks_later_ends_writing_only() -> None:
-    """If an invalid entry comes into the log while the registry runs, the registry refuses writes.
-    Clients can still read the schemas from the entries before it."""
+    """If an invalid entry is written to the registry's log in ZooKeeper while the registry runs,
+    the registry refuses writes. Clients can still read the schemas from the entries before the
+    invalid one."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.shared.contents.append(b"nonsense")
@@ -224,9 +226,10 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
 
 
 def test_the_follower_ends_whenever_it_is_told() -> None:
-    """The thread that follows the log ends as soon as the store is closed. It does not matter when
-    the store is closed. For example, if it is closed just before the thread clears the event that
-    wakes the thread, the thread still ends at once, and not after 30 seconds."""
+    """The thread that follows the registry's log in ZooKeeper ends as soon as the store is closed,
+    at whatever moment this happens. For example, if the store is closed just before the thread
+    clears the event that wakes the thread, the thread still ends at once, and not after 30
+    seconds."""
     _, store = store_on(SharedLog())
 
     class Wake(threading.Event):
@@ -243,8 +246,9 @@ def test_the_follower_ends_whenever_it_is_told() -> None:
 
 
 def test_a_log_that_was_set_back_takes_no_more() -> None:
-    """If the log has lost entries, for example because somebody restored an older backup, the
-    registry refuses writes. Otherwise the next write would give an id a second schema."""
+    """If the registry's log in ZooKeeper has lost entries, for example because somebody restored an
+    older backup, the registry refuses writes. Otherwise the next write would give an id a second
+    schema."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
@@ -258,9 +262,9 @@ def test_a_log_that_was_set_back_takes_no_more() -> None:
 
 
 def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
-    """If an older backup of the log is restored, entries are lost, and another registry may write
-    other entries with the same numbers. A registry that has read the lost entries notices the
-    difference."""
+    """If an older backup of the log in ZooKeeper is restored, entries are lost, and another
+    registry may write other entries with the same numbers. A registry that has read the lost
+    entries notices the difference."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
@@ -275,8 +279,8 @@ def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
 
 
 def test_a_log_with_a_gap_is_refused() -> None:
-    """If an entry of the log is missing, the registry does not start, because it would assign the
-    ids of later entries again."""
+    """If an entry of the registry's log in ZooKeeper is missing, the registry does not start,
+    because it would assign the ids of later entries again."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.missing = 1

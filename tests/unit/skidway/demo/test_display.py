@@ -84,8 +84,8 @@ def test_an_empty_state_leaves_nothing_behind() -> None:
 
 
 def test_a_narrow_terminal_wraps_no_line_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table's lines are cut to the terminal's width. Otherwise a part of a wrapped line would
-    stay when the table is erased."""
+    """The lines of the demo's table are cut to the terminal's width. Otherwise a part of a wrapped
+    line would stay when the table is erased."""
     monkeypatch.setenv("COLUMNS", "20")
     out = Terminal()
     display = Display(out, Time())

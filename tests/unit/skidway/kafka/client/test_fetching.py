@@ -85,8 +85,8 @@ def test_positions_move_when_batches_are_taken() -> None:
 
 
 def test_a_longer_answer_is_asked_for_where_no_batch_is_whole() -> None:
-    """If an answer ends within its first batch, because the batch is larger than the fetch's size
-    limit, the next fetch sets the limit to the length in the batch's header."""
+    """If the answer to a fetch ends within its first batch, because the batch is larger than the
+    fetch's size limit, the next fetch sets the limit to the length in the batch's header."""
     fetching = make(max_bytes=100)
     fetching.seek(TP, 0)
     large = batch_at(0, 1, size=5_000)
@@ -112,8 +112,9 @@ def test_batches_below_the_position_do_not_stand_still() -> None:
 
 @pytest.mark.parametrize("code", [-1, 3, 5, 6, 9, 56, 74, 75, 78])
 def test_leaders_that_are_not_ready_are_asked_later(code: int) -> None:
-    """If the answer says that a leader is not ready, the position stays the same. The client looks
-    up the leaders and waits a moment before the next fetch."""
+    """If the answer to a fetch says that a partition's leader is not ready, the client's position
+    in the partition stays the same. The client looks up the leaders and waits a moment before the
+    next fetch."""
     fetching = make()
     fetching.seek(TP, 4)
     [planned] = plan(fetching)

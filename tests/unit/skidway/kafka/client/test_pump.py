@@ -43,8 +43,9 @@ def reason(pump: FetchPump) -> str:
 
 
 def test_a_fetch_that_the_broker_does_not_offer_has_its_own_reason() -> None:
-    """If a broker does not know a version of Fetch that the client speaks, the partition's reason
-    says so. It does not say that the connection ended, because the connection is still open."""
+    """For a partition of which nothing arrives, the pump gives a reason. If the broker knows no
+    version of Fetch that the client can use, the reason says so. The reason does not say that the
+    connection ended, because the connection is still open."""
     session = ClientSession(client_id="me", request_timeout_s=30.0, random=lambda: 0.5)
     pump = fetch(session)
     [link] = session.dials()
@@ -65,8 +66,8 @@ def test_a_fetch_that_the_broker_does_not_offer_has_its_own_reason() -> None:
 
 
 def test_a_fetch_on_a_connection_that_failed_has_the_failure_as_reason() -> None:
-    """If the connection ends before the broker answers a Fetch, the partition's reason says why the
-    connection ended."""
+    """For a partition of which nothing arrives, the pump gives a reason. If the connection ends
+    before the broker answers a Fetch, the reason says why the connection ended."""
     session = ClientSession(client_id="me", request_timeout_s=30.0, random=lambda: 0.5)
     pump = fetch(session)
     [link] = session.dials()

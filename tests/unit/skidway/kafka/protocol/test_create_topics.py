@@ -27,8 +27,8 @@ def test_broker_defaults(version: int) -> None:
 
 
 def test_configs_are_a_list() -> None:
-    """Each topic in the answer has an empty list of configs, not null, because Java's admin client
-    fails on null."""
+    """Each topic in the answer to CreateTopics has an empty list of configs, not null, because
+    Java's admin client fails on null."""
     body = encode(CreateTopicsResponse(topics=(CreatableTopicResult(name="a"),)), 5)
     assert body == wire("""
         00000000       # throttle time

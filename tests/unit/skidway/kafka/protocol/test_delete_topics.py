@@ -20,8 +20,8 @@ def test_by_name(version: int) -> None:
 
 
 def test_the_other_versions_field() -> None:
-    """If the names are set in a field that the version does not have, `encode` raises an error.
-    Otherwise the request would be sent without names."""
+    """If a DeleteTopics request has the topics' names in a field that its version lacks, `encode`
+    raises an error. Otherwise the request would be sent without names."""
     with pytest.raises(UnsupportedVersion, match="topic_names"):
         encode(DeleteTopicsRequest(topic_names=("a",)), 6)
     with pytest.raises(UnsupportedVersion, match="topics"):

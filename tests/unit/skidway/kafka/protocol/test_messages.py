@@ -184,14 +184,14 @@ class _Sample(Request):
     ],
 )
 def test_null_where_a_version_has_none(version: int, body: str) -> None:
-    """A null value is refused if the field does not allow it in this version."""
+    """A null is refused if the version of the message does not allow null in this field."""
     with pytest.raises(BadValue, match="null"):
         decode(_Sample, wire(body), version)
 
 
 def test_null_where_a_version_has_it() -> None:
-    """If the field allows null in this version, null is read as None, and None is written as
-    null."""
+    """If the version of a message allows null in a field, null is read as None, and None is written
+    as null."""
     assert decode(_Sample, wire("0000 00000001 ffff 00000000"), 1).names == (_Element(name=None),)
     assert decode(_Sample, wire("0000 ffffffff 00000000"), 2).names is None
     with pytest.raises(ValueError):
