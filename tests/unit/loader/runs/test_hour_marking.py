@@ -1,6 +1,6 @@
 """A run writes the file `_SUCCESS` into the directory of each hour that the audit calls complete.
-It deletes the `_SUCCESS` of an hour that is no longer complete. (To mark an hour means to write
-this file.)"""
+It deletes this file again if rows are added to the hour, or if the audit later says that the hour
+lacks records. (To mark an hour means to write this file.)"""
 
 from __future__ import annotations
 

@@ -572,7 +572,7 @@ def test_a_bad_default_loses_no_datum() -> None:
 @pytest.mark.parametrize("shape", ["flat", "nullable", "items"])
 def test_a_time_outside_of_its_day_is_a_fault_of_its_row(logical: str, shape: str) -> None:
     """A row is refused if its time of day is negative, or is a day or longer, whether the row is
-    decoded or encoded, and whichever path does this."""
+    decoded or encoded, and by whichever path of the codec."""
     kind, day = {"time-millis": ("int", 86_400_000), "time-micros": ("long", 86_400_000_000)}[
         logical
     ]

@@ -73,8 +73,8 @@ def test_what_the_caller_can_mend_is_no_mistake_of_ours(
     verb: str, status: int, sentence: str,
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """If the output's disk is full, or an argument is not UTF-8, the command prints one sentence.
-    It does not end with status 70, which means a fault of Skidway."""
+    """If the disk to which a command writes its output is full, or if an argument is not UTF-8, the
+    command prints one sentence. It does not end with status 70, which means a fault of Skidway."""
     monkeypatch.setattr(commands, "_forget_output", lambda: None)
     assert main(["fake", verb]) == status
     assert capsys.readouterr().err == sentence

@@ -68,8 +68,9 @@ def test_registrations_name_readers() -> None:
 
 
 def test_names_of_groups() -> None:
-    """A group name is refused with an error message if it is `.` or `..`, has no or more than 249
-    characters, or has other characters than ASCII letters, digits, `.`, `_` and `-`."""
+    """A group name is refused with an error message if it is empty, is longer than 249 characters,
+    or is `.` or `..`. It is also refused if it contains a character that is not an ASCII letter, a
+    digit, `.`, `_` or `-`."""
     assert nodes.check_group("a.b-c_1") == "a.b-c_1"
     for name in ("", ".", "..", "a/b", "a b", "ä", "x" * 250):
         with pytest.raises(UsageError):

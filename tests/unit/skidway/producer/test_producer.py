@@ -230,7 +230,7 @@ def test_a_send_that_is_interrupted_is_waited_for_by_nobody(
 @pytest.mark.usefixtures("known")
 def test_memory_is_bounded_whatever_is_sent() -> None:
     """The bytes of messages that are not delivered yet never exceed buffer_memory, even if the
-    messages of a single send are larger."""
+    messages of a single send have more bytes together."""
     producer = Producer(NOBODY, buffer_memory=20_000, max_block_ms=20, batch_size=1_000)
     held: list[int] = []
     refused = 0
