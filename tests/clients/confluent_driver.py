@@ -24,8 +24,8 @@ SOON_S = 10.0
 
 
 class Confluent:
-    """Carries out the tests' commands with confluent-kafka. If another client lacks a command, some
-    tests use this client for the command."""
+    """Carries out the tests' commands with confluent-kafka. If the driver of another client lacks a
+    command, some tests use this driver for the command."""
 
     def __init__(self, address: str) -> None:
         self._common = {"bootstrap.servers": address}

@@ -1,6 +1,7 @@
-"""The stories of all modules in this directory share one pipeline. A story is a generator that
-causes a fault while lines are written, and then checks the rows (see support.trials). The stories
-also share the runs of the loader, to save time: each run starts Spark."""
+"""The stories of the modules in this directory share one pipeline, except in modules that need a
+different one. A story is a generator that causes a fault while lines are written, and then checks
+the rows (see support.trials). The stories also share the runs of the loader, to save time: each run
+starts Spark."""
 
 from __future__ import annotations
 

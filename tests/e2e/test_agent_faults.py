@@ -54,9 +54,9 @@ def agent_killed_while_it_sends(trial: Trial) -> Told:
 
 @STORIES.add()
 def agent_killed_between_intent_and_send(trial: Trial) -> Told:
-    """An intent is the agent's durable note about lines that it will send. If the agent is killed
-    before the lines of an intent have reached the broker, it sends these lines once after its
-    restart."""
+    """An intent is a durable row in the agent's state that says which lines the agent is going to
+    send. If the agent is killed before the lines of an intent have reached the broker, it sends
+    these lines once after its restart."""
     trial.write("app.log", 10)
     trial.settle()
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic))
@@ -135,10 +135,10 @@ def last_line_without_its_end(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
-    """An intent is a durable note about bytes that the agent will send. Here an intent covers only
-    the first half of a line. The agent sends this half, and dies before the broker's
-    acknowledgement comes. Then the rest of the line is written. After the restart, the agent sends
-    the first half again, as a line of its own."""
+    """An intent is a durable row in the agent's state that says which bytes the agent is going to
+    send. Here an intent covers only the first half of a line. The agent sends this half, and dies
+    before the broker's acknowledgement comes. Then the rest of the line is written. After the
+    restart, the agent sends the first half again, as a line of its own."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()
@@ -164,9 +164,10 @@ TWO_WORDS = r"(?P<head>\S+ \S+) (?P<tail>.*)"
 
 @STORIES.add(parser={"type": "regex", "pattern": ONE_WORD})
 def expression_changed_between_crash_and_restart(trial: Trial) -> Told:
-    """An intent is a durable note about lines that the agent will send. If the regular expression
-    is changed while an intent contains lines, the agent still parses these lines with the old
-    expression when it sends them again. No line is doubled."""
+    """An intent is a durable row in the agent's state that says which lines the agent is going to
+    send. If the regular expression is changed after an intent for some lines was stored, the agent
+    still parses these lines with the old expression when it sends them again. No line is
+    doubled."""
     held = trial.hold_answers()
     trial.write("app.log", 300)
     held.wait_for_hit()

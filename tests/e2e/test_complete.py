@@ -38,9 +38,9 @@ def asked(trial: Trial, until: datetime, wait: str) -> dict[str, Any]:
 
 @STORIES.add()
 def rows_that_are_asked_for_before_and_after_the_load(trial: Trial) -> Told:
-    """As long as some rows of the requested time are not loaded, `skidway audit complete` answers
-    "no". The answer also says how many rows are missing in the tier hdfs. After the load the
-    command answers "yes", and reports exactly as many rows as the output's files have."""
+    """As long as some records of the requested time are not loaded, `skidway audit complete`
+    answers "no". The answer also says how many records are missing in the tier hdfs. After the load
+    the command answers "yes", and reports exactly as many rows as the output's files have."""
     trial.write("app.log", 200)
     trial.settle()
     until = datetime.fromtimestamp(time.time() + 1, UTC)
@@ -52,7 +52,7 @@ def rows_that_are_asked_for_before_and_after_the_load(trial: Trial) -> Told:
         lacking = [each for topic in before["topics"] for each in topic["lacking"]]
         return sum(each["records"] for each in lacking if each["tier"] == "hdfs")
 
-    # The agent tells the audit how many lines it has read after the brokers have them.
+    # Only when the brokers have the lines does the agent tell the audit how many lines it has read.
     eventually(lambda: missing() == 200, what="200 rows are missing in hdfs")
     yield
     after = asked(trial, until, "60s")

@@ -93,8 +93,8 @@ def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -
 class Two:
     """The folders of two quick demos that were started at the same moment. The demo in `logs` uses
     the Java that a Python package contains, and reads logs of Hadoop and OpenSSH. The demo in
-    `into_hdfs` loads into a real HDFS. listeners: the addresses on which the programs of both demos
-    served their metrics."""
+    `into_hdfs` loads into a real HDFS. `listeners` contains the addresses on which the programs of
+    both demos served their metrics."""
 
     logs: Path
     into_hdfs: Path

@@ -101,8 +101,8 @@ def test_no_page_is_wider_than_its_window(window: Browser, address: str) -> None
 
 def test_the_command_beside_a_risk_needs_no_scrolling(window: Browser, address: str) -> None:
     """In every state of the dashboard, and in windows of 400 to 2,000 pixels, the table "At risk"
-    of the first page needs no scrolling sideways. So each row shows the file's path and the next
-    command."""
+    of the first page needs no scrolling sideways. So the file's path and the command to run next
+    are visible in each row."""
     window.open(address)
     for width in WIDTHS:
         window.resize(width)
@@ -180,8 +180,8 @@ def test_the_page_runs_without_scripts(window: Browser) -> None:
 
 
 def test_an_open_page_follows_and_keeps_the_focus(window: Browser) -> None:
-    """An open page shows new results without a reload, and the focus stays where it is. After a
-    click, a button on the page says that the updates are off."""
+    """An open page shows new results without a reload, and the focus stays where it is. If somebody
+    clicks the button that shows whether these updates are on, it says that they are off."""
     site = STATES["complete"]()
     with served(site) as address:
         window.open(f"{address}/?by=minute#grid")

@@ -347,7 +347,7 @@ def listed(client: RawClient, topic: str, timestamp: int, version: int) -> tuple
 
 def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayBroker) -> None:
     """ListOffsets of the versions 1 to 6 refuses the time -3, which asks for the record with the
-    largest timestamp: only version 7 has this time. All these versions refuse the time -4, which
+    largest timestamp: only version 7 has this time. The versions 1 to 7 refuse the time -4, which
     exists only for tiered logs."""
     topic = create(skidway_broker)
     unsupported = (ErrorCode.UNSUPPORTED_VERSION, -1)

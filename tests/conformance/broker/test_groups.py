@@ -306,8 +306,8 @@ def test_a_broker_that_starts_again_keeps_its_groups(
     client: Callable[[str, str, str], Member],
     start_again: Callable[[SkidwayBroker], None],
 ) -> None:
-    """After kill -9 or a restart the broker still has the offsets that a group has committed, and
-    the group's member can commit again."""
+    """After kill -9 and a new start, or after a clean restart, the broker still has the offsets
+    that a group has committed, and the group's member can commit again."""
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)

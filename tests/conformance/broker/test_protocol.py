@@ -81,8 +81,8 @@ def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker
 
 
 def test_many_requests_at_once_are_all_answered(skidway_broker: SkidwayBroker) -> None:
-    """If a client sends thousands of Produce requests before it reads, it gets an answer to each
-    request with acks other than 0. Requests with acks=0 get no answer."""
+    """If a client sends thousands of Produce requests before it reads the first answer, it still
+    gets an answer to each request with acks other than 0. Requests with acks=0 get no answer."""
     topic = create(skidway_broker)
     count = 3000
     with RawClient(skidway_broker.port) as client:

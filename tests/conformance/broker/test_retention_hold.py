@@ -58,11 +58,11 @@ def after_checks(broker: SkidwayBroker, count: int = 3) -> int:
 def test_segments_wait_for_their_readers(
     broker: SkidwayBroker, zookeeper_client: KazooClient
 ) -> None:
-    """If a topic's setting retention.hold names a group, the broker deletes no record of the topic
-    before the group has committed an offset. After the commit, the broker deletes only records
-    below the committed offset. When records are older than retention.hold.max.ms, the broker
-    deletes them even if the group has committed no offset above them. Then it logs the group's
-    name, and counts the records that the group has lost."""
+    """If a topic's setting retention.hold names a group, the broker deletes only those records of
+    the topic that are below the group's committed offset, and no records while the group has
+    committed no offset. There is one exception: the group does not hold records that are older than
+    retention.hold.max.ms. If the broker deletes such records before the group has read them, the
+    broker logs the group's name, and counts the records that the group has lost."""
     hold = {"retention.hold": "load", "retention.ms": "1", "segment.bytes": "1024"}
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1, hold)]) == {"logs": None}

@@ -124,8 +124,9 @@ def refusal(call: Callable[[], object]) -> str:
 
 
 def test_topics_are_refused_for_the_reasons_that_kafka_has(skidway_broker: SkidwayBroker) -> None:
-    """Before the broker creates a topic, it checks the topic's name, counts and settings, and
-    whether the topic exists. It refuses a topic for the same reasons as Kafka."""
+    """Before the broker creates a topic, it checks the topic's name, its numbers of partitions and
+    replicas and its settings, and whether the topic already exists. It refuses a topic for the same
+    reasons as Kafka."""
     admin = AdminClient({"bootstrap.servers": skidway_broker.address})
     name = new_name()
 

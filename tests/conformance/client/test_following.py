@@ -115,8 +115,8 @@ def test_a_mirror_looks_again_at_the_batch_below_its_end(
 
 def test_questions_are_answered_beside(broker: ScriptedBroker, loop: Loop) -> None:
     """While the mirror fetches, it can also send other requests to the source. Even if the source
-    does not answer the fetch, a later turn of the event loop returns the answer together with the
-    number (`ticket`) that `ask` returned for that request."""
+    does not answer the fetch, a later turn of the event loop returns the answer to such a request,
+    together with the number (`ticket`) that `ask` returned for the request."""
     broker.faults[ApiKey.FETCH].append(Silence)
     loop.client.seek(LOGS, 0)
     loop.run_until(lambda: broker.count(ApiKey.FETCH))

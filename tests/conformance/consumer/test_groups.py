@@ -145,8 +145,8 @@ def test_several_topics_and_arrow_batches(topic: Topic, second: Topic) -> None:
 
 def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
     """A new member of a group continues after the last record that the application has finished
-    with. After a rewind, the member gets the records again. If it leaves, the next member gets them
-    again."""
+    with. After a rewind, the member gets the records again. If the member leaves just after a
+    rewind, the next member gets these records."""
     topic.produce(400)
     middle_ms = int(time.time() * 1000) + 1
     eventually(lambda: time.time() * 1000 > middle_ms + 1)

@@ -26,9 +26,9 @@ SESSION_MS = 4_000
 MANY = 20
 KILLED = 6
 CLAIMS_MAX = (MANY + KILLED) * MANY
-"""The maximum number of times that members become owners of partitions in the last test. Each join
-or leave of a member moves each partition at most once. If all members reacted to every change, they
-would become owners far more often."""
+"""The maximum number of times that members become owners of partitions in the last test of this
+file. Each join or leave of a member moves each partition at most once. If all members reacted to
+every change, they would become owners far more often."""
 
 
 class Start(Protocol):
@@ -131,9 +131,9 @@ def test_a_member_that_leaves_in_order_repeats_nothing(
 def test_a_member_stopped_beyond_its_session_cannot_commit(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """If a member's process is stopped for longer than its ZooKeeper session, the other member gets
-    the stopped member's partitions. When the stopped process continues, it registers again and
-    changes no committed offsets."""
+    """If the process of one of two members is stopped for longer than its ZooKeeper session lasts,
+    the other member gets the stopped member's partitions. When the stopped process continues, it
+    registers again and changes no committed offsets."""
     first, second = start("first"), start("second")
     topic.produce(2_000)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])

@@ -1,5 +1,6 @@
-"""A mirror copies the topics of another cluster, its source. If another cluster has taken the place
-of the source, the mirror stops, reports the reason, and copies no records of the other cluster.
+"""A mirror copies the topics of its source cluster. If this cluster was replaced by a different
+cluster, or one of its topics or logs by a different one, the mirror stops, reports the reason, and
+copies none of the new records.
 """
 
 from __future__ import annotations

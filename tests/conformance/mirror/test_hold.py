@@ -34,8 +34,8 @@ def log_start(clusters: Pair) -> int:
 
 @promise("4 readers")
 def test_a_segment_stays_until_the_mirror_has_it(clusters: Pair) -> None:
-    """The source keeps segments that retention would delete while the mirror is down, and deletes
-    them soon after the mirror has copied them."""
+    """While the mirror is down, the source keeps the segments that retention would delete without
+    the hold. It deletes them soon after the mirror has copied them."""
     source, here = clusters.source, clusters.here
     source.start()
     source.create("logs", **HOLD)

@@ -91,8 +91,8 @@ def ours(cls: type, version: int) -> list[Any]:
         (
             field.name.replace("_", ""),
             kind(field.shape, version),
-            # On the wire a structure cannot be null. If a field has a structure as its type and
-            # the value None, the message leaves the field out, with its tag.
+            # On the wire a structure cannot be null. If a field has a structure as its type and the
+            # value None, the message contains neither the field nor its tag.
             version >= field.nullable_since and not isinstance(field.shape, Nested),
             field.tag,
         )

@@ -277,7 +277,8 @@ def test_who_uses_a_schema(
     ]  # fmt: skip
     assert (found["looked_at"]["partitions"], found["looked_at"]["records"]) == (2, 4)
     done = run("who-uses", "users", "--version", "1", *at, "--topic", topic, "--records", "2")
-    # None of the newest two records of a partition was written with version 1.
+    # `who-uses` has read only the newest two records of each partition, and none of them was
+    # written with version 1.
     assert "none was written with it" in done.stdout
     assert "No topic was looked at" in run("who-uses", "users").stdout
     assert run("who-uses", "77").returncode == 1

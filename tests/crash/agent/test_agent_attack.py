@@ -187,9 +187,9 @@ class Writers:
 
 def attack(process: AgentProcess, chance: random.Random, seconds: float) -> collections.Counter:
     """Kills and reloads the agent at random moments. The pauses between the actions have random
-    lengths. Only some starts of the agent wait until it is healthy. Returns how often this function
-    took each action (for example "kill"), how often the agent had ended by itself ("ended"), and
-    the agent's largest RSS in MB ("rss")."""
+    lengths. After only some starts of the agent, this function waits until the agent is healthy.
+    Returns how often this function took each action (for example "kill"), how often the agent had
+    ended by itself ("ended"), and the agent's largest RSS in MB ("rss")."""
     done: collections.Counter[str] = collections.Counter()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -131,8 +131,8 @@ def test_rotations_as_logrotate_makes_them(counting: CountProcess, log: Path) ->
 
 
 def test_more_files_than_the_process_may_open_are_noted(tmp_path: Path, log: Path) -> None:
-    """If there are more log files than a process may have open, `agent count` closes some and opens
-    others, and notes the lines of all of them."""
+    """If there are more log files than a process may have open, `agent count` closes some files to
+    open others, and notes the lines of all files."""
     for number in range(200):
         (log.parent / f"app-{number}.log").write_text(f"line of {number}\n" * 5)
     counting = CountProcess(tmp_path / "notes", f"{log.parent}/*.log")

@@ -48,8 +48,8 @@ def copies(broker: str, name: str) -> Iterator[tuple[tuple[int, int], bytes]]:
 
 
 def has_begun(process: AgentProcess, sent: int) -> bool:
-    """Returns whether, according to its state, the agent has sent or is going to send bytes of the
-    log after the first `sent` bytes."""
+    """Returns whether the agent's state says that the agent has sent, or is going to send, bytes of
+    the log beyond the first `sent` bytes."""
     path = process.state / DATABASE
     try:
         with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as found:

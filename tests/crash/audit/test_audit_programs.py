@@ -140,7 +140,8 @@ class Site:
             return dict(json.load(answer))
 
     def health(self) -> tuple[int, dict[str, Any]]:
-        """The status and the content of the collector's /health; status 0 before it answers."""
+        """Returns the status and the content of the collector's /health, or the status 0 if the
+        collector does not answer yet."""
         address = f"http://127.0.0.1:{self.metrics_port}/health"
         try:
             with urllib.request.urlopen(address, timeout=60) as answer:
@@ -151,8 +152,8 @@ class Site:
             return 0, {}
 
     def report_fails(self) -> bool:
-        """Whether `audit report` ends with an error instead of a verdict, as it must if it cannot
-        read all messages."""
+        """Returns whether `audit report` ends with an error instead of a verdict, as it must if it
+        cannot read all messages."""
         done = run_skidway(
             "audit", "report", "--tiers", "agent,broker", "--lateness-ms", "0",
             "--bootstrap-server", self.address,
@@ -160,8 +161,8 @@ class Site:
         return done.returncode == 1 and not done.stdout and "cannot be read at" in done.stderr
 
     def counted(self, tier: str) -> int:
-        """Returns how many records the given tier has counted, as the collector shows on all pages
-        of its buckets together. A page has 60 buckets at most."""
+        """Returns how many records the given tier has counted. The collector shows its buckets on
+        pages of at most 60 buckets. This method adds the counts of all pages."""
         page = self.get("/buckets.json")
         found = _counted(page, tier)
         while page["older_until"] is not None:
@@ -368,8 +369,8 @@ def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) 
 
 def test_an_occupied_port_is_one_sentence(site: Site) -> None:
     """If the collector's port is in use, the collector ends with one line that names the address,
-    the process that uses it, and the setting to change. All other lines are of its log. Its exit
-    status is 1."""
+    the process that uses it, and the setting to change. All other lines of the collector's output
+    belong to its log. The exit status is 1."""
     collector = site.collector().start()
     eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"))
     second = Program(

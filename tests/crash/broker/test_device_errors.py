@@ -75,7 +75,8 @@ def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:
 
 def back_again(broker: SkidwayBroker, disk: FailingDisk) -> int:
     """Starts the broker with a working device and asserts that every acknowledged record is there.
-    Returns the log end offset after the start, and appends one more record."""
+    Then appends one more record. Returns the offset of this record, which is the log end offset
+    after the start."""
     disk.heal()
     broker.program.kill()
     broker.start()

@@ -159,7 +159,7 @@ class SharedSpark:
         self._session: Any = None
 
     def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Runs the command. Returns the command's output and its exit status."""
+        """Runs `skidway` with these arguments. Returns its output and its exit status."""
         out, err = io.StringIO(), io.StringIO()
         handlers = {number: signal.getsignal(number) for number in (SIGTERM, SIGINT)}
         try:

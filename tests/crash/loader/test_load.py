@@ -195,8 +195,8 @@ def test_two_at_once(loading: Loading) -> None:
 
 
 def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
-    """After SIGTERM a run of the loader ends cleanly. It commits nothing, unless it has finished
-    before. The next run loads the records."""
+    """After SIGTERM a run of the loader ends cleanly. If the run was not finished when the signal
+    came, it commits nothing, and the next run loads the records."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state("staging/*/rows-*") or not program.running)

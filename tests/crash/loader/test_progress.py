@@ -29,9 +29,9 @@ def runs(loading: Loading) -> list[dict[str, Any]]:
 
 def test_a_killed_run_is_named_until_the_next_run(loading: Loading) -> None:
     """While a run works, `load status` shows its process id, the number of its load, and how many
-    records it loads. If the run is killed, `load status` says so. The next run loads all records. A
-    run keeps its progress in a file, its note. The next run deletes both its own note and the
-    killed run's note."""
+    records it loads. If the run is killed, `load status` says so. The next run loads all records.
+    Each run keeps its progress in a file. The run after the killed run deletes both its own file
+    and the killed run's file."""
     loading.cluster.send(loading.topic, 0, 0, 4000)
     program = loading.start()
     try:

@@ -113,9 +113,9 @@ def test_rejects_become_rows(loading: Loading) -> None:
     """If records were rejected because the agent's announcement of their file was missing, `skidway
     load reload` turns these records into rows after the announcement has arrived. Afterwards the
     loader's published counts contain the same number of records as before, and fewer rejects.
-    Records become rows even if the files of rejects were deleted. If an earlier reload wrote these
-    files, the reload cannot know how many rejects of each bucket become rows. So the published
-    number of rejects stays as it was, and a note says so."""
+    Records become rows even if the files of rejects were deleted. If the deleted files were written
+    by an earlier reload, the reload cannot know how many rejects of each bucket become rows. So the
+    published number of rejects stays as it was, and a note says so."""
     fill(loading, 0, 500)
     loading.cluster.send(loading.topic, 0, 0, 300, file=3)
     loading.cluster.send(loading.topic, 0, 300, 100, file=4)
@@ -174,7 +174,8 @@ def test_loads_beside_a_reload(loading: Loading) -> None:
     loading.loaded()
     assert identities(loading.rows()) == lines(sent)
     assert faults(loading.output) == []
-    # Only the lines of the first two hours. A slow machine also sends lines of a third hour.
+    # The reload covers only the lines of the first two hours. On a slow machine the test has also
+    # sent lines of a third hour.
     in_hours = min(sent, HOUR_LINES + 3600)
     assert reloaded(loading, 2)["records"] == 2 * in_hours
     assert (identities(loading.rows()), faults(loading.output)) == (lines(sent), [])

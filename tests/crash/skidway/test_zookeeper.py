@@ -1,4 +1,5 @@
-"""`skidway zookeeper run` starts a ZooKeeper in a JVM. Neither of the two outlives the other."""
+"""`skidway zookeeper run` starts a ZooKeeper in a JVM. Neither the command nor the JVM outlives the
+other."""
 
 from __future__ import annotations
 
@@ -106,8 +107,8 @@ def test_refused_configuration_is_status_78(tmp_path: Path) -> None:
 
 def test_validate_says_what_would_run(tmp_path: Path) -> None:
     """For a valid configuration, `skidway zookeeper validate` says that the configuration is valid,
-    names its data directory and the Java that would run, and exits with status 0. It creates no
-    files."""
+    names the configured data directory and the Java that would run, and exits with status 0. It
+    creates no files."""
     good = run_skidway("zookeeper", "validate", "--set", f"dataDir={tmp_path / 'x'}")
     assert good.returncode == 0, good.stderr
     found = java.find()
