@@ -141,7 +141,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Samples]:
     made = Samples(tmp_path_factory.mktemp("samples"))
     try:
         made.pipeline.start()
-        # The first load makes the output, and each of the tests may be the first.
+        # Normally the first load creates the output. The fixture creates it already here, because
+        # each test must also work if no load has run before.
         Path(made.pipeline.site.output).mkdir(parents=True, exist_ok=True)
         yield made
     finally:

@@ -453,7 +453,8 @@ def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> Non
 @pytest.mark.parametrize("scheme", ["numbers", "glob", "dates", "log4j2", "kubelet"])
 def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
     """Whenever a rotated file is compressed, each of its lines arrives once, or the agent declares
-    the line as possibly doubled. If the file is deleted, the agent may also declare its lines lost.
+    the line as possibly doubled. If a rotated file is deleted, the agent may also declare the
+    file's lines lost.
     """
     for seed in seeds(range(4_000, 4_020)):
         run(seed, scheme, "compress")

@@ -211,9 +211,9 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """An intent is a durable note about bytes to send. Remembers a file's present bytes, if the
-        bytes up to the end of the file's last intent have not changed. Only the bytes after the
-        last intent can change while the file keeps its id."""
+        """An intent is a durable row in the agent's state that says which bytes to send. Remembers
+        a file's present bytes, if the bytes up to the end of the file's last intent have not
+        changed. Only the bytes after the last intent can change while the file keeps its id."""
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 
@@ -334,9 +334,9 @@ def test_upgrades_lose_double_and_doubt_nothing(
 def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """An intent is a durable note about bytes to send. A truncation or a power loss may destroy the
-    bytes of pending intents. If a broker has a destroyed line, the agent counts this line as
-    delivered. It declares all other destroyed lines lost."""
+    """An intent is a durable row in the agent's state that says which bytes to send. A truncation
+    or a power loss may destroy the bytes of pending intents. If a broker has a destroyed line, the
+    agent counts this line as delivered. It declares all other destroyed lines lost."""
     for seed in seeds(range(1000, 1025)):
         run(monkeypatch, seed, partitioning, {"growth", "truncate", "power"})
 
@@ -370,9 +370,9 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
     """If a broker refuses a record on a retry, the agent looks for the record in the brokers' logs.
-    If the record is there, the agent counts it as delivered. The brokers refuse some records,
-    connections break, and producer ids are forgotten. The agent declares no record lost except the
-    records that a broker refused."""
+    If the record is there, the agent counts it as delivered. In these runs, brokers refuse some
+    records, connections break, and producer ids are forgotten. The agent declares only such records
+    lost as a broker refused."""
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()
@@ -458,8 +458,8 @@ def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If a broker refuses a record, the agent writes the refusal into the record's intent (the
-    durable note about what to send). The model notices if the agent does not write the refusal.
-    After a crash, the agent would then send the refused record after later records."""
+    durable row that says which bytes to send). The model notices if the agent does not write the
+    refusal. After a crash, the agent would then send the refused record after later records."""
     monkeypatch.setattr(Presses, "mark_refused", lambda self, changes, intents: None)
     assert fails(monkeypatch, range(6400, 6420), {"refuse", "steady"})
 
@@ -483,8 +483,8 @@ def test_the_model_sees_neighbours_that_are_lost_with_refused_records(
 def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent declares a record lost before the agent's checkpoint lies
-    behind the record. After a crash the agent would send the record again, and a broker could
+    """The model notices if the agent declares a record lost before the agent's checkpoint has moved
+    beyond the record. After a crash the agent would send the record again, and a broker could
     accept the record although the agent had declared it lost."""
     apart: list[SetApart] = []
     set_apart = Refused._set_apart

@@ -3,8 +3,8 @@ times from one file, and the file changes between two of these readings.
 
 The model is that of test_agent, with readings of a few lines instead of a MiB. So programs write
 more bytes than one reading covers, and the agent makes batches from several readings together.
-Kills happen while the records of several intents (durable notes about bytes to send) of one file
-are in flight.
+Kills happen while the records of several intents (durable rows that say which bytes to send) of one
+file are in flight.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Crowded(Growing):
             self.random.choice([self.write, self.write, self.rotate])()
 
     def settle(self) -> None:
-        self.share = 0.0  # a look reads holes again, so the log could grow after the last reading
+        self.share = 0.0  # else the log could still grow when a look reads holes again
         super().settle()
 
     def turn(self, deliveries: Any = ()) -> None:

@@ -11,10 +11,10 @@ up to which the seal says that the agent's counts are final. The lateness is a s
 which the audit waits for late lines after the end of a bucket. A bucket is due when this time has
 passed. A last word is the final seal that an agent sends when it leaves.
 
-The test checks each bucket that the audit reports as complete. Such a bucket must be over, so D3
-below must not be true of it. The test uses the host's clock for this if nobody sets this clock, and
-the true time if the audit's own clock is not ahead. The bucket must not have a row twice. Each line
-of the bucket that D1, D2, D4 or D5 describes must have a row. The lines of the bucket that D6
+The test checks each bucket that the audit reports as complete. D3 below must not be true of such a
+bucket: it must be over by the host's clock, unless this clock is set during the run, and over by
+the true time, unless the audit's own clock is ahead. The bucket must not have a row twice. Each
+line of the bucket that D1, D2, D4 or D5 describes must have a row. The lines of the bucket that D6
 describes must be shown in the verdict, as D6 says:
 
     D1  a line that was in a file when the agent noted the W of the newest received seal
@@ -658,8 +658,8 @@ class World:
 
     def finish(self) -> set[int]:
         """Runs the model until every line is read, counted and loaded, and every message is
-        delivered. If the host's clock could be set during the run, sets it to the right time at the
-        start. Returns the buckets that the audit reports as complete at the end."""
+        delivered. If the host's clock could be set during the run, first sets this clock to the
+        right time. Returns the buckets that the audit reports as complete at the end."""
         if self.faults.clock_steps:
             self.skew = 0
         self.is_retired = False

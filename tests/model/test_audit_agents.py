@@ -257,9 +257,9 @@ class World:
         self.alive.append(agent)
 
     def lose_state(self) -> None:
-        """Ends all agents and, if there were fewer than four so far, starts another one, which
-        begins without a state. With the fault `overlaps`, the earlier agents often continue to run,
-        although a host may run only one agent.
+        """Ends all agents, except that with the fault `overlaps` the agents often continue to run,
+        although a host may run only one agent. Then, if there were fewer than four agents so far,
+        starts another agent, which begins without a state.
         """
         if not (self.faults.overlaps and self.random.random() < 0.7):
             self.alive.clear()

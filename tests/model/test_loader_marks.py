@@ -117,8 +117,8 @@ def test_counts_add_up_whatever_the_slices(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_a_file_without_announcement_ends_the_partition_in_the_same_place(seed: int) -> None:
     """However a partition is divided into slices, its load ends before the first new record whose
-    file no agent has announced. The load uses no later record. An earlier load has loaded a record
-    of this file; its copies do not end the load."""
+    file no agent has announced. The load uses no later record. In this test, an earlier load has
+    already loaded one record of this file. Copies of that record do not end the load."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 60)
     at = choose.randrange(len(records))

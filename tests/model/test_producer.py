@@ -149,7 +149,7 @@ class World:
         self.parked: list[tuple[Request, int]] = []
         self.responses: dict[Address, deque[tuple[Request, int, int]]] = {}
         self.connection = dict.fromkeys(PLACES, 0)
-        # numbers of the batches that are acknowledged or finally refused
+        # numbers of the batches that are acknowledged or refused for good
         self.done: set[int] = set()
         self.checkpoint = 0
         self._begin()
@@ -291,7 +291,7 @@ class World:
                 self._durable(number)
 
     def _again(self, number: int) -> None:
-        """If the broker has finally refused a batch, the producer returns the later batches as
+        """If the broker has refused a batch for good, the producer returns the later batches as
         drained (not delivered). Puts a drained batch back into the queue of batches to send.
         Asserts that drained batches come back in order, and only after a final refusal."""
         taken = self._taken_back

@@ -16,7 +16,7 @@ from mutants.mutant import Mutant
 LIMIT_S = 300.0
 UNCHANGED_LIMIT_S = 1_200.0
 """The time limits in seconds: `LIMIT_S` for the tests of one mutant, and `UNCHANGED_LIMIT_S` for
-the tests of all mutants in an unchanged tree. If the tests of a mutant exceed the limit, the mutant
+the tests of all mutants in an unchanged tree. If the tests of a mutant exceed `LIMIT_S`, the mutant
 counts as noticed."""
 NO_SOURCES = (
     ".git",

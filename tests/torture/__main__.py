@@ -120,8 +120,8 @@ def _lacks() -> str:
 
 
 def _suffer(site: TortureSite, faults: Sequence[Fault], seconds: float) -> None:
-    """Begins each fault at its scheduled time, and ends it when its duration is over. Returns after
-    `seconds` at the earliest, when all faults have ended."""
+    """Begins each fault at its scheduled time, and ends it when its duration is over. Returns when
+    all faults have ended, but not before `seconds` have passed."""
     start, order = time.monotonic(), count()
     due: list[tuple[float, int, Fault | None, Callable[[], object]]] = []
     for each in faults:

@@ -17,8 +17,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Disk:
-    """A folder that can be filled or made read-only. If `size` is not None, a file system of this
-    size in bytes, in memory, is mounted on the folder."""
+    """A folder that can be filled or made read-only. If `size` is not None, the folder is the mount
+    point of a file system in memory that has this size in bytes."""
 
     def __init__(self, folder: Path, size: int | None) -> None:
         self._folder, self._size = folder, size

@@ -31,7 +31,7 @@ drawn fault is left out if its target still has another fault."""
 
 class Kind(StrEnum):
     """What a fault does. When the duration of a fault is over, the torture undoes the fault (for
-    example, starts a killed program). It never undoes faults of the kinds in AT_ONCE, and DELETE
+    example, starts a killed program). It undoes neither faults of the kinds in AT_ONCE nor DELETE
     faults with the amount FOREVER."""
 
     KILL = "kill"

@@ -121,9 +121,9 @@ class Host:
     """The writers of all logs of a host. One thread writes to all these logs, and rotates each of
     them now and then.
 
-    lines: all lines that were written so far. Some lines are written in two halves, and some do not
-    match the pattern in the agent's settings. As real programs do, the thread may keep writing to a
-    rotated file for a while, until it opens the log again.
+    `lines` contains all lines that were written so far. Some lines are written in two halves, and
+    some do not match the pattern in the agent's settings. As real programs do, the thread may keep
+    writing to a rotated file for a while, until it opens the log again.
     """
 
     def __init__(self, name: str, folder: Path, index: int, seed: int, rotate_s: float) -> None:
@@ -257,8 +257,9 @@ WAYS_OF = {
 }  # fmt: skip
 """How the logs of each topic are rotated. Three kinds of logs have topics of their own: logs that
 are truncated (`cut`), logs that get links and copies (STRAY), and logs whose topic is deleted and
-created again (REMADE). The reason is that such events affect the verdicts on the whole topic. For
-example, the agent declares a loss at each truncation, even if nothing was lost."""
+created again (REMADE). The reason is that a truncation, a copy or a deletion affects the verdicts
+on a whole topic. For example, the agent declares a loss at each truncation, even if nothing was
+lost."""
 ONLY_IN = {REMADE: "dc1"}
 
 

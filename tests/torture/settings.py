@@ -17,9 +17,9 @@ from torture.operator import change
 
 SESSION_MS = 5_000
 LATENESS_MS = 10_000
-"""The agents' `lateness.ms`: the lines of a lost, unread file may be older than the last seal by
-this many milliseconds. So a declared loss also affects buckets that ended within this time before
-the seal."""
+"""The agents' `lateness.ms`: the lines of a lost, unread file may be older than the last seal by at
+most this many milliseconds. So a declared loss also affects buckets that ended within this time
+before the seal."""
 IDLE_FLUSH_MS = 20_000
 """The agent's `idle.flush.ms`: the time after which it sends the last line of a file even if the
 line has no line terminator. A writer always writes the second half of a line sooner, even if it

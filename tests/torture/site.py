@@ -133,8 +133,8 @@ class TortureSite:
         return self._ways[fault.kind](fault) or _nothing
 
     def _how(self) -> Mapping[Kind, Callable[[Fault], End | None]]:
-        """For each kind of fault, the function that begins such a fault. It returns a function that
-        ends the fault, or None if the fault is never undone."""
+        """For each kind of fault, the function that begins a fault of this kind. That function
+        returns a function that ends the fault, or None if the fault is never undone."""
         programs, proxies, operator = self._programs, self._proxies, self._operator
         return {
             Kind.KILL: lambda x: programs.down(x.target),

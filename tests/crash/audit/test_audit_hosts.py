@@ -329,8 +329,9 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     as before, and counts the agent's new lines."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
     # A bucket is due `lateness.ms` after its end. This setting is so large that even a slow drain
-    # ends before the bucket of the drained lines is due. So an ordinary seal cannot cover this
-    # bucket, and only a last word (the final message of a drained agent) can.
+    # ends before the bucket of the drained lines is due. An ordinary seal proves a bucket complete
+    # only if it is made after the bucket is due. So only a last word (the final message of a
+    # drained agent) can prove this bucket complete.
     fleet.settings["lateness.ms"] = 10_000
     fleet.config.write_text(yaml.safe_dump(fleet.settings))
     fleet.start_counter()

@@ -1,6 +1,6 @@
-"""Mutants of the rules about intents (durable notes about lines to send), and about sending lines,
-handling acknowledgements, counting lines, and publishing messages to the audit. The module
-agent_files has the mutants of the rules about files."""
+"""Mutants of the rules about intents (durable rows in the agent's state that say which lines to
+send), and about sending lines, handling acknowledgements, counting lines, and publishing messages
+to the audit. The module agent_files has the mutants of the rules about files."""
 
 from mutants.mutant import Mutant
 

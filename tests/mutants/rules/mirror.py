@@ -182,7 +182,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "            if each.replica.offset\n",
         (f"{_PROGRESS}::test_a_partition_that_is_stopped_tells_nothing",),
     ),
-    # A topic that is not mirrored because of its name must be reported.
+    # These mutants concern topics that the mirror leaves out because of their names. The mirror
+    # must report them, except mirrors of topics of its own cluster.
     Mutant(
         "an ordinary topic with the name of a mirror is left out without a word",
         "broker/mirror/rounds.py",
