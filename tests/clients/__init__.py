@@ -27,6 +27,6 @@ partition, offset, timestamp, key, value and headers.
     leave                                       leave the group
 
 The driver of confluent-kafka also has the commands `committed` and `members`, with which tests look
-at groups. If a client lacks a function, its driver lacks the command; `support.stock_clients` lists
-the commands that are missing, each with the reason.
+at groups. If a client lacks a function, its driver lacks the command for this function;
+`support.stock_clients` lists the missing commands of each client, with the reasons.
 """

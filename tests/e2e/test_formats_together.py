@@ -39,7 +39,7 @@ class Log:
 
     - settings: the settings of the agent's source, without topic and paths.
     - path: where the log is, below the folder of its topic.
-    - head, tail: the log's bytes before and after the kill.
+    - head, tail: the bytes that are written to the log before and after the kill.
     - rows: the fields that each row must have, in order.
     - rejects: the texts of the rejected lines.
     - filtered: for each rule, how many lines it leaves out, or None if this depends on the lines'

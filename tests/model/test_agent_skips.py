@@ -168,8 +168,8 @@ class Skipping(Schedule):
         log = self.random.choice(there)
         for cell in cells_of(log.file.data):
             stood_ms = self.written[cell] - (log.seen_ns or 0) // 1_000_000
-            # While the file was ignored, a seal may have covered the time of this old line. A loss
-            # that is declared later need not name the line's bucket.
+            # While the file was ignored, a seal may have covered the time of this old line. So a
+            # loss that is declared later need not name the line's bucket.
             was_old = self.written[cell] < log.due_ms - OLDER_MS
             if log.begin is None or log.seen_ns is None or was_old or stood_ms >= STILL_S * 1000:
                 self.unsure.add(cell)

@@ -120,8 +120,8 @@ class Faults:
     - agents_word (breaks a rule): the audit uses the agent's lateness, even if the audit's own
       lateness is larger. So it assumes that lost lines are late by at most the agent's lateness.
     - clocks: each clock (host, counter, loader, audit) is right, an hour behind, or an hour ahead.
-    - clock_steps: the host's clock is set during the run. With `clocks`, the new time is right, an
-      hour behind, or an hour ahead.
+    - clock_steps: the host's clock is set during the run: to the right time, 8 s behind it or 8 s
+      ahead of it. With `clocks`, an hour takes the place of the 8 s.
     - rules: the agent's rules leave out some lines, which the agent counts as filtered.
     """
 

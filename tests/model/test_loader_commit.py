@@ -124,9 +124,9 @@ def reloading(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
 
 
 def marking(uuid: str, prefixes: Sequence[str]) -> Run:
-    """A run that changes the mark of a complete hour, the file `_SUCCESS`. If the hour has no such
-    file, the run writes one, with the hour's rows as its content. If the hour already has this
-    file, the run removes the file."""
+    """A run that adds or removes the file `_SUCCESS`, which tells readers that an hour is complete.
+    If the hour has no such file, the run writes one, with the hour's rows as its content. If the
+    hour already has this file, the run removes the file."""
     newest = yield from commit.begin(TOPIC)
     if newest is None:
         return None

@@ -81,10 +81,11 @@ def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> s
     throws one if a field of the reader's schema matches several fields of the writer's. Usually our
     code reports that field as one of several incompatibilities.
 
-    In two cases our code does not report the field. First, in Java a field with its own name as an
-    alias matches two fields, while in our code such an alias has no effect. Second, Java throws
-    even if the field is in one branch of a union. Our code then does not report the field: it only
-    notes that this branch does not fit, and tries the other branches.
+    In two cases our code does not report the field. First, if a field of the reader's schema has
+    its own name as an alias, Java counts the name and the alias as two matches. In our code such an
+    alias has no effect. Second, Java throws even if the field is in one branch of a union. Our code
+    then does not report the field: it only notes that this branch does not fit, and tries the other
+    branches.
     """
     assert "matches multiple fields in writer record schema" in refusal
     if any(each.kind == "READER_FIELD_AMBIGUOUS" for each in ours):

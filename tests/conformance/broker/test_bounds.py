@@ -73,7 +73,8 @@ def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) ->
 
 def test_settings_are_described_once(core: BrokerCore) -> None:
     """A DescribeConfigs request of 50 kB that names the same broker ten thousand times gets the
-    broker's settings once. Otherwise the answer would have about a gigabyte."""
+    broker's settings once. With one copy of the settings for each time that the request names the
+    broker, the answer would have about a gigabyte."""
     own = str(core.broker.settings.broker_id)
     one = DescribeConfigsResource(
         resource_type=ResourceType.BROKER, resource_name=own, configuration_keys=None

@@ -218,7 +218,7 @@ def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, ver
 def test_groups_that_the_server_assigns_are_not_offered(core: BrokerCore, key: int) -> None:
     """The broker's ApiVersions answer does not list the requests of KIP-848 (groups whose
     partitions the broker assigns) and of KIP-932 (share groups), so clients do not send them. If a
-    client still sends one, the broker closes the connection."""
+    client still sends such a request, the broker closes the connection."""
     offered = {each.api_key for each in ask(core, ApiVersionsRequest(), 0).api_keys}
     assert ApiKey.JOIN_GROUP in offered
     assert key not in offered

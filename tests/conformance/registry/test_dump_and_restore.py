@@ -173,9 +173,9 @@ def test_what_is_live_is_not_deleted_without_a_yes(
 def test_a_topic_of_apache_kafka_takes_a_dump_and_gives_it_back(
     full: Registry, empty: Registry, apache_kafka: ApacheKafka
 ) -> None:
-    """A dump can be written into a topic of Kafka. The dump refuses a topic that already contains
-    records. A restore from the topic gives an empty registry the same contents. A restore also
-    accepts the output of kafka-console-consumer for this topic."""
+    """A dump can be written into a topic of Kafka. `dump` refuses a topic that already contains
+    records. A restore from the topic gives an empty registry the contents of the dumped registry. A
+    restore also accepts the output of kafka-console-consumer for this topic."""
     topic = topic_name("schemas")
     at = ("--bootstrap-server", apache_kafka.address)
     done = skidway("dump", full, "--to-topic", topic, *at)

@@ -62,7 +62,7 @@ def reference(drivers: Callable[[StockClient], Driver]) -> Driver:
 def new_member(
     client: StockClient, story_broker: SkidwayBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Driver]]:
-    """Yields a function that starts another driver of the tested client, so that it can join a
+    """Yields a function that starts another driver of the tested client. This driver can join a
     group as a further member."""
     folder = tmp_path_factory.mktemp("members")
     started: list[Driver] = []

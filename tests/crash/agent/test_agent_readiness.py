@@ -19,9 +19,9 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 def test_an_agent_is_up_while_it_waits_for_its_cluster(
     own_broker: SkidwayBroker, agent: Callable[..., AgentProcess], tmp_path: Path
 ) -> None:
-    """The agent reports that it is ready although its brokers cannot be reached, so that a host can
-    boot without them. At first the status text says what the agent waits for. Later it says that
-    the agent tails files. Until it tails files, /health answers 503."""
+    """Even if its brokers cannot be reached, the agent reports that it is ready. So a host can boot
+    without waiting for brokers. At first the status text says what the agent waits for. Later it
+    says that the agent tails files. Until it tails files, /health answers 503."""
     made = agent({"topic": "logs", "paths": [str(tmp_path / "*.log")]})
     own_broker.program.stop()
     with service_manager(tmp_path) as manager:
