@@ -371,8 +371,8 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
 ) -> None:
     """If a broker refuses a record on a retry, the agent looks for the record in the brokers' logs.
     If the record is there, the agent counts it as delivered. In these runs, brokers refuse some
-    records, connections break, and producer ids are forgotten. The agent declares only such records
-    lost as a broker refused."""
+    records, connections break, and producer ids are forgotten. The agent declares a record lost
+    only if a broker refused this record."""
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()

@@ -106,8 +106,8 @@ class Member:
         self.is_busy = False
 
     def take(self, most: int) -> list[Record]:
-        """Returns the records of one poll; none if the poll raises the error with which the brokers
-        refuse to send a partition."""
+        """Returns the records of one poll. Returns no records if the poll raises the error with
+        which the brokers refuse to send a partition."""
         try:
             return self.stream.poll(0, max_records=most)
         except KafkaError as error:
@@ -282,7 +282,7 @@ class World:
                 self.zookeeper.remove(path)
 
     def refuse(self) -> None:
-        """Lets the brokers refuse to send one partition, until `send_again`."""
+        """Lets the brokers refuse to send one partition until `send_again` is called."""
         self.cluster.fetch_errors[self.random.choice(self.partitions())] = REFUSAL
 
     def send_again(self) -> None:

@@ -21,8 +21,8 @@ def test_the_examples_of_the_page_run(
     skidway_broker: SkidwayBroker, zookeeper_server: ZooKeeper
 ) -> None:
     """Each Python block of docs/client.md after the first one runs. These blocks need only the
-    address of a broker. The first block sets this address to an example, so the test replaces the
-    block by the address of its own broker."""
+    address of a broker. The first block sets an example address. The test does not run this block,
+    but sets the address of its own broker."""
     with Client(skidway_broker.address) as client:
         assert client.create_topics([NewTopic("clicks", 3, 1)]) == {"clicks": None}
         eventually(lambda: len(client.metadata(["clicks"]).topics["clicks"].partitions) == 3)

@@ -89,8 +89,8 @@ def test_records_that_expired_while_the_mirror_was_away_are_named(clusters: Pair
 
 def test_a_topic_whose_beginning_is_gone_before_it_is_mirrored(clusters: Pair) -> None:
     """If the first records of a topic have expired before the mirror starts, the first gap begins
-    at offset 0. The mirror has all records after the gap. A client of the mirror that begins at the
-    earliest offset, and one that begins at offset 0, read all these records."""
+    at offset 0. The mirror has all records after the gap. A client of the mirror reads all these
+    records, whether it begins at the earliest offset or at offset 0."""
     clusters.here.program.kill()
     clusters.source.create("logs", **SHORT)
     clusters.source.produce("logs", 100)

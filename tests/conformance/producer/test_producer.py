@@ -132,8 +132,9 @@ def test_a_message_that_is_too_large_fails_alone(bootstrap: str, topic: str) -> 
 
 
 def test_messages_of_a_topic_that_is_none(bootstrap: str) -> None:
-    """If a topic does not exist, `send` waits for `max_block_ms` (not for the default of a minute)
-    and raises an error that says so. `flush` then returns. The topic is not created."""
+    """If a topic does not exist, `send` waits for the time `max_block_ms` that the application has
+    set, and not for the default of a minute. Then it raises an error that says that the topic does
+    not exist. `flush` then returns. The topic is not created."""
     with Producer(bootstrap, max_block_ms=300) as producer:
         began = time.monotonic()
         with pytest.raises(KafkaError, match="UNKNOWN_TOPIC_OR_PARTITION"):

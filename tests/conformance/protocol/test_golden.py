@@ -108,7 +108,7 @@ def test_read(case: Golden) -> None:
 def test_hot_paths_read_the_same_bytes(case: Golden) -> None:
     """The hand-written parsers of Produce and Fetch accept the bytes of their cases. They refuse
     the bytes if bytes at the end are missing, or if further bytes are appended. (The unit tests of
-    the parsers compare the values with those that `decode` reads.)"""
+    the parsers compare the values that a parser reads with the values that `decode` reads.)"""
     version, message, body = case
     parse = HOT[type(message)]
     parse(memoryview(body), version)
