@@ -60,9 +60,9 @@ def test_segments_wait_for_their_readers(
 ) -> None:
     """If a topic's setting retention.hold names a group, the broker deletes only those records of
     the topic that are below the group's committed offset, and no records while the group has
-    committed no offset. There is one exception: the group does not hold records that are older than
-    retention.hold.max.ms. If the broker deletes such records before the group has read them, the
-    broker logs the group's name, and counts the records that the group has lost."""
+    committed no offset. But records that are older than retention.hold.max.ms are not held. If the
+    broker deletes such records before the group has read them, the broker logs the group's name,
+    and counts the records that the group has lost."""
     hold = {"retention.hold": "load", "retention.ms": "1", "segment.bytes": "1024"}
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1, hold)]) == {"logs": None}

@@ -183,7 +183,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{_PROGRESS}::test_a_partition_that_is_stopped_tells_nothing",),
     ),
     # These mutants concern topics that the mirror leaves out because of their names. The mirror
-    # must report them, except mirrors of topics of its own cluster.
+    # must report such a topic, unless the topic is itself the mirror of another topic.
     Mutant(
         "an ordinary topic with the name of a mirror is left out without a word",
         "broker/mirror/rounds.py",
