@@ -3,13 +3,14 @@ Skidway and of its peers alternate.
 
     python -m bench.run [NAME ...]     (`make bench` calls this; default: all except `paper`)
 
-These are the modules. The text after the colon names the benchmark's peers:
+These are the modules. The description of a benchmark names the benchmark's peers after a colon, or
+says that it has no peer:
 
     run           the list of benchmarks; writes their results
     machine       a description of this machine; CPU and memory of processes
     measure       runs the compared systems in turn; medians and ratios; CSV and Markdown
     plots         SVG: bars of medians, lines over a run
-    scale         full size, or a trial that only shows that a benchmark runs
+    scale         the size of runs: full, or a trial that only shows that a benchmark runs
     sites         starts and stops Skidway's broker and Apache Kafka for a benchmark
     debian        installs Debian packages of peers without starting their services
     librdkafka    librdkafka's producer, called as a program in C calls it
@@ -19,12 +20,12 @@ These are the modules. The text after the colon names the benchmark's peers:
                   fetcher, which returns columns: Apache Kafka 4.1
     shapes        messages of 1 and 10 KB; several values of acks, numbers of producers, and codecs;
                   for one case, the broker's CPU for each GB and its memory: Apache Kafka 4.1
-    latency       from produce to consume at a steady rate: Apache Kafka 4.1
+    latency       the time from produce to consume at a steady rate: Apache Kafka 4.1
     fleet         5,000 connections with few records each (fleet_load: the load): Apache Kafka 4.1
     neighbours    one client with few requests beside 20 clients that send without pause
                   (neighbours_load: the load): Apache Kafka 4.1
     brokers       one and two brokers on one host (brokers_load: the load): Apache Kafka 4.1
-    groups        1,000 groups that commit once a second, with the work of ZooKeeper: Apache
+    groups        1,000 groups that commit once a second, and the work of ZooKeeper for them: Apache
                   Kafka 4.1
     mirror        copies a topic into another cluster: MirrorMaker 2 and its target cluster
     line          the time of a line from its file to a consumer and to a row, with a load every
@@ -37,8 +38,8 @@ These are the modules. The text after the colon names the benchmark's peers:
                   records that are not in the page cache: Apache Kafka 4.1
     codec         Arrow columns to Avro datums and back: fastavro, avro
     loading       what the benchmarks of the loader share: sites, topics, and programs that load
-    loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
-                  (spark_source)
+    loader        loads from a broker into hourly zstd Parquet: Spark's own Kafka source with
+                  from_avro (spark_source)
     small         a load of few rows, in a new process and in a loader that keeps running: the same
                   peer as for `loader`
     small_batches  loader and counter on batches of few records; the peer is the same code when it

@@ -1,17 +1,18 @@
 """Compares Skidway's agent with rsyslog: each sends a file of log lines to a broker.
 
-Both read the same file. Each writes to a new topic of one partition on the same Skidway broker,
-with acknowledgements. Each case has a different kind of lines. In most cases the agent parses,
-masks or joins lines; rsyslog then does the same if it can, and otherwise sends the lines unparsed.
+Both read the same file. Each sends to a new topic with one partition on the same Skidway broker,
+and waits for acknowledgements. Each case has a different kind of lines. In most cases the agent
+parses, masks or joins lines; rsyslog then does the same if it can. If it cannot, it sends the lines
+unchanged.
 
 In each run, the agent or rsyslog first reads a file of two records. The cost of the program's start
-is the CPU time that it uses until the first of these records has arrived. Then the benchmark puts
-the large file into the directory that the program watches. The rate is the number of this file's
-records divided by the program's CPU time after its start. (If records have several lines, rsyslog
-never sends the last record of a file, because it waits for the first line of the next record. So
-for both programs a run ends a little early, when all but two records have arrived.) The agent also
-does the rest of its usual work: it stores what it is about to send (its intents) and which records
-were acknowledged (its checkpoints), and sends the counts for the audit.
+is the CPU time that the program uses until the first of these records has arrived. Then the
+benchmark puts the large file into the directory that the program watches. The rate is the number of
+this file's records divided by the program's CPU time after its start. (If records have several
+lines, rsyslog never sends the last record of a file, because it waits for the first line of the
+next record. There are two files. So for both programs a run ends when all but two records have
+arrived.) The agent also does the rest of its usual work: it stores what it is about to send (its
+intents) and which records were acknowledged (its checkpoints), and sends the counts for the audit.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def values(number: int) -> str:
 
 
 def trace(number: int) -> str:
-    """A line in the format of HDFS. Every TRACED-th one is followed by five lines of a Java stack
+    """A line in the format of HDFS. Every TRACED-th line is followed by five lines of a Java stack
     trace."""
     line = hdfs(number)
     if number % TRACED:

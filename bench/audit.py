@@ -1,10 +1,11 @@
 """Measures what the audit's collector costs for fleets of several sizes. No other system is
 measured.
 
-The senders of audit messages are simulated (audit_fleet). The collector's parts (ledger, judge and
-dashboard) are the collector's own code (see audit_load). All senders send at the default rates. In
-each second, every host writes lines of every topic. Times are CPU times, except the wall time of a
-rebuild. The delay of a verdict is simulated time and the CPU time of its judgement.
+The senders of audit messages are simulated (audit_fleet). The ledger, the judge and the dashboard
+are the collector's own code (see audit_load). All senders send at the default rates. In each
+second, every host writes lines of every topic. Times are CPU times, with two exceptions: for a
+rebuild, the table also has the wall time; the delay of a verdict is the sum of simulated time and
+the CPU time of the judgement.
 """
 
 from __future__ import annotations

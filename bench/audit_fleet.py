@@ -156,8 +156,8 @@ class Fleet:
         return START_MS + self.second * SECOND_MS
 
     def begin(self) -> Iterator[Message]:
-        """Yields the first message of each agent, which has no counts. The agents send it at
-        FIRST_MS."""
+        """Yields the first message of each agent. These messages have no counts. The agents send
+        them at FIRST_MS."""
         for teller in self._tellers:
             yield Delta(teller.sender, teller.next(), FIRST_MS)
 
@@ -277,14 +277,15 @@ def _kind(host: int, faulty: int) -> int:
 
 
 def default_s(settings: type[Any], key: str) -> int:
-    """The default value of the setting `key`, an interval, in whole seconds; at least one."""
+    """The default value of the setting `key`, which is an interval: in whole seconds, and at least
+    one second."""
     (found,) = (x.default for x in documented(settings) if x.key == key)
     return max(int(found) // SECOND_MS, 1)
 
 
 def batch_of(value: bytes, time_ms: int) -> bytes:
-    """A record batch with one record, as a program sends it that sends each message alone. Much
-    faster than the general encoder (columns.encode)."""
+    """A record batch with one record, like the batches of a program that sends each message alone.
+    This function is much faster than the general encoder (columns.encode)."""
     record = b"\0\0\0\1" + _varint(len(value)) + value + b"\0"
     records = _varint(len(record)) + record
     packed = compress(Codec.ZSTD, records)

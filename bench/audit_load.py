@@ -79,7 +79,7 @@ PAGES = {
     "&until=2026-01-01T00:02:00Z",
 }
 SETTLED_AFTER_MINUTES = OLD_MINUTES + 5
-"""A bucket hardly changes any more if it began this many minutes ago."""
+"""A bucket hardly changes any more if it began at least this many minutes ago."""
 
 SENDS = ("audit.interval.ms", "seal.interval.ms")
 """The settings that say how often an agent sends counts and seals."""
@@ -90,7 +90,7 @@ two days, the collector deletes all digests and most seals: of each 64 messages 
 keeps the last seal."""
 
 KEPT_SEAL_BYTES = 43
-"""How many bytes each of the kept seals (see RECENT) takes in the store, with its key."""
+"""How many bytes one of the kept seals (see RECENT) and its key take in the store."""
 
 ASKED = 3
 SLOW_S = 2.0
@@ -274,9 +274,9 @@ def figures(hosts: int, topics: int, minutes: int, faulty: int) -> dict[str, Any
     """Runs the simulation and returns its figures. CPU times and the growth of the store are
     averages per minute. The first minute is left out, unless it is the only one.
 
-    The growth of the store is measured only after SETTLED_AFTER_MINUTES, if the simulation is
-    longer: it is the difference between two measurements of the store's size. Before each
-    measurement, all buckets that are due are judged."""
+    The growth of the store is the difference between two measurements of the store's size. If the
+    simulation is longer than SETTLED_AFTER_MINUTES, the growth is measured only after this time.
+    Before each measurement, all buckets that are due are judged."""
     with _folder() as folder, _fleet(hosts, topics, faulty) as said:
         each = Collector(folder)
         each.begin(next(said))

@@ -3,11 +3,11 @@ further requests when earlier ones are answered.
 
     python -m bench.brokers_load ADDRESS TOPIC RECORDS_A_BATCH SECONDS
 
-Each connection always has BLOCKS blocks of requests in flight. When the answers to one whole block
-have arrived, the program sends the next block with one call. So a request costs this program far
-less CPU than it costs the broker, and the broker is never idle. The program prints one JSON object
-with the number of leaders, the number of answered requests, the seconds, and the CPU seconds of
-this program.
+Each connection always has BLOCKS blocks of requests in flight. When the answers to one or more
+whole blocks have arrived, the program sends as many new blocks with one call. So a request costs
+this program far less CPU than it costs the broker, and the broker is never idle. The program prints
+one JSON object with the number of leaders, the number of answered requests, the seconds, and the
+CPU seconds of this program.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Compares Skidway's codec, from Arrow columns to Avro datums and back, with fastavro and avro.
 
 The figures are records per CPU second. Every side (Skidway's codec, fastavro, avro) does the same
-job in one process on one thread: it encodes a record batch of `ROWS` rows to an array of datums,
-and decodes the array again. Skidway's side is `skidway.schemas.codec.Codec`, with all of its
-checks. The code of the peers is simple, and as fast as these libraries allow:
+job in one process on one thread: it encodes a record batch to an array of datums, and decodes the
+array again. The batch has ROWS rows, or AVRO_ROWS rows for avro. Skidway's side is
+`skidway.schemas.codec.Codec`, with all of its checks. The code of the peers is simple, and as fast
+as these libraries allow:
 
     fastavro   encode: to_pylist(), schemaless_writer per row (its C extension) into one buffer;
                decode: schemaless_reader per datum, then conversion of the rows to a batch of the
@@ -48,8 +49,8 @@ from skidway.schemas.codec.rows import Rows
 
 ROWS = scaled(16_384, 1_024)
 AVRO_ROWS = 512
-"""The number of rows for Apache's avro. This number is smaller than for Skidway's codec and
-fastavro, because avro is a hundred times slower."""
+"""The number of rows for Apache's avro. It is smaller than ROWS (for Skidway's codec and fastavro),
+because avro is a hundred times slower."""
 ROUNDS = scaled(5, 1)
 SECONDS_MIN = scaled(0.1, 0.0)
 

@@ -1,5 +1,5 @@
-"""Measures the latency of 1,000 groups that commit once a second, and the work of brokers and
-ZooKeeper.
+"""Measures the latency of commits when 1,000 groups commit once a second, and the work of brokers
+and ZooKeeper.
 
 Each group has one client with a connection of its own. The client commits an offset for every
 partition of a topic without joining the group (a simple consumer). The commits are due at planned

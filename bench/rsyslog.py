@@ -12,8 +12,8 @@ from bench.sites import Program
 DEBIAN = ("rsyslog", "rsyslog-kafka")
 
 UNPARSED = ""
-"""If rsyslog sends lines without parsing them, its configuration has no actions before the action
-of omkafka."""
+"""The argument `parsing` of `program` if rsyslog is to send the lines unparsed: no action parses
+them."""
 
 
 def provide() -> None:

@@ -1,6 +1,6 @@
 """Measures the throughput of producers for several message sizes, values of acks, numbers of
-producers, and codecs. For the shape PLAIN, also measures the broker's CPU time for each GB and its
-memory. (bench/produce measures only messages of 200 bytes.)
+producers, and codecs. For the shape PLAIN, also measures the broker's memory, and the broker's CPU
+time for each GB. (bench/produce measures only messages of 200 bytes.)
 
 The figures in MB/s count uncompressed values. The values are similar to log lines, so that lz4 and
 zstd can compress them. The clients compress them, on the same cores on which the brokers run.

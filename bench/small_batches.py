@@ -1,10 +1,11 @@
 """Measures the loader and the broker's counter (which counts the records for the audit) on batches
-of few records, such as many producers send. The table also has batches of a hundred records.
+of few records, as brokers get them if there are many producers. The table also has batches of a
+hundred records.
 
 Normally both readers (loader and counter) combine small batches and parse about 1 MB of them at
-once. The table compares this with readers that parse each batch separately, by the same code. The
-batches are in memory, so the figures include no broker and no network. Seconds are CPU seconds of
-one process.
+once. The table compares these readers with readers that parse each batch separately, by the same
+code. The batches are in memory, so the figures include no broker and no network. Seconds are CPU
+seconds of one process.
 
     loader   does all of a task's work on the batches: decodes them, computes counts and the marks
              by which a load recognizes repeated records, and makes Parquet files in memory

@@ -151,8 +151,8 @@ class Loads:
         self.compactions.append(time.process_time() - began)
 
     def figures(self, loads: int) -> dict[str, float]:
-        """The current figures. loads: the time of a load is the median of the newest `loads`
-        loads."""
+        """The current figures. The figure for the time of a load is the median of the newest
+        `loads` loads."""
         gc.collect()
         state = self._folder / layout.state(TOPIC)
         manifests = sorted(state.glob("*.json"))

@@ -4,5 +4,5 @@ imports it.
     packaging   makes the files that are copied to hosts: wheels, and a Debian package of the agent
     ansible     the collection skidway.fleet: roles and playbooks; its README is for operators
     monitoring  makes the boards of Grafana; the collection has these boards and Prometheus' rules
-    variables   makes the tables of variables in that README from the roles' argument specs
+    variables   makes the tables of variables in ansible/README.md from the roles' argument specs
 """

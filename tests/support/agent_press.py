@@ -1,8 +1,9 @@
 """Makes recipes, readings and batches for tests of the agent's delivery.
 
-A recipe decides which records are made from a file's bytes. An intent is a durable note that the
-agent will send the records of a range of a file's bytes. A `Reading` contains an intent and these
-bytes. A `Press` makes record batches from readings according to one recipe.
+A recipe decides which records are made from a file's bytes. An intent is a durable row of the
+agent's state: it says that the agent will send the records of a range of bytes of a file. A
+`Reading` contains an intent and these bytes. A `Press` makes record batches from readings according
+to one recipe.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Random schedules, which are runs of the real agent with random events. A model is a test that
-runs many schedules and computes the correct result of each. Most models of the agent use this
+"""Makes random schedules, which are runs of the real agent with random events. A model is a test
+that runs many schedules and computes the correct result of each. Most models of the agent use this
 module to make the events, and to remember what happened to every line.
 
 Each model decides which lines are written, how often each event happens, and what it checks. Every
@@ -397,8 +397,8 @@ def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
 
 
 def texts_in(tp: TopicPartition, log: list[Record]) -> list[str]:
-    """Returns the text of each record of a partition, without the last line feed. The partition
-    belongs to a data topic or to its rejected topic."""
+    """Returns the text of each record of a partition, without the line feed at the end of the text.
+    The partition belongs to a data topic or to its rejected topic."""
     if not tp.topic.endswith(".rejected"):
         return [datum_text(record.value) for record in log]
     if not log:

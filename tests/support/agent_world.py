@@ -437,8 +437,8 @@ class Producer:
         return found
 
     def die(self, survivors: int) -> None:
-        """Kills the producer with its agent. Up to `survivors` batches for each partition may still
-        arrive."""
+        """Kills the producer together with its agent. Up to `survivors` batches for each partition
+        may still arrive."""
         for tp, batches in self.sent.items():
             self._brokers.late[tp] += batches[:survivors]
 
@@ -500,7 +500,7 @@ class MemoryLogs:
 
 
 def settings(*sources: SourceSettings, **others: Any) -> AgentSettings:
-    """Returns settings with such short intervals that tests need not wait long. A test can override
+    """Returns settings with short intervals, so that tests need not wait long. A test can override
     single settings."""
     fast: dict[str, Any] = {
         "checkpoint_interval_ms": 1,
@@ -624,8 +624,8 @@ class World:
         arrives: TopicPartition | None = None,
         survivors: int = 0,
     ) -> None:
-        """Appends the pieces to a file one by one. For each piece, the agent stores an intent (a
-        durable note) and then sends the piece. Kills the agent before any answer arrives.
+        """Appends the pieces to a file one by one. For each piece, the agent stores an intent (in
+        its durable state) and then sends the piece. Kills the agent before any answer arrives.
 
         `arrives` is the partition whose first batch reaches its broker before the kill.
         """

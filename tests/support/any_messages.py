@@ -1,5 +1,5 @@
-"""Strategies of Hypothesis for audit messages with any numbers and texts that a message can have,
-also those that no program of Skidway would write."""
+"""Strategies of Hypothesis for audit messages. The messages have any numbers and texts that a
+message can have, including values that no program of Skidway would write."""
 
 from __future__ import annotations
 

@@ -114,8 +114,8 @@ def odd_leaves(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
 
 
 def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
-    """Returns a strategy for unions of a type from `inner` and null, in both orders. A type that is
-    a union or null itself stays unchanged."""
+    """Returns a strategy for unions of a type from `inner` and null, in both orders. A type from
+    `inner` that is itself a union or null stays unchanged."""
 
     def made(typed: Typed, null_first: bool) -> Typed:
         if isinstance(typed[0], list) or typed[0] == "null":

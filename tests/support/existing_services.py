@@ -72,7 +72,7 @@ class ExistingServices:
         self._await(self.spark.worker, self.spark.ready)
 
     def _await(self, program: Program, ready: Callable[[], bool]) -> None:
-        # `ready` is asked only every 0.5 s, because each call starts a process
+        # `ready` is called only every 0.5 s, because each call starts a process
         program.wait_until(ready, within_s=WITHIN_S, every_s=0.5)
 
     @property

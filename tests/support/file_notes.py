@@ -3,9 +3,10 @@ announcement is a message in which an agent tells the audit which path a file id
 
 A file id may be announced several times, and the announcements may come in any order. For each file
 id, this module makes one `FileNote`. It has the path and the time of the file id's earliest
-announcement. Its creation time is the earliest one in any of the announcements, because agents of
-older versions do not send the creation time. The audit's ledger keeps the same facts in its tables;
-tests compare the ledger with this module. This module does no input or output.
+announcement. Announcements from older versions of the agent lack the creation time, so the
+`FileNote` gets the earliest creation time from all of the file id's announcements. The audit's
+ledger keeps the same facts in its tables; tests compare the ledger with this module. This module
+does no input or output.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ class FileNotes:
             known[key] = min(known.get(key, first), first)
 
     def files(self) -> Iterator[list[FileNote]]:
-        """Yields, for each file, the notes of all its file ids. File ids with the same host, inode
-        and creation time belong to one file. File ids with the same first bytes also belong to one
-        file if the creation time of at least one of these ids is unknown.
+        """Yields, for each file, the `FileNote`s of all its file ids. File ids with the same host,
+        inode and creation time belong to one file. File ids with the same first bytes also belong
+        to one file if the creation time of at least one of these ids is unknown.
         """
         by_birth: dict[tuple[str, int, int], list[FileNote]] = {}
         for key, known in self._ids.items():

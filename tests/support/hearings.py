@@ -1,5 +1,6 @@
-"""The model of what messages show about their senders (see audit.evidence.hearing): takes one
-message after the other. The ledger must come to the same result with columns (sender_rows)."""
+"""A model of what messages show about their senders (see audit.evidence.hearing). It takes one
+message after the other. The ledger (sender_rows) takes many messages at once, in columns, and must
+come to the same result."""
 
 from __future__ import annotations
 
@@ -37,10 +38,11 @@ _SENT_AT_ONCE = Seal, Heartbeat
 
 class Hearings:
     """Collects what messages show about their senders. The dictionaries have one entry for each
-    sender; `offsets` has one entry for each agent, host name and log. readings: the readings of at
-    most the last WINDOWS_KEPT windows, one for each window, in the order in which the windows came;
-    `after` merges them into what was known before. spoken: one entry for each message of an agent,
-    in the order in which the messages were read."""
+    sender; but `offsets` has one entry for each agent, host name and log, and `sealed` one for each
+    agent and epoch. readings: the differences between the sender's clock and ours in the last
+    windows of time, at most WINDOWS_KEPT, in the order of time; `after` merges them into what was
+    known before. spoken: one entry for each message of an agent, in the order in which the messages
+    were read."""
 
     def __init__(self) -> None:
         self.heard: dict[SenderName, int] = {}
@@ -73,8 +75,9 @@ class Hearings:
 
     def seal(self, agent: int, epoch: int, where: Heard) -> None:
         """Notes a seal that an agent sent in an epoch after its first epoch. `sealed` gets the time
-        at which the first seal of this epoch arrived. If that seal came live, this is the time by
-        our clock; otherwise it is the time by the broker's clock.
+        at which the first seal of this epoch arrived. If that seal was read as soon as it arrived
+        (`is_live`), this is the time by our clock. If it was read later, this is the time by the
+        broker's clock, if known.
         """
         came_ms = where.taken_ms if where.is_live else where.appended_ms
         if came_ms is not None:
@@ -83,8 +86,8 @@ class Hearings:
 
     def read(self, sender: SenderName, sent_ms: int, where: Heard) -> None:
         """Compares our clock with the sender's clock, which showed `sent_ms` when the record was
-        sent. If there are more than WINDOWS_KEPT readings of the sender, keeps only the last ones:
-        they determine the result of `after`, whatever was known before.
+        sent. Keeps only the last WINDOWS_KEPT readings (differences of the clocks) of the sender:
+        they alone determine the result of `after`, whatever was known before.
         """
         lag_ms = where.taken_ms - sent_ms
         if lag_ms < 0 or where.is_live:

@@ -19,9 +19,9 @@ Snapshot = frozenset[tuple[str, bytes]]
 
 class MemoryStore:
     """The store; it holds the bytes of each file by path. `lose_answer` says what happens at the
-    next call of `create_if_absent`. If it is None, the store answers as usual. If it is True, the
-    store creates the file (if it is absent), but the caller gets an error instead of the answer. If
-    it is False, the store does not create the file, and the caller gets the same error."""
+    next call of `create_if_absent`. With None, the store answers as usual. With True, the store
+    creates the file (unless the file exists already), but the caller gets an error instead of the
+    answer. With False, the store does not create the file, and the caller gets the same error."""
 
     def __init__(self, content: Snapshot = frozenset()) -> None:
         self._files = dict(content)

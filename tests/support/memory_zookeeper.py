@@ -211,7 +211,7 @@ class MemoryCoordinator:
         self._become(SessionState.CONNECTED)
 
     def ping(self) -> None:
-        """Keeps the session alive, as the pings do that kazoo's own thread sends."""
+        """Keeps the session alive, like the pings that kazoo's own thread sends."""
         if self.state is SessionState.CONNECTED and self.session in self.server.heard_at:
             self.server.heard_at[self.session] = self.server.clock.monotonic()
 

@@ -1,7 +1,7 @@
 """The names of all metrics that Skidway's programs can export, as Prometheus stores them.
 
-Most metrics are declared in modules, and importing the module registers them. Other metrics exist
-only in the answer to a scrape. To get their names, this module scrapes a broker object (without a
+Most metrics are registered when the module that declares them is imported. Other metrics exist only
+in the answer to a scrape. To get their names, this module scrapes a broker object (without a
 running broker) and an empty store of schemas. The names of the metrics about ZooKeeper and about
 the loader's last run come from tables in the code.
 """
@@ -46,8 +46,8 @@ MIRROR = {
 
 
 def all_names(folder: Path) -> set[str]:
-    """Returns the names of all metrics. In `folder`, the function makes the log of a broker that it
-    then scrapes."""
+    """Returns the names of all metrics. The function scrapes, among others, a broker object, whose
+    log it makes in `folder`."""
     for module in DECLARING:
         importlib.import_module(module)
     with broker_core(folder) as core:

@@ -125,7 +125,7 @@ class SourceLog:
 
     def flush(self) -> None:
         """Raises the high watermark above the staged batches. From now on consumers see these
-        batches, and they survive `crash`."""
+        batches, and the batches survive `crash`."""
         for raw in self.staged:
             self.batches.append(raw)
             self.end = read_header(raw).last_offset + 1
@@ -556,8 +556,9 @@ class LocalBroker:
         return new
 
     def write(self) -> None:
-        """Writes the batches that were appended in this turn to the files, as the broker does at
-        the end of a turn. Does not raise transient errors, because the log itself handles them."""
+        """Writes to the log files the batches that were appended in this turn, as the broker does
+        at the end of a turn. Does not raise transient errors, because the log itself handles
+        them."""
         touched, self._touched = self._touched, {}
         for replica in touched:
             try:

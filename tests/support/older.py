@@ -1,11 +1,11 @@
 """Builds the Ansible collection and the wheels of an older version of Skidway from that version's
 own source tree.
 
-Before the first release, the formats of the programs' state files change without a migration. So
-COMMIT is a commit whose formats are still those of the current version. This module changes the
-commit's source tree by DIFFERENCES, so that the older version lacks a setting that the current
-Ansible roles write. After the first release, tests will use the released version instead of COMMIT
-and DIFFERENCES.
+The programs of both versions must be able to read the same state files. Before the first release,
+the formats of these files change without a migration. So COMMIT is a commit that still has the
+current formats. This module changes the commit's source tree by DIFFERENCES, so that the older
+version lacks a setting that the current Ansible roles write. After the first release, tests will
+use the released version instead of COMMIT and DIFFERENCES.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Fetches peers (foreign software that tests compare Skidway with, or connect it to) into
-.cache/peers. The peers are the jars of Apache Kafka, of HDFS, of Confluent's Java client for schema
-registries, and of Spark's connectors for Kafka and Avro. The sources of kafka-python, with its own
-tests, are a peer, too.
+"""Fetches peers into .cache/peers. A peer is foreign software with which tests compare Skidway, or
+to which they connect Skidway. The peers are the jars of Apache Kafka, of HDFS, of Confluent's Java
+client for schema registries, and of Spark's connectors for Kafka and Avro. The sources of
+kafka-python, with its own tests, are a peer, too.
 
 `make peers` runs `python tests/support/peers.py`, which fetches the peers that are missing. The
 tests' fixtures fetch nothing; they raise PeerMissing if a peer is missing. The program needs Maven.

@@ -2,9 +2,9 @@
 of a host.
 
 Tests run the text of the guide itself. If a command of the guide changes, the test runs the changed
-command. If a heading, all commands below it, or a name that the test replaces is removed from the
-guide, this module raises KeyError. The only difference from the guide is that the test's host names
-replace the guide's host names.
+command. If the guide no longer has a heading that a test needs, or the commands below this heading,
+or a name that the test replaces, this module raises KeyError. The only difference from the guide is
+that the test's host names replace the guide's host names.
 """
 
 from __future__ import annotations

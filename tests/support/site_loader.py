@@ -29,8 +29,9 @@ Rows = list[tuple[Placed, Sums]]
 @dataclass
 class Output:
     """The loader's output for one source topic. `positions` are the next offsets to load, by
-    partition. `marks` say up to which byte each log file is loaded, by partition. Both are those of
-    the output's newest manifest. `rows` contains the rows in the output's Parquet files."""
+    partition. `marks` say up to which byte each log file is loaded, by partition. Positions and
+    marks are those of the output's newest manifest. `rows` contains the rows in the output's
+    Parquet files."""
 
     teller: Teller
     positions: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PARTITIONS, 0))

@@ -22,7 +22,7 @@ class SparkCluster:
 
     `hosts` contains an address for each worker. By default there is one worker, at the address of
     `place`. Spark never starts a second (speculative) attempt of a task on the host on which the
-    first attempt runs. Therefore tests of second attempts give each worker another address
+    first attempt runs. Therefore tests of second attempts give each worker an address of its own
     (127.0.0.2 ...). `environment` contains environment variables for the workers, which their
     executors inherit.
     """

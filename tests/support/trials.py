@@ -183,7 +183,7 @@ class Trial:
 
     def loader(self, *options: str) -> Program:
         """Waits until the mirror has all records of this story's topics and of the audit topic.
-        Returns a loader for only these topics. The loader is not started yet."""
+        Returns a loader that loads only the story's topics. The loader is not started yet."""
         self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
         return self.pipeline.loader(self.topics, *self._stage.load_options, *options)
 
@@ -278,7 +278,7 @@ class Stage:
         until one bucket has this verdict. Returns the buckets, even if the wait took too long.
 
         All stories share one report of the audit. This method asks the audit for a new report only
-        as long as the last report does not have the wanted verdicts.
+        if the newest report does not have the wanted verdicts.
         """
         found: list[dict[str, Any]] = []
 

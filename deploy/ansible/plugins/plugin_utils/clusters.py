@@ -42,13 +42,13 @@ def counters(
     """Returns {name of a counter: its settings} for the audit's counters (programs that count the
     records in the topics of a cluster).
 
-    Each cluster has a first counter. If the cluster mirrors other clusters, the first counter
-    counts the mirrored topics. Otherwise the first counter counts the topics to which agents of the
-    cluster publish. A cluster that mirrors other clusters and has agents of its own also gets a
-    second counter, `<cluster>.broker`. All first counters get their ports before the second
-    counters do. So a second counter does not change the port of a first counter. All counters serve
-    /metrics and /health on `bind_address`. servers: the bootstrap servers of each cluster; a
-    cluster that is not among them gets no counter.
+    Each cluster in `servers` has a first counter. If the cluster mirrors other clusters, the first
+    counter counts the mirrored topics. Otherwise the first counter counts the topics to which
+    agents of the cluster publish. A cluster that mirrors other clusters and has agents of its own
+    also gets a second counter, `<cluster>.broker`. All first counters get their ports before the
+    second counters do. So a second counter does not change the port of a first counter. All
+    counters serve /metrics and /health on `bind_address`. servers: the bootstrap servers, by
+    cluster; a cluster that is missing here gets no counter.
     """
     published = {cluster_of(agent, clusters) for agent in agents}
     mirrors = [name for name in clusters if listed(clusters, name, "mirrors")]

@@ -21,8 +21,8 @@ REST = "rest"
 
 
 def servers_in(zoo_cfg: str) -> int:
-    """Returns the number of server.N keys in the zoo.cfg that a server wrote at its last start. A
-    single server has no such keys, so the result is 0."""
+    """Returns the number of server.N keys in the zoo.cfg that a server wrote at its last start. The
+    result is 0 for a single server, because its zoo.cfg has no such keys."""
     return sum(line.lstrip().startswith("server.") for line in zoo_cfg.splitlines())
 
 

@@ -42,8 +42,8 @@ def exempt_topics(
 
 def topics_to_load(clusters: Clusters, cluster: str, agents: Iterable[HostVars] = ()) -> list[str]:
     """Returns patterns of the topics that a loader of this cluster loads by default. If the cluster
-    mirrors other clusters and has no agents of its own, these are the mirrored topics, otherwise
-    all topics."""
+    mirrors other clusters and has no agents of its own, these are the mirrored topics. In all other
+    cases, these are all topics."""
     return _topics_to_load(clusters, cluster, _published(clusters, agents))
 
 
