@@ -63,10 +63,10 @@ class Case:
     """Lines of one kind, and what the programs do with them.
 
     line: makes one record of the file. end: the bytes that follow each record. source: settings of
-    the agent's source. rule: the rule of liblognorm by which rsyslog parses the lines; the constant
-    JSON if the lines are JSON; empty if rsyslog does not parse the lines. start: the regular
-    expression by which rsyslog recognizes the first line of a record that has several lines. share:
-    the number of records, as a fraction of RECORDS.
+    the agent's source. rule: says how rsyslog parses the lines: a rule of liblognorm, or the
+    constant JSON if the lines are JSON, or an empty text if rsyslog does not parse them. start: the
+    regular expression by which rsyslog recognizes the first line of a record that has several
+    lines. share: the number of records, as a fraction of RECORDS.
     """
 
     line: Line

@@ -294,7 +294,8 @@ def batch_of(value: bytes, time_ms: int) -> bytes:
 
 
 def _varint(number: int) -> bytes:
-    """Encodes a number that is not negative, with its sign in the lowest bit."""
+    """Encodes a number as a zigzag varint, as in Kafka's records. The number must not be
+    negative."""
     left, found = number << 1, bytearray()
     while left >= 0x80:
         found.append(left & 0x7F | 0x80)

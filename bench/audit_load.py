@@ -1,5 +1,5 @@
-"""Runs the collector's parts on the messages of a simulated fleet. `audit` starts this program in a
-process of its own.
+"""Runs the collector's parts on the messages of a simulated fleet. The benchmark `audit` starts
+this program in a process of its own.
 
     python -m bench.audit_load HOSTS TOPICS MINUTES [FAULTY] [rebuild]
 
@@ -85,9 +85,9 @@ SENDS = ("audit.interval.ms", "seal.interval.ms")
 """The settings that say how often an agent sends counts and seals."""
 
 RECENT = ("numbers", "seals")
-"""Two tables of the store: `numbers` has a digest of each message, and `seals` has the seals. After
-two days, the collector deletes all digests and most seals: of each 64 messages of an agent, it
-keeps the last seal."""
+"""Two tables of the store: `numbers` has a digest of each message, and `seals` has the seals. The
+collector deletes all digests that are two days old, and most seals of that age: of each 64 messages
+of an agent, it keeps the last seal."""
 
 KEPT_SEAL_BYTES = 43
 """How many bytes one of the kept seals (see RECENT) and its key take in the store."""

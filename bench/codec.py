@@ -20,8 +20,8 @@ Python objects for them. The peers make only their built-in checks.
 The shapes `narrow`, `wide` and `nullable` have only fields with numbers and strings, so Skidway's
 codec encodes them with the Rust library pyruhvro (the path `pyruhvro`). The codec encodes the other
 shapes, and decodes all shapes, in whole columns with numpy and Arrow (the path `columns`). If the
-codec cannot decode datums in whole columns, it decodes them one at a time. Most of these datums are
-damaged. The last row of the table measures this slow path.
+codec cannot decode datums in whole columns (mostly because they are damaged), it decodes them one
+at a time. The last row of the table measures this slow path.
 """
 
 from __future__ import annotations

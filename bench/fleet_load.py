@@ -4,8 +4,8 @@
     python -m bench.fleet_load storm ADDRESS TOPIC CONNECTIONS
 
 `load` is an open loop: each request is sent at a planned time, even if earlier requests were not
-answered yet. A request's latency counts from its planned time. So a broker that stalls gets no
-fewer requests, and the waiting time counts (this avoids "coordinated omission"). In `storm` all
+answered yet. A request's latency counts from its planned time. So even a broker that stalls gets
+all requests, and the waiting time counts (this avoids "coordinated omission"). In `storm` all
 clients connect at once. Each client tries to connect until the broker listens, then asks for
 versions and metadata, and produces one record. Each command prints one JSON object.
 """

@@ -5,8 +5,8 @@ Compares Skidway's agent with rsyslog's module imfile, which uses inotify. The a
 settings, and rsyslog has the settings of `rsyslog.program`. The two programs run one after the
 other. Each program is measured only after it has delivered every line and has been idle for a
 while. CPU is the process's CPU time over a minute, read from /proc, in percent of one core. imfile
-keeps every file open, with two descriptors, so rsyslog gets only as many files as a process on this
-machine may open.
+keeps every file open, with two descriptors for each file. So rsyslog gets fewer files than the
+agent if this machine's limit of descriptors for a process requires it.
 """
 
 from __future__ import annotations

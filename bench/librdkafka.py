@@ -121,8 +121,8 @@ class Producer:
 
     @property
     def left(self) -> int:
-        """The number of messages that librdkafka has accepted, but that are not sent or (unless
-        acks is 0) not acknowledged yet."""
+        """The number of messages that librdkafka has accepted, but not sent yet. Unless acks is 0,
+        messages that are not acknowledged yet count, too."""
         return int(self._library.rd_kafka_outq_len(self._producer))
 
     def _chunk(self, payload: bytes) -> ctypes.Array[_Message]:

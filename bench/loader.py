@@ -103,8 +103,9 @@ def add(table: Table, what: str, ours: Costs, theirs: Costs) -> None:
 
 
 def batches(rows: int, partitions: int) -> Iterator[tuple[int, Ints, Ints]]:
-    """Yields batches of records, each as partition, numbers and event times. A record is made from
-    its number. Numbers and event times rise, and each batch goes to the next partition."""
+    """Yields batches of records. Each batch is a tuple: its partition, and the numbers and event
+    times of its records. A record is made from its number. Numbers and event times rise, and each
+    batch goes to the next partition."""
     for first in range(0, rows, BATCH):
         numbers = np.arange(first, first + BATCH)
         yield first // BATCH % partitions, numbers, START_MS + numbers * SPAN_MS // rows

@@ -42,10 +42,8 @@ class Figures:
     """The figures of one round of one side (Skidway's mirror or MirrorMaker 2).
 
     messages_a_second: The number of messages that were copied per second.
-    mirror_mb_a_cpu_second: The megabytes that were copied per CPU second of the process that
-        mirrors.
-    whole_mb_a_cpu_second: The megabytes that were copied per CPU second of all processes that
-        mirror or write.
+    mirror_mb_a_cpu_second: The megabytes copied per CPU second of the process that mirrors.
+    whole_mb_a_cpu_second: The megabytes copied per CPU second of all processes that copy or write.
     resident_mb: The resident memory of all these processes.
     """
 

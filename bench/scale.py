@@ -1,5 +1,5 @@
-"""The sizes of benchmark runs. A run has its full size. But if BENCH_QUICK=1 is set, each run is a
-short trial that only shows that the benchmark works.
+"""The sizes of benchmark runs. Normally a run has its full size. If BENCH_QUICK=1 is set, each run
+is a short trial that only shows that the benchmark works.
 
 The figures of a trial mean nothing: `bench.run` prints them and does not write them to a file.
 """

@@ -1,5 +1,5 @@
-"""Makes many loads of a simulated fleet's topic, one after the other. `year` starts this program in
-a process of its own.
+"""Makes many loads of a simulated fleet's topic, one after the other. The module `year` starts this
+program in a process of its own.
 
     python -m bench.year_load HOSTS PARTITIONS MINUTES_BETWEEN_LOADS LOADS STEPS HOURS_TO_COMPACT
 

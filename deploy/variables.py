@@ -1,7 +1,8 @@
-"""Makes the tables of variables in deploy/ansible/README.md from the roles' argument specs.
+"""Makes the tables of variables in deploy/ansible/README.md from the argument specs of the roles
+(the files meta/argument_specs.yml).
 
-python -m deploy.variables            writes the tables into the README
-python -m deploy.variables --check    exits with 1 if the tables are out of date
+    python -m deploy.variables            writes the tables into the README
+    python -m deploy.variables --check    exits with 1 if the tables are out of date
 """
 
 from __future__ import annotations

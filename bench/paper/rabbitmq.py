@@ -109,8 +109,8 @@ def sampled(printed: str) -> Series:
     """The series from the output of perf-test. perf-test prints one line a second, with the time
     and the rate since the previous line.
 
-    >>> sampled("id: test, time 2.000 s, sent: 100 msg/s").points
-    [Point(seconds=2.0, messages=200)]
+        >>> sampled("id: test, time 2.000 s, sent: 100 msg/s").points
+        [Point(seconds=2.0, messages=200)]
     """
     series, before, messages = Series(), 0.0, 0.0
     for seconds, rate in SAMPLE.findall(printed):

@@ -74,7 +74,7 @@ def debian_version(version: str) -> str:
     """Returns the version, rewritten so that dpkg orders versions as PEP 440 does. For dpkg, `~`
     sorts before the end of a version, and `~~` sorts before `~a`.
 
-    1.3.0.dev4 < 1.3.0a1 < 1.3.0rc1 < 1.3.0 < 1.3.0.post1 < 1.3.1
+        1.3.0.dev4 < 1.3.0a1 < 1.3.0rc1 < 1.3.0 < 1.3.0.post1 < 1.3.1
     """
     public, plus, local = version.partition("+")
     public = re.sub(r"(a|b|rc)(?=\d)", r"~\1", public)

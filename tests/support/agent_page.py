@@ -1,8 +1,8 @@
 """Writes the tables of formats and settings in docs/agent.md from the agent's formats and its
 settings classes.
 
-python -m support.agent_page            writes the tables
-python -m support.agent_page --check    exits with 1 if they are not up to date
+    python -m support.agent_page            writes the tables
+    python -m support.agent_page --check    exits with 1 if they are not up to date
 """
 
 from __future__ import annotations

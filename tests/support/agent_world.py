@@ -374,9 +374,9 @@ class Producer:
         """Lets the oldest batch of a partition reach the broker. If the broker appends it, the
         answer waits in `appended`, and this method returns an empty list.
 
-        If the broker refuses the batch, this method returns the acknowledgements of the batches
-        before it, its error, and the batches after it. The batches after it are returned as
-        drained: they were not delivered, and the agent sends them again.
+        If the broker refuses the batch, this method returns the acknowledgements of the earlier
+        batches, the error of the refused batch, and the later batches. The later batches are
+        returned as drained: they were not delivered, and the agent sends them again.
         """
         sent = self.sent[tp].pop(0)
         sent.attempts += 1

@@ -1,10 +1,10 @@
 """Fills a collector's store with the messages of a small made-up site. These messages are the same
 in every run, and no program of the site runs.
 
-Agents on six hosts send lines to three topics. The messages contain the counts of every tier. They
-count each minute of the current hour and of the hour before it. They also count one minute of each
-of the 40 hours before that, except for one hour. Tests of the pages and `make screenshots` use the
-site in several states.
+Agents on six hosts send lines to three topics. The messages contain the counts of every tier: for
+each minute of the current hour and of the hour before it, and for one minute of each of the 40
+hours before these two hours. One of the 40 hours has no counts. Tests of the pages and `make
+screenshots` use the site in several states.
 """
 
 from __future__ import annotations

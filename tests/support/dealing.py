@@ -2,9 +2,9 @@
 share a fixture that starts slowly, they go to the same process.
 
 xdist's own scheduler expects the name of the group at the end of a test's id, where xdist appends
-it. With pytest 9.2 the appended name has no effect, so every process would run all stories (the
-long end-to-end tests). Therefore this scheduler looks only at the file, which is part of every
-test's id.
+it. With pytest 9.2 the appended name has no effect, so with xdist's own scheduler every process
+would run all stories (the long end-to-end tests). Therefore the scheduler of this module looks only
+at the file, which is part of every test's id.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ def loaded(
     store: MemoryStore, manifest: Manifest, keep: int = KEEP, every: int = EVERY
 ) -> Manifest:
     """Commits a load whose files are all in their final places. If a checkpoint is due, writes it
-    and deletes the old manifests. `keep` is the number of manifests that are kept at least. `every`
-    is the number of loads between two checkpoints."""
+    and deletes the old manifests. `keep` is the least number of manifests to keep. `every` is the
+    number of loads between two checkpoints."""
     for file in manifest.files:
         store.put(file.path, b"x")
     store.put(manifest.path, manifest.to_json())

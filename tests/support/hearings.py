@@ -39,10 +39,10 @@ _SENT_AT_ONCE = Seal, Heartbeat
 class Hearings:
     """Collects what messages show about their senders. The dictionaries have one entry for each
     sender; but `offsets` has one entry for each agent, host name and log, and `sealed` one for each
-    agent and epoch. readings: the differences between the sender's clock and ours in the last
-    windows of time, at most WINDOWS_KEPT, in the order of time; `after` merges them into what was
-    known before. spoken: one entry for each message of an agent, in the order in which the messages
-    were read."""
+    agent and epoch. readings: each `Reading` says by how much the sender's clock differed from ours
+    in one window of time. There are at most the last WINDOWS_KEPT readings of a sender, in the
+    order of time. `after` merges them into what was known before. spoken: one entry for each
+    message of an agent, in the order in which the messages were read."""
 
     def __init__(self) -> None:
         self.heard: dict[SenderName, int] = {}

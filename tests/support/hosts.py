@@ -10,7 +10,8 @@ reach each other, and no host can reach the internet.
 No process or mount outlives the test run. One process keeps the network namespace alive, and one
 process for each host keeps a mount namespace with the host's mounts. If the test runner is killed,
 the kernel kills all these processes. A killed runner leaves a folder and empty cgroups behind,
-which the next test run removes. A test run that is still active holds a lock on its folder.
+which the next test run removes. A test run holds a lock on its folder until it ends, so no other
+test run removes this folder.
 
 `python -m support.hosts app1 app2 server` boots hosts, and keeps them until the command is
 interrupted. The command prints the name of a folder. If the environment variable SKIDWAY_HOSTS
@@ -334,7 +335,7 @@ def _cgroups(run: str, host: str) -> list[Path]:
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
     """Removes the folders of test runs that have ended, and yields a new folder for this test run.
-    A lock on the new folder is released when this process ends."""
+    This process holds a lock on the new folder until it ends."""
     with _locked(Path(tempfile.gettempdir()) / f"{PREFIX}lock", wait=True):
         for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/lock"):
             with contextlib.suppress(BlockingIOError), _locked(path):

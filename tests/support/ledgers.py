@@ -15,6 +15,6 @@ def take(
     reached: Mapping[TopicPartition, Position] = MappingProxyType({}),
     now_ms: int = 0,
 ) -> None:
-    """Does the same as `Ledger.take_records`, for records of which it is not known where and when
-    they were read. values: their values."""
+    """Does the same as `Ledger.take_records`, but without saying where and when the records were
+    read. values: the values of the records."""
     ledger.take_records(((value, None) for value in values), reached, now_ms)

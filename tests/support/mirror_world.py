@@ -686,7 +686,7 @@ class MirrorWorld:
         self.settle(seconds)
 
     def follow(self) -> None:
-        """Runs so many rounds that the mirror creates all new topics of the source and begins to
+        """Runs enough rounds for the mirror to create all new topics of the source, and to begin to
         copy their records."""
         for _ in range(3):
             self.round()

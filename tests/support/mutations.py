@@ -21,7 +21,7 @@ EXTREMES = (
 )  # fmt: skip
 """Bytes that replace others in a damaged request. A broker that reads them as a length, a count, an
 offset or a time gets a value that no client sends."""
-_HEAD = 12  # bytes of length field, API key, version and correlation id
+_HEAD = 12  # the bytes of length field, API key, version and correlation id together
 _LENGTH = struct.Struct(">i")
 
 
@@ -66,7 +66,7 @@ def mutated(frame: bytes, chance: random.Random) -> bytes:
 
 def cut_everywhere(frame: bytes) -> Iterator[bytes]:
     """Yields every beginning of the frame that contains at least the head (see `_HEAD`). The length
-    field of each beginning is changed to fit its length."""
+    field is changed so that it fits the length of the beginning."""
     for end in range(_HEAD, len(frame)):
         yield framed(frame[4:end])
 

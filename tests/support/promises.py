@@ -23,8 +23,8 @@ SECTIONS = {
     "clocks": "Clocks",
     "all": "All of it",
 }
-"""The headings of the sections of docs/delivery.md. Each key is the word with which the names of
-the section's promises begin."""
+"""The headings of the sections of docs/delivery.md. Each key is the number or the word with which
+the names of the section's promises begin."""
 
 PROMISES = {
     "1 agent id": "An agent's state is bound to its machine; ids are below 2^63.",

@@ -1,8 +1,8 @@
 """Makes docs/promises.md from the list of promises and from the tests that are marked with
 promises.
 
-python -m support.promises_page            writes the page
-python -m support.promises_page --check    exits with 1 if the page is not up to date
+    python -m support.promises_page            writes the page
+    python -m support.promises_page --check    exits with 1 if the page is not up to date
 
 The program parses the test files and does not import them, so it takes only a second or two.
 """

@@ -201,8 +201,8 @@ class Proxy:
         return None
 
     def answered(self, intervention: Intervention) -> None:
-        """Counts a hit of the fault `intervention`, because the answer to a request that the fault
-        has chosen has arrived."""
+        """Counts a hit of the fault `intervention`. The proxy calls this method when it gets the
+        answer to a request that the fault has chosen."""
         with self._changed:
             intervention.hits += 1
 

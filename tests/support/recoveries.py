@@ -52,8 +52,8 @@ class Recoveries:
             self.name_brokers(host)
 
     def name_brokers(self, host: Host) -> None:
-        """Adds the host names that the guide uses for the brokers to the file /etc/hosts of a
-        host."""
+        """Adds lines to /etc/hosts on a host: the host names that the guide uses for the
+        brokers."""
         for name, ours in NAMES.items():
             line = f"{self.run.hosts[ours].address} {name}"
             host.run(f"grep -qx '{line}' /etc/hosts || echo {line} >>/etc/hosts")

@@ -140,7 +140,7 @@ class AuditLogs:
     """The topic `_skidway_audit` of both clusters: the messages by cluster and partition. The
     fields `told`, `left_out`, `ranges` and `gaps` say what each delta contains. `told` contains the
     lines that the delta counts. `left_out` contains the lines that the delta counts as left out by
-    rules. `ranges` and `gaps` contain its ranges and gaps."""
+    rules. `ranges` and `gaps` contain the ranges and the gaps in the delta."""
 
     logs: dict[tuple[str, int], list[Message]] = field(default_factory=lambda: defaultdict(list))
     starts: dict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))

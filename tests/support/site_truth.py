@@ -183,9 +183,9 @@ class Truth:
                 yield place.agent, f"X: {line} is {times} rows"
 
     def epoch_of_rows(self, source: Source) -> int | None:
-        """The newest epoch of this topic's output of which the collector has heard, or None. If an
-        output is removed, the collector hears of the new epoch only with the counts of the next
-        load."""
+        """The newest of the epochs of this topic's output of which the collector has heard; None if
+        there is no such epoch. If an output is removed, the collector hears of the new epoch only
+        with the counts of the next load."""
         newest = _newest_epochs(self.world, self.collector.heard)
         return max(
             (n for (x, tier, _), n in newest.items() if (x, tier) == (source, Tier.HDFS)),
@@ -302,7 +302,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # of the seal that was prepared last
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # the seal that was prepared last
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False
