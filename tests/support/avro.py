@@ -129,9 +129,9 @@ def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
 def union_of(types: list[Typed], null_at: int | None) -> Typed:
     """Returns a union of several types. In Arrow its values are structs with one field for each
     member. Avro forbids several types of the same kind or name in a union, so this function uses
-    only the first type of each kind and name. It adds long and int if they are missing, so that the
-    union always has several types. `null_at` is the index of null in the union, or None if the
-    union has no null."""
+    only the first type of each kind and name. The function adds long and int if they are missing,
+    so that the union always has several types. `null_at` is the index of null in the union, or None
+    if the union has no null."""
     kinds: dict[str, Typed] = {}
     for avro, values in types:
         kind = avro if isinstance(avro, str) else avro.get("name", avro["type"])

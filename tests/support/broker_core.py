@@ -1,5 +1,5 @@
-"""A broker core, which is a broker without its own process, network and ZooKeeper. It has the
-broker's event loop, logs and handlers.
+"""Makes a broker core for tests: a broker without its own process, network and ZooKeeper. The core
+has the broker's event loop, logs and handlers.
 
 Each client has one end of a socket pair, and the event loop has the other end. The test runs the
 loop's turns and moves the clock. Disk operations are finished at once, and a dictionary replaces

@@ -4,8 +4,8 @@ options on a slow machine (docs/testing.md).
 
 The tests with the mark `deploy` are steps of stories (long tests) on test hosts. A later step needs
 what an earlier step did, so the steps of a file are drawn together. No later step needs a step with
-the mark `aside`, so such a step is drawn on its own. It runs only if the other steps of its file
-run. If N is above STORY_PARTS_MAX, the machine is too slow for any story.
+the mark `aside`, so such a step is drawn on its own. A step with this mark runs only if the other
+steps of its file run. If N is above STORY_PARTS_MAX, the machine is too slow for any story.
 """
 
 from __future__ import annotations

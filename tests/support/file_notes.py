@@ -2,9 +2,9 @@
 announcement is a message in which an agent tells the audit which path a file id has.
 
 A file id may be announced several times, and the announcements may come in any order. For each file
-id, this module makes one `FileNote`. It has the path and the time of the file id's earliest
-announcement. Announcements from older versions of the agent lack the creation time, so the
-`FileNote` gets the earliest creation time from all of the file id's announcements. The audit's
+id, this module makes one `FileNote`. The `FileNote` has the path and the time of the file id's
+earliest announcement. Announcements from older versions of the agent lack the creation time, so the
+`FileNote` has the earliest creation time that any announcement of the file id gives. The audit's
 ledger keeps the same facts in its tables; tests compare the ledger with this module. This module
 does no input or output.
 """

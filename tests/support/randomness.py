@@ -80,8 +80,8 @@ def share_of(count: int) -> int:
 
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest) -> Seeds:
-    """Returns a function. It gets the range of all seeds of a test, and returns the range of those
-    that this run tries. With --share, these are fewer seeds. In an exploration (a run with
+    """Returns a function. The function gets the range of all seeds of a test, and returns the range
+    of those that this run tries. With --share, these are fewer seeds. In an exploration (a run with
     --hypothesis-seed), they are other seeds than in ordinary runs."""
     share, moved = request.config.getoption("--share"), STRIDE * (_explored(request.config) or 0)
 

@@ -3,7 +3,7 @@ messages.
 
 Every line has a number. Whenever a sender counts a line, the simulation remembers the topic, agent
 and bucket under which the sender counted it (`Placed`). So the tests know the truth about each
-single line. They need not compare sums, which is all that the audit can do.
+single line, while the audit can only compare sums.
 """
 
 from __future__ import annotations

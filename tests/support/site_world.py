@@ -55,8 +55,8 @@ class Faults:
     - swaps: two rows exchange their values of the field that `misplaces` names.
     - remakes: a topic is deleted and created again.
     - late: after a topic was created again, the programs notice the new topic at different times.
-    - unnamed: topics have no ids, so a topic that is created again looks like the old topic. This
-      breaks the rule that each topic has an id.
+    - unnamed: topics have no ids, so a topic that is created again looks like the old topic. Such
+      topics break the rule that each topic has an id.
     - foreign: some records have no origin (agent, file and first byte).
     - expires: the oldest records of a log are deleted.
     - renews: the loader's output for a topic is removed, and the next load begins a new one.
@@ -64,7 +64,7 @@ class Faults:
     - lags: if `foreign` is set, counters may commit and send heartbeats before they have counted
       all records of the logs.
     - rules: rules of the agents leave out some lines.
-    - collectors: the number of collectors; steps: the number of random steps.
+    - collectors, steps: no faults, but the number of collectors and the number of random steps.
     - blind: a function that changes the evidence in such a way that one rule of the judgement has
       no effect.
     - unsummed: the recount compares no checksums, only numbers of records and bytes.
