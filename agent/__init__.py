@@ -75,7 +75,8 @@ A reading has the bytes of one intent. If the intent is a line or a run of NUL b
 READ_BYTES, the reading has only the first READ_BYTES of them. When the readings of a turn have
 TURN_BYTES together, the turn begins no further reading. One search of the brokers' logs looks for
 the records of at most SEARCH_BYTES bytes of log files. The agent reads nothing while
-`buffer.memory` bytes of batches are unacknowledged. The agent also reads nothing while RECORDS_MAX
+`buffer.memory` bytes of batches are unacknowledged, and nothing of a topic whose own unacknowledged
+bytes are as many as are still free (`values.room`). It also reads nothing while RECORDS_MAX
 records that brokers refused are undecided: it does not know yet whether an earlier attempt to send
 these records arrived (`delivery.refused`). At most `max.open.files` descriptors are open. While the
 disk with the state's database is full, the agent reads no more bytes, and makes no intents.

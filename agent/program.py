@@ -527,12 +527,13 @@ class RunningAgent:
         detail: dict[str, Any] = {
             "status": "running",
             "unreadable": self._loop.tracker.unreadable,
-            "held_back": self._loop.held_back,
+            "held_seals": self._loop.held_seals,
             "troubles": troubles,
             "leaders": {name: str(x) for name, x in leaders.items() if x is not None},
         }
         if (reading_back := self._loop.reading_back) is not None:
             detail["reading_back"] = reading_back
+        detail |= self._held_back() if troubles else {}
         if self._loop.full_reason is not None:
             detail["status"] = "state full, nothing is read"
             detail["reason"] = self._loop.full_reason
@@ -543,6 +544,17 @@ class RunningAgent:
         detail["rejecting"] = rejecting = self._loop.rejections.too_many()
         well = not (self._loop.full_reason or troubled or silent or unread or rejecting)
         return Health(well, detail)
+
+    def _held_back(self) -> dict[str, Any]:
+        """Returns, for /health, what the agent does not read now because brokers have not
+        acknowledged what it has sent."""
+        if not self._loop.outbound.has_room:
+            return {"status": "buffer.memory is full, nothing is read"}
+        held = {
+            topic: f"not read, because {size} bytes of its batches are not acknowledged"
+            for topic, size in self._loop.held_back.items()
+        }
+        return {"held_back": held} if held else {}
 
     def _refresh(self) -> None:
         """Asks the cluster for the topics' partitions and `max.message.bytes`, and whether topics

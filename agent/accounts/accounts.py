@@ -251,7 +251,7 @@ class Accounts:
             self._noted.append(replace(noted, final=final, since=self._begun_at))
             self._set_backs.noted(topic)
 
-    def held_back(self, now: float, tracker: Tracker) -> dict[str, dict[str, str]]:
+    def held_seals(self, now: float, tracker: Tracker) -> dict[str, dict[str, str]]:
         """Returns, for each topic whose seal the agent began more than HELD_S ago and could not
         send yet, some of the files for which the seal waits: by path, what is missing.
         """

@@ -29,6 +29,7 @@ from skidway.agent.loop.schedule import Schedule
 from skidway.agent.loop.unreadable_paths import UnreadablePaths
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.state.database import StateFull
+from skidway.agent.values.room import Room
 from skidway.agent.values.tracked import FileState
 from skidway.clock import Clock
 from skidway.dataclass import dataclass
@@ -150,7 +151,7 @@ class CountLoop:
         if self._looks.is_due(now):
             self._look(now, now_ms)
         self._reader.look_again(now)
-        taken = self._reader.take(now, now_ms, self._sequence)
+        taken = self._reader.take(now, now_ms, self._sequence, Room.unlimited())
         self._sequence += len(taken)
         self._has_backlog = sum(len(each.reading.data) for each in taken) >= READ_BYTES // 2
         self._mind_news(after_ms, now_ms)

@@ -61,6 +61,7 @@ from skidway.agent.parsing.framing import READ_BYTES, Framer
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.identity import GUARD_BYTES
 from skidway.agent.values.intents import Intent, Numbers, Reading, crc_of
+from skidway.agent.values.room import Room
 from skidway.agent.values.set_apart import SetApart
 from skidway.agent.values.tracked import Checkpoint, Flight, ReadingOutcome, TrackedFile
 from skidway.audit.counts.counts import Counts
@@ -181,43 +182,47 @@ class Inquiry:
             self._begin(now)
         self._search.turn(now, is_past=now >= self._past_at)
 
-    def take(self, now: float) -> list[Taken]:
+    def take(self, now: float, room: Room) -> list[Taken]:
         """Decides about each intent as soon as the search has found all that the decision depends
-        on. Returns the parts of intents that have to be sent.
+        on, and the topic of its file has room. Returns the parts of intents that have to be sent.
         """
         taken: list[Taken] = []
         if not self._searching or now < self._again_at:
             return taken
         undecided: list[_Asked] = []
-        unreadable: set[int] = set()
+        stuck: set[int] = set()
         waiting: set[int] = set()
-        room = TURN_BYTES
+        left = TURN_BYTES
         for index, asked in enumerate(self._searching):
-            if room <= 0 or len(taken) >= TURN_INTENTS or index - len(undecided) >= TURN_INTENTS:
+            if left <= 0 or len(taken) >= TURN_INTENTS or index - len(undecided) >= TURN_INTENTS:
                 undecided += self._searching[index:]
                 break
             file = asked.intent.file
-            if file in unreadable or file in waiting or not self._search.knows(asked.reach):
+            if not room.has(self._topic(asked)):
+                stuck.add(file)
+            if file in stuck or file in waiting or not self._search.knows(asked.reach):
                 waiting.add(file)
                 undecided.append(asked)
                 continue
             try:
-                taken += self._decide(asked)
+                found = self._decide(asked)
             except OSError as error:
                 tracked = self._tracker.files[file]
                 self._tracker.cannot_read(tracked, error)
                 self._handles.drop(tracked.file)
                 self._again_at = now + AGAIN_AFTER_S
-                unreadable.add(file)
+                stuck.add(file)
                 undecided.append(asked)
                 continue
-            room -= min(asked.intent.length, READ_BYTES)
+            taken += found
+            room.take(self._topic(asked), sum(len(each.reading.data) for each in found))
+            left -= min(asked.intent.length, READ_BYTES)
             self._files[file] -= 1
             if not self._files[file]:
                 del self._files[file]
         self._searching = undecided
         if self._search.is_over:
-            self._make_way(unreadable)
+            self._make_way(stuck, room)
         if not self._searching:
             self._records = {}
             self._search.end()
@@ -245,16 +250,24 @@ class Inquiry:
         with the time (s) since the search last made progress in any partition."""
         return self._search.silent_s(now)
 
-    def _make_way(self, unreadable: set[int]) -> None:
-        """If only unreadable files still have undecided intents in this search, ends the search, so
-        that a search for the intents of other files can begin. The agent tries the unreadable files
-        again after that search. A file's intents stay in their order.
+    def _make_way(self, stuck: set[int], room: Room) -> None:
+        """If only stuck files still have undecided intents in this search, ends the search, so that
+        a search for the intents of other files can begin. The agent tries the stuck files again
+        after that search. A file's intents stay in their order. stuck: the files that cannot be
+        read now, and those whose topic has no room.
         """
-        others = [each for each in self._asked if each.intent.file not in unreadable]
-        if others and all(each.intent.file in unreadable for each in self._searching):
-            own = [each for each in self._asked if each.intent.file in unreadable]
+        others: list[_Asked] = []
+        own: list[_Asked] = []
+        for each in self._asked:
+            is_stuck = each.intent.file in stuck or not room.has(self._topic(each))
+            (own if is_stuck else others).append(each)
+        if others and all(each.intent.file in stuck for each in self._searching):
             self._asked = [*others, *self._searching, *own]
             self._searching = []
+
+    def _topic(self, asked: _Asked) -> str:
+        """Returns the data topic of an intent's file."""
+        return self._tracker.files[asked.intent.file].birth.topic
 
     # --- searching ------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ batches.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -21,6 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from skidway.agent.batches.press import Pressed
+from skidway.agent.values.room import Room
 from skidway.agent.values.tracked import Flight
 from skidway.audit.counts.counts import Counts
 from skidway.audit.topic.messages import Certainty
@@ -54,6 +55,7 @@ class Sink(Protocol):
 class Parcel:
     """A batch, and the flights that have records in it. A flight is an intent that is being sent.
 
+    topic: the data topic of the flights' files; the batch may belong to its rejected topic.
     was_sent: whether the records were sent before, in this batch or in a larger batch. Records that
     were sent before may have arrived.
     """
@@ -61,6 +63,7 @@ class Parcel:
     tp: TopicPartition
     encoded: EncodedBatch
     flights: tuple[Flight, ...]
+    topic: str
     source: Source
     is_rejected: bool
     was_sent: bool = False
@@ -144,12 +147,20 @@ class Settled:
 
 class Outbound:
     """Owns every parcel (a batch, with the intents of its records) from the moment at which its
-    batch is made until the brokers have acknowledged or refused the batch.
+    batch is made until the brokers have acknowledged or refused the batch. Knows how many bytes the
+    parcels of each topic have.
+
+    The parcels of all topics wait in one queue. If a topic gets no acknowledgements, its parcels
+    leave the queue nevertheless, because the producer has room for them: `room` limits how many
+    bytes a topic has in the queue and in the producer together.
     """
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, limit_bytes: int) -> None:
+        """limit_bytes: at how many bytes of unacknowledged batches the agent stops reading."""
         self._sink = sink
+        self._limit_bytes = limit_bytes
         self._queue: deque[Parcel] = deque()
+        self._held: Counter[str] = Counter()  # by data topic: the bytes of its parcels
 
     @property
     def has_room(self) -> bool:
@@ -157,6 +168,17 @@ class Outbound:
         accepts more batches.
         """
         return not self._queue and self._sink.has_room
+
+    @property
+    def room(self) -> Room:
+        """How many bytes of each topic's files the next turn may read."""
+        return Room(self._limit_bytes - self._held.total(), self._held)
+
+    @property
+    def held_bytes(self) -> dict[str, int]:
+        """For each data topic with unacknowledged batches, the bytes of these batches, including
+        those of its rejected topic."""
+        return {topic: size for topic, size in self._held.items() if size}
 
     def add(
         self, pressed: Pressed, flights: Sequence[Flight], sources: tuple[Source, Source]
@@ -173,7 +195,9 @@ class Outbound:
             for flight in mine:
                 flight.waiting += 1
             source = sources[batch.is_rejected]
-            parcel = Parcel(batch.tp, batch.encoded, mine, source, batch.is_rejected)
+            topic = sources[0].topic
+            parcel = Parcel(batch.tp, batch.encoded, mine, topic, source, batch.is_rejected)
+            self._held[topic] += batch.encoded.size_bytes
             self._queue.append(parcel)
 
     def pump(self) -> list[Departure]:
@@ -202,6 +226,7 @@ class Outbound:
         for delivery in deliveries:
             parcel = delivery.token
             assert isinstance(parcel, Parcel)
+            self._held[parcel.topic] -= parcel.encoded.size_bytes
             if delivery.error is None:
                 settled.acknowledged += 1
                 if delivery.base_offset >= 0:
@@ -213,6 +238,8 @@ class Outbound:
             else:
                 was_sent = parcel.was_sent or delivery.attempts > 1
                 again += self._refused(replace(parcel, was_sent=was_sent), delivery.error, settled)
+        for parcel in again:
+            self._held[parcel.topic] += parcel.encoded.size_bytes
         self._queue.extendleft(reversed(again))
         return settled
 

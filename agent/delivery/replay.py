@@ -6,13 +6,14 @@ made the intents, this program refuses their settings, a broker refused one of t
 operator gave them up. The replay hands such an intent, and all later intents of its file, to the
 inquiry. The inquiry finds out which of their records the brokers have, before it declares bytes
 lost or uncertain. A file that cannot be opened right now is tried again later. Until then, its
-intents wait, and the file is not read.
+intents wait, and the file is not read. The intents of a topic that has no room wait in the same
+way, until brokers acknowledge batches of the topic.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from skidway.agent.batches.program_versions import at_present
 from skidway.agent.batches.recipe import Recipe, has_refusal
@@ -23,6 +24,7 @@ from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.reading import TURN_BYTES, Taken
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.values.intents import GIVEN_UP, Intent
+from skidway.agent.values.room import Room
 from skidway.agent.values.tracked import Flight
 
 
@@ -44,36 +46,69 @@ class Replay:
         self._inquiry = inquiry
         self._later: list[Intent] = []
         self._later_at = 0.0
+        self._held_back: dict[str, deque[Intent]] = {}  # by topic, in the order of sending
 
     @property
     def is_over(self) -> bool:
         """Whether all intents that were made before the agent started have been sent again, or
         handed to the inquiry, which looks for their records in the brokers' logs.
         """
-        return not self._waiting and not self._later
+        return not (self._waiting or self._later or self._held_back)
 
     @property
     def can_go_on(self) -> bool:
         """Whether an intent waits that can be sent now. Ignores the intents of files that cannot be
-        opened right now.
+        opened right now, and of topics that have no room.
         """
         return bool(self._waiting)
 
-    def take(self, now: float) -> list[Taken]:
+    @property
+    def held_back(self) -> set[str]:
+        """The topics with intents that wait because their topic had no room."""
+        return set(self._held_back)
+
+    def take(self, now: float, room: Room) -> list[Taken]:
         """Returns the next intents to send again, with their bytes. The intents of a file come in
         the order of its bytes."""
         if self._later and now >= self._later_at:
-            self._waiting.extend(self._later)
-            self._later = []
+            self._try_again()
         taken: list[Taken] = []
-        room = TURN_BYTES
-        while self._waiting and room > 0:
-            intent = self._waiting.popleft()
+        left = TURN_BYTES
+        for intent in self._next(room):
             one = self._replay(intent, now)
             if one is not None:
-                room -= len(one.reading.data)
+                left -= len(one.reading.data)
+                room.take(one.tracked.birth.topic, len(one.reading.data))
                 taken.append(one)
+            if left <= 0:
+                break
         return taken
+
+    def _try_again(self) -> None:
+        """Puts the intents of files that could not be opened before all other intents, so that the
+        intents of a file stay in their order."""
+        for intent in reversed(self._later):
+            self._held_back.get(self._topic(intent), self._waiting).appendleft(intent)
+        self._later = []
+
+    def _next(self, room: Room) -> Iterator[Intent]:
+        """Removes and yields the intents of topics with room, those that were held back first.
+        Holds back the other intents. The intents of a topic stay in their order."""
+        for topic in [each for each in self._held_back if room.has(each)]:
+            intents = self._held_back.pop(topic)
+            self._waiting.extendleft(reversed(intents))
+        while self._waiting:
+            intent = self._waiting.popleft()
+            topic = self._topic(intent)
+            if room.has(topic):
+                yield intent
+            else:
+                self._held_back.setdefault(topic, deque()).append(intent)
+
+    def _topic(self, intent: Intent) -> str:
+        """Returns the data topic of an intent's file; an empty text if the file is not known."""
+        tracked = self._tracker.files.get(intent.file)
+        return "" if tracked is None else tracked.birth.topic
 
     def _replay(self, intent: Intent, now: float) -> Taken | None:
         tracked = self._tracker.files.get(intent.file)

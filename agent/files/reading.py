@@ -4,10 +4,12 @@ bytes. A turn is one pass of the agent's loop.
 A turn reads the files that may have new bytes one after the other, at most READ_BYTES of each,
 until the turn has TURN_BYTES. The next turn begins with the files that this turn did not reach, so
 a busy file does not delay the other files. If there is room for more bytes in the turn, the agent
-reads again from the files that have more. Except within a long line, a read begins a little before
-the read position. If these bytes before the read position differ from those that were read there
-last time, the file was rewritten, or was truncated and has grown again. Such a file gets a new file
-id.
+reads again from the files that have more. If a topic has no room (`values.room`), its files are
+held back until it has room again; files of other topics do not wait for them.
+
+Except within a long line, a read begins a little before the read position. If these bytes before
+the read position differ from those that were read there last time, the file was rewritten, or was
+truncated and has grown again. Such a file gets a new file id.
 
 A reading ends with the last whole record. The record after it may be unfinished, so the agent reads
 it only in two cases. First, the file has not changed for `idle.flush.ms` (`timeout.ms` for a source
@@ -43,6 +45,7 @@ from skidway.agent.values.identity import (
     fingerprint_of,
 )
 from skidway.agent.values.intents import Intent, Reading, crc_of
+from skidway.agent.values.room import Room
 from skidway.agent.values.tracked import FileState, Flight, LongLine, TrackedFile
 from skidway.dataclass import dataclass
 
@@ -90,7 +93,8 @@ class Taken:
 
 
 class FileReader:
-    """Reads files. Owns the list of the files that the next turns try to read."""
+    """Reads files. Owns the list of the files that the next turns try to read, and the files that
+    are held back because their topic has no room."""
 
     def __init__(
         self,
@@ -117,6 +121,7 @@ class FileReader:
         self._ready: dict[int, TrackedFile] = {}
         self._active: dict[int, float] = {}  # by file id: until when turns try to read the file
         self._due: dict[int, float] = {}  # by file id: when to read the last line or end the id
+        self._held_back: dict[str, dict[int, TrackedFile]] = {}  # by topic
         tracker.when_grown(self.wake)
 
     def take_intervals(self, *, idle_flush_s: float, close_rotated_s: float) -> None:
@@ -139,12 +144,24 @@ class FileReader:
     @property
     def is_quiet(self) -> bool:
         """Whether there are no files that a turn must try to read, now or later."""
-        return not (self._ready or self._active or self._due)
+        return not (self._ready or self._active or self._due or self._held_back)
 
     @property
     def is_active(self) -> bool:
         """Whether files were read during the last ACTIVE_S seconds."""
         return bool(self._active)
+
+    @property
+    def held_back(self) -> set[str]:
+        """The topics with files that must be read, but are held back because their topic had no
+        room."""
+        return set(self._held_back)
+
+    def go_on(self, room: Room) -> None:
+        """Makes the next turn try to read the files of topics that were held back and have room."""
+        for topic in [each for each in self._held_back if room.has(each)]:
+            for tracked in self._held_back.pop(topic).values():
+                self.wake(tracked)
 
     def look_again(self, now: float) -> None:
         """Makes the next turn try to read three kinds of files: files that were read lately, files
@@ -171,19 +188,21 @@ class FileReader:
             and not tracked.is_replaying
         )
 
-    def take(self, now: float, read_ms: int, sequence: int) -> list[Taken]:
-        """Makes this turn's readings. Their intents get the numbers from `sequence` + 1 on."""
+    def take(self, now: float, read_ms: int, sequence: int, room: Room) -> list[Taken]:
+        """Makes this turn's readings. Their intents get the numbers from `sequence` + 1 on. Holds
+        back the files of topics without room."""
         taken: list[Taken] = []
-        room = TURN_BYTES
+        left = TURN_BYTES
         later: list[TrackedFile] = []
         for _ in range(TURN_FILES):
-            if room <= 0 or not self._ready:
+            if left <= 0 or not self._ready:
                 break
             tracked = self._ready.pop(next(iter(self._ready)))
-            if tracked.state is not FileState.OPEN or tracked.source is None:
+            if not _has_new_bytes(tracked):
                 continue
-            if tracked.is_replaying:
-                # the file's next bytes already have an intent; a later look wakes the file
+            topic = tracked.birth.topic
+            if not room.has(topic):
+                self._held_back.setdefault(topic, {})[tracked.file] = tracked
                 continue
             one = None
             if self._may_read(tracked):
@@ -191,7 +210,8 @@ class FileReader:
             else:
                 later.append(tracked)
             if one is not None:
-                room -= len(one.reading.data)
+                left -= len(one.reading.data)
+                room.take(topic, len(one.reading.data))
                 taken.append(one)
             elif self._ready.pop(tracked.file, None) is not None:
                 later.append(tracked)  # this turn found nothing to send in the file
@@ -415,6 +435,13 @@ def _overdue_end(body: bytes, lines: LineFramer) -> int:
     lines or, if its first line is unfinished, all bytes except half a code unit at the end.
     """
     return lines.whole_records_end(body) or len(body) - len(body) % lines.unit
+
+
+def _has_new_bytes(tracked: TrackedFile) -> bool:
+    """Whether the next bytes of the file may get a new intent. If they already have an intent that
+    is to be sent again, a later look wakes the file."""
+    is_open = tracked.state is FileState.OPEN and tracked.source is not None
+    return is_open and not tracked.is_replaying
 
 
 def _end_in(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int | None:

@@ -283,11 +283,20 @@ class Loop:
         return {**self._refused.silent_s(now), **self._inquiry.silent_s(now)}
 
     @property
-    def held_back(self) -> dict[str, dict[str, str]]:
+    def held_seals(self) -> dict[str, dict[str, str]]:
         """For /health: the topics whose seal has waited for long, each with some of the files for
         which it waits: by path, what is missing.
         """
-        return self._accounts.held_back(self._clock.monotonic(), self.tracker)
+        return self._accounts.held_seals(self._clock.monotonic(), self.tracker)
+
+    @property
+    def held_back(self) -> dict[str, int]:
+        """For /health: the topics whose files are not read now, or whose intents are not sent again
+        now, because brokers have not acknowledged the topic's earlier batches. For each topic, how
+        many bytes of batches are not acknowledged.
+        """
+        topics, held = self.reader.held_back | self._replay.held_back, self.outbound.held_bytes
+        return {topic: held.get(topic, 0) for topic in sorted(topics)}
 
     @property
     def is_settled(self) -> bool:
@@ -387,11 +396,13 @@ class Loop:
         """Returns the readings of this turn. A starting agent first sends the bytes of the intents
         that an earlier process stored. Until this is done, the turns read no new bytes. Intents
         that cannot be sent yet, because their files cannot be opened or their records are looked
-        for in the brokers' logs, delay only their own files.
+        for in the brokers' logs, delay only their own files. A topic without room delays only its
+        own files and intents.
         """
         if not self.outbound.has_room or self._refused.is_full:
             return []
-        taken = [*self._replay.take(now), *self._inquiry.take(now)]
+        room = self.outbound.room
+        taken = [*self._replay.take(now, room), *self._inquiry.take(now, room)]
         if taken or self._replay.can_go_on:
             return taken
         if self.is_stopping:
@@ -399,9 +410,10 @@ class Loop:
         if now >= self._look_at:
             self._look_at = now + LOOK_AGAIN_S
             self.reader.look_again(now)
+        self.reader.go_on(room)
         if now < self._read_at or not self.reader.has_ready:
             return []
-        taken = self.reader.take(now, now_ms, self._numbers.last)
+        taken = self.reader.take(now, now_ms, self._numbers.last, room)
         self._numbers.last += len(taken)
         has_backlog = sum(len(one.reading.data) for one in taken) >= READ_BYTES // 2
         self._read_at = now if has_backlog else now + self._settings.linger_ms / 1000
@@ -440,7 +452,7 @@ class Loop:
         for topic, pattern, exclude in self.tracker.first_looks.take_new():
             changes.put_looked(topic, pattern, exclude)
         self._unreadable.name(self.tracker)
-        self._held_seals.name(self.held_back)
+        self._held_seals.name(self.held_seals)
         if noted is not None:
             self._accounts.note_sizes(*noted, self._sealed, self.tracker)
         for topic in self.tracker.ignored.end_look():

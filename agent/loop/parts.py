@@ -163,7 +163,7 @@ class _Maker:
             tracker=tracker,
             labels=labels,
             reader=reader,
-            outbound=Outbound(self._around.sink),
+            outbound=Outbound(self._around.sink, settings.buffer_memory),
             numbers=numbers,
             rejections=rejections,
             presses=presses,

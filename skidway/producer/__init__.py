@@ -22,11 +22,13 @@ Batches of a partition are sent in the order in which they got their first messa
 
 There are limits for the bytes of accepted messages that are not delivered, for the batches in
 flight, and for the bytes of a batch. When the accepted messages have `buffer.memory` bytes, `send`
-waits, and raises BufferFull after `max.block.ms`. If the broker finds a batch too large, the batch
-is halved, and the halves are sent. If even a batch of a single message is too large, only the
-future of this message's send gets the error. A batch with a retriable error is sent again, without
-limit: if a batch were given up, later batches of its partition could be stored without it. `flush`
-and `close` raise an error if messages are not delivered within the timeout of the call.
+waits, and raises BufferFull after `max.block.ms`. All partitions share this limit, as in Kafka's
+producer: a partition that cannot be delivered can fill the buffer for all others. If the broker
+finds a batch too large, the batch is halved, and the halves are sent. If even a batch of a single
+message is too large, only the future of this message's send gets the error. A batch with a
+retriable error is sent again, without limit: if a batch were given up, later batches of its
+partition could be stored without it. `flush` and `close` raise an error if messages are not
+delivered within the timeout of the call.
 """
 
 from __future__ import annotations

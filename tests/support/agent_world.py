@@ -349,11 +349,12 @@ def records_of(encoded: EncodedBatch) -> list[Record]:
 
 class Producer:
     """Implements agent.delivery.outbound.Sink. Its cluster is `Brokers`. The test decides when
-    batches arrive and are answered."""
+    batches arrive and are answered. `room` is a limit in batches, `buffer_memory` one in bytes."""
 
     def __init__(self, brokers: Brokers, room: int = 1_000) -> None:
         self._brokers = brokers
         self._room = room
+        self.buffer_memory = 1 << 30
         self.sent: dict[TopicPartition, list[Sent]] = collections.defaultdict(list)
         self.appended: list[tuple[Sent, int]] = []
 
@@ -363,7 +364,10 @@ class Producer:
 
     @property
     def has_room(self) -> bool:
-        return self.pending_count < self._room
+        kept = [sent for batches in self.sent.values() for sent in batches]
+        kept += [sent for sent, _ in self.appended]
+        size = sum(sent.encoded.size_bytes for sent in kept)
+        return len(kept) < self._room and size < self.buffer_memory
 
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
         if not self.has_room:
@@ -420,15 +424,19 @@ class Producer:
             return []
         return [_acknowledged(*self.appended.pop(0))]
 
-    def deliver_all(self) -> list[Delivery]:
-        """Lets all batches arrive at the brokers. Returns the answers to all of them."""
+    def deliver_all(self, away: str = "") -> list[Delivery]:
+        """Lets all batches arrive at the brokers, except those of the topic `away`. Returns the
+        answers to all that have arrived."""
         found: list[Delivery] = []
-        while any(self.sent.values()) or self.appended:
-            for tp in list(self.sent):
+        while any(self.sent[tp] for tp in self._there(away)) or self.appended:
+            for tp in self._there(away):
                 while self.sent.get(tp):
                     found += [*self.answer_all(), *self.arrive(tp)]
             found += self.answer_all()
         return found
+
+    def _there(self, away: str) -> list[TopicPartition]:
+        return [tp for tp in self.sent if tp.topic != away]
 
     def answer_all(self) -> list[Delivery]:
         found: list[Delivery] = []
@@ -575,6 +583,7 @@ class World:
 
     def start(self) -> Loop:
         self.producer = Producer(self.brokers)
+        self.producer.buffer_memory = self.settings.buffer_memory
         self.logs, self.refused_logs = MemoryLogs(self.brokers), MemoryLogs(self.brokers)
         logs = iter((self.logs, self.refused_logs))
         self.loop = Loop(
@@ -665,11 +674,12 @@ class World:
             if self.producer.pending_count:
                 break
 
-    def tick(self, seconds: float = 0.1) -> None:
-        """Lets time pass and the agent work. All batches and messages that are in flight arrive."""
+    def tick(self, seconds: float = 0.1, away: str = "") -> None:
+        """Lets time pass and the agent work. All batches and messages that are in flight arrive,
+        except the batches of the topic `away`."""
         self.clock.advance(seconds)
         self.publish()
-        self.turn(self.producer.deliver_all())
+        self.turn(self.producer.deliver_all(away))
 
     def settle(self, rounds: int = 40, seconds: float = 0.3) -> None:
         """Calls `tick` several times. With the default arguments, afterwards nothing is in flight,

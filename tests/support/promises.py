@@ -81,6 +81,7 @@ PROMISES = {
     "2 over-long line": "An over-long line goes to `.rejected` with its full length.",
     "2 encoding": "The agent rejects a line that is not UTF-8 whole, or replaces and marks what is "
     "no character; when it sends the line again it does the same.",
+    "2 silent topic": "A topic that brokers do not acknowledge leaves room for the other topics.",
     "2 corrupt state": "A corrupt state stops the agent.",
     "2 ledger": "The ledger of a file adds up to its bytes.",
     "2 replay": "A rejected line is replayed once, under a new origin, and keeps its first one.",

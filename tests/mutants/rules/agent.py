@@ -640,8 +640,8 @@ MUTANTS = (
     Mutant(
         "bytes are promised again while the brokers are asked what they have of them",
         "agent/files/reading.py",
-        "            if tracked.is_replaying:\n",
-        "            if not tracked:\n",
+        "    return is_open and not tracked.is_replaying\n",
+        "    return is_open\n",
         (
             "tests/unit/agent/test_reading_back.py::"
             "test_promised_bytes_are_not_promised_again_while_brokers_are_asked",

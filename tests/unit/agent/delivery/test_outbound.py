@@ -24,7 +24,7 @@ class Sending:
     def __init__(self, *datas: bytes, room: int = 100) -> None:
         self.brokers = Brokers()
         self.producer = Producer(self.brokers, room)
-        self.outbound = Outbound(self.producer)
+        self.outbound = Outbound(self.producer, 1 << 20)
         self.flights = []
         first = 0
         for index, data in enumerate(datas):
@@ -62,6 +62,22 @@ def test_what_the_producer_does_not_take_waits_in_order() -> None:
         sending.outbound.pump()
     assert sending.firsts() == [0, 2, 4]
     assert sending.outbound.has_room
+
+
+def test_the_bytes_of_a_topic_are_counted_until_brokers_have_answered() -> None:
+    """The bytes of a topic's batches count until brokers have acknowledged or refused the batches,
+    even while the batches wait for room, come back or are halved. Rejected lines count, too."""
+    sending = Sending(b"a\nb\n\xff\n", b"c\n", b"d\n", room=2)
+    parcels = [each.token for sent in sending.producer.sent.values() for each in sent]
+    assert sending.outbound.held_bytes["logs"] > sum(each.encoded.size_bytes for each in parcels)
+    assert list(sending.outbound.held_bytes) == ["logs"]
+    sending.brokers.refuses = lambda record: record.first == 2
+    sending.outbound.settle(sending.producer.arrive(TP))
+    halved = sending.outbound.held_bytes["logs"]
+    sending.outbound.pump()
+    assert sending.outbound.held_bytes["logs"] == halved > 0
+    assert len(refused(sending)) == 1
+    assert sending.outbound.held_bytes == {}
 
 
 def refused(sending: Sending) -> list[Refusal]:

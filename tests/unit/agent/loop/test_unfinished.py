@@ -68,7 +68,7 @@ def test_a_record_that_never_ends_holds_back_no_seal_for_long() -> None:
         told = len(world.published)
         assert world.clock.time_ms() - latest[-1] <= (2 * UNFINISHED_S + 10) * 1_000
     assert len(set(latest)) >= 4
-    assert world.agent.held_back == {}
+    assert world.agent.held_seals == {}
 
 
 @promise("2 framing")
@@ -189,11 +189,11 @@ def test_a_file_that_holds_back_a_seal_for_long_is_named(monkeypatch: pytest.Mon
     world.files.append(JOB, b"A\n")
     world.tick(1.0)
     world.hold(int(HELD_S) - 10, 1.0)
-    assert (world.agent.held_back, told) == ({}, [])
+    assert (world.agent.held_seals, told) == ({}, [])
     world.hold(20, 1.0)
-    assert world.agent.held_back == {"logs": {JOB: "2 bytes are not delivered"}}
+    assert world.agent.held_seals == {"logs": {JOB: "2 bytes are not delivered"}}
     world.hold(120, 1.0)
     assert told == [("logs", JOB, "2 bytes are not delivered")]
     world.files.append(JOB, b"B\n")
     world.settle(5)
-    assert world.agent.held_back == {}
+    assert world.agent.held_seals == {}

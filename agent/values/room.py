@@ -1,0 +1,40 @@
+"""How many bytes one turn of the agent's loop may read of the files of each topic.
+
+The brokers may acknowledge the batches of one topic, and not those of another topic (its leader is
+away, or it was deleted). The second topic must not take all of `buffer.memory`. So a topic may be
+read only while its own unacknowledged bytes are fewer than the bytes that are free. A topic that
+gets no acknowledgement stops at half of the memory. Two such topics that are read together stop at
+a third each.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping
+
+
+class Room:
+    """Owned by one turn. The turn takes bytes of files, and counts them here, as if their batches
+    were as large as they are. The bytes are bytes of lines, before compression."""
+
+    def __init__(self, free: int, held: Mapping[str, int]) -> None:
+        """free: how many bytes may still be unacknowledged, for all topics together. held: the
+        unacknowledged bytes of each data topic, including those of its rejected topic."""
+        self._free = free
+        self._held = Counter(held)
+
+    @classmethod
+    def unlimited(cls) -> Room:
+        """Returns room for all bytes, for a program that keeps no batches."""
+        return cls(sys.maxsize, {})
+
+    def has(self, topic: str) -> bool:
+        """Whether the turn may read more of this topic's files."""
+        return self._held[topic] < self._free
+
+    def take(self, topic: str, size: int) -> None:
+        """Counts bytes that the turn has taken of this topic's files. The last range of bytes may
+        exceed the room."""
+        self._held[topic] += size
+        self._free -= size
