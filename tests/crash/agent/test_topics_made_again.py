@@ -79,3 +79,33 @@ def test_what_was_on_its_way_to_the_old_one_is_left_to_an_operator(
     assert sum(entry["uncertain"] for entry in entries) == len("between\n")
     assert sum(entry["acknowledged"] for entry in entries) == path.stat().st_size - len("between\n")
     assert process.program.stop() == 0
+
+
+@promise("2 silent topic")
+def test_a_deleted_topic_stops_no_other_topic(
+    agent: Make, own_broker: SkidwayBroker, tmp_path: Path
+) -> None:
+    """A topic is deleted, and its lines take their share of `buffer.memory`. The agent continues
+    with its other topic, also after a kill, and if the deleted topic's source is removed."""
+    gone, other = tmp_path / "gone.log", tmp_path / "other.log"
+    sources = {"topic": "logs", "paths": [str(gone)]}, {"topic": "other", "paths": [str(other)]}
+    process = agent(*sources)
+    process.settings |= {"buffer.memory": 4 << 20, "compression.type": "none"}
+    for path in (gone, other):
+        path.write_text("before\n")
+    process.start()
+    eventually(lambda: process.settled({gone: 7, other: 7}), what="the first lines")
+    with Client(own_broker.address) as client:
+        assert not any(client.delete_topics(TOPICS).values())
+        eventually(lambda: not set(TOPICS) & set(client.metadata(None).topics), what="deleted")
+    with gone.open("a") as out:
+        out.writelines(f"{number:01000}\n" for number in range(8_000))
+    eventually(lambda: process.health().get("held_back", {}).get("logs"), what="it is held back")
+    for _ in range(2):
+        with other.open("a") as out:
+            out.write("after\n" * 10_000)
+        eventually(lambda: process.settled({other: other.stat().st_size}), what="the other topic")
+        process.program.kill()
+        process.settings["sources"] = [sources[1]]
+        process.start()
+    assert process.program.stop() == 0
