@@ -2,12 +2,12 @@
 consumers.
 
 The broker speaks the Kafka protocol, so standard Kafka clients work unmodified. When the broker
-stores a batch, it does not look at the records in the batch: it checks the header, the CRC and
-limits. The broker writes base offset and leader epoch into the header; the CRC does not cover these
-two fields. (For a topic with LogAppendTime, the broker also writes the time, and computes the CRC
-again.) Then the broker stores the batch, and sends the stored bytes to consumers with sendfile. The
-broker has no cache of its own, because the kernel's page cache is enough. The broker imports
-neither numpy nor pyarrow.
+stores a batch, it does not look at the records in the batch: the broker checks only the header, the
+CRC and the size of the batch. The broker writes base offset and leader epoch into the header; the
+CRC does not cover these two fields. (For a topic with LogAppendTime, the broker also writes the
+time, and computes the CRC again.) Then the broker stores the batch, and sends the stored bytes to
+consumers with sendfile. The broker has no cache of its own for batches, because the kernel's page
+cache is enough. The broker imports neither numpy nor pyarrow.
 
 Packages, from the lowest layer to the highest::
 
@@ -36,7 +36,8 @@ Who owns which state:
     state                                   owner                          truth
     ======================================  =============================  =====================
     batches                                 loop                           `.log` files
-    indexes, producers, offsets, watermark  loop                           made from the log
+    indexes, state of producers, log end    loop                           made from the log
+    offsets, high watermarks
     parked requests, connections            loop                           memory
     stored answers (Metadata,               loop                           made from topics, and
     ApiVersions)                                                           from the registered APIs
@@ -48,11 +49,11 @@ Who owns which state:
     committed offsets                       loop, or consumers themselves  ZooKeeper
     ======================================  =============================  =====================
 
-Threads: the loop has one thread. The flusher's threads wait for the disk. The threads of the
-session and of kazoo (the ZooKeeper client) wait for ZooKeeper. The resolver's threads look up the
-host names of mirrors' sources. The metrics endpoint's thread only reads counts and states. The
-flusher, the session and the resolver pass their results to the loop with `Loop.post`, and share no
-state with the loop otherwise.
+Threads: the loop has one thread. The flusher's threads wait for the disk. The thread of the session
+with ZooKeeper and the threads of kazoo (the ZooKeeper client) wait for ZooKeeper. The resolver's
+threads look up the host names of mirrors' sources. The metrics endpoint's thread only reads counts
+and states. The flusher, the session and the resolver pass their results to the loop with
+`Loop.post`. Apart from these results, they share no state with the loop.
 
 The broker makes these promises (their tests are in tests/crash/broker and
 tests/conformance/broker):

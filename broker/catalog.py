@@ -22,8 +22,8 @@ class BrokerAddress:
 @dataclass(frozen=True, slots=True)
 class PartitionState:
     """The leader of a partition. isr: the partition's in-sync replicas. version: the version of the
-    node in ZooKeeper that stores this state. With it, the broker can write the node on condition
-    that nobody has changed the node meanwhile.
+    node in ZooKeeper that stores this state. With this version, the broker can write the node on
+    condition that nobody has changed the node meanwhile.
     """
 
     leader: int

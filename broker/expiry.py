@@ -84,7 +84,7 @@ class Expiry:
             if isinstance(outcome, SkidwayError):
                 _log.warning("hold_offsets_not_read", reason=str(outcome))
             else:
-                self._offsets = dict(outcome)  # a missing entry: the group committed nothing
+                self._offsets = dict(outcome)  # has no entry for a group that committed nothing
             self._expire(held)
 
         self._session.submit(lambda coordinator: store.committed(coordinator, readers), told)

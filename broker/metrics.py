@@ -24,7 +24,7 @@ class BrokerCollector(Collector):
     """The metrics of one broker."""
 
     def __init__(self, broker: Broker, mirrors: Callable[[], list[dict[str, Any]]]) -> None:
-        """mirrors: returns the status of the mirrors, as broker.mirror.status makes it."""
+        """mirrors: a function that returns the mirrors' status (see broker.mirror.status)."""
         self._broker = broker
         self._mirrors = mirrors
 

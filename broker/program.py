@@ -41,8 +41,8 @@ STOP_WITHIN_MS = 10_000
 are sent."""
 
 IDLE_GROUPS_MS = 10_000
-"""The broker searches this often for groups without members, to store them and to remove unused
-ones from memory."""
+"""The broker searches at this interval for groups without members. It stores such groups, and
+removes them from memory if nobody uses them."""
 
 _MINUTE_MS = 60_000
 _log = log.get(__name__)

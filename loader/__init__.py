@@ -21,7 +21,8 @@ newest manifest. If two loads run at once, the load that first creates the next 
 committed, and the other load begins again. docs/delivery.md, section 5, has the loader's promises
 and their reasons.
 
-The following list is in reading order. Each package comes after the packages that it imports:
+The following list of packages and modules is in reading order. Each of them comes after those that
+it imports:
 
     store          a file tree with the few operations that a commit needs
     reading        reads the log, and turns values into columns
@@ -33,7 +34,8 @@ The following list is in reading order. Each package comes after the packages th
     reloading      chooses the offsets that a reload reads again, and checks the result
     complete_hours asks the audit's collector which hours are complete
     audit_topic    the audit messages that the loader publishes, and those that it reads
-    spark          runs one task for each slice or group of files, on Spark or in its own process
+    spark          runs one task for each slice or group of files, on Spark or in the loader's own
+                   process
     runs           one run of the program, which makes the loads of each topic
     cli            the command `skidway load`
     table          `skidway.table`: the rows of an output as a DataFrame; no load uses it

@@ -1,10 +1,11 @@
 """CreateTopics (19), versions 2-7. Creates topics.
 
 In every version, -1 for the number of partitions or the replication factor means the broker's
-default (KIP-464; kafkajs sends -1). The broker checks a topic's name, counts, settings and
-assignment before it writes anything about the topic. If `validate_only` is set, the broker writes
-nothing. The broker reports success as soon as the topic's partitions on this broker can be used.
-While ZooKeeper cannot be reached, the answer is REQUEST_TIMED_OUT, after which clients try again.
+default (KIP-464; kafkajs sends -1). Before the broker writes anything about a topic, it checks the
+topic's name, its numbers of partitions and replicas, its settings and its assignment. If
+`validate_only` is set, the broker writes nothing. The broker reports success as soon as the topic's
+partitions on this broker can be used. While ZooKeeper cannot be reached, the answer is
+REQUEST_TIMED_OUT, after which clients try again.
 
 More than one replica is not supported.
 """
@@ -38,15 +39,16 @@ from skidway.kafka.protocol.create_topics import (
 from skidway.kafka.protocol.messages import NO_ID
 
 PARTITIONS_MAX = 10_000
-"""One topic, and all topics of one request together, may have at most this many partitions. The
-limit exists because each partition needs a directory and open files.
+"""A topic may have at most this many partitions. One request may create at most this many
+partitions in all its topics together. The limit exists because each partition needs a directory and
+open files.
 """
 
 Assignment = Mapping[int, tuple[int, ...]]
 
 
 class Refused(Exception):
-    """Raised if a topic cannot be created, or get more partitions, as the request asks."""
+    """Raised if the broker refuses to create a topic, or refuses to add partitions to a topic."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -113,8 +115,9 @@ def _partitions_of(broker: Broker, topic: CreatableTopic) -> int:
 
 
 def check_room(count: int, room: int) -> None:
-    """Raises Refused if a request asks for `count` partitions, but may create only `room` more.
-    Ignores a count above PARTITIONS_MAX, because `check_partition_count` refuses it."""
+    """Raises Refused if `count`, the number of partitions that a request wants for a topic, is
+    above `room`, the number of partitions that the request may still create. Ignores a count above
+    PARTITIONS_MAX, because `check_partition_count` refuses this count."""
     if room < count <= PARTITIONS_MAX:
         raise Refused(
             ErrorCode.POLICY_VIOLATION,

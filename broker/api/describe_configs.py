@@ -5,7 +5,8 @@ A broker describes only its own settings, because clients send a request about a
 broker. A broker's settings are read-only, because they come from its configuration file. If a
 request names a resource twice, the answer contains it once.
 
-An empty broker name means cluster-wide defaults for all brokers. Skidway has no such defaults.
+If the broker name in a request is empty, the request asks for the defaults of all brokers in the
+cluster. Skidway has no defaults of this kind, so the answer has no settings.
 
 Broker loggers are not supported. No value is hidden, because no setting is a secret yet.
 """

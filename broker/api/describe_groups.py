@@ -21,7 +21,7 @@ from skidway.kafka.protocol.describe_groups import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Describes the groups, and answers when all of them are known."""
+    """Describes the groups, and answers when there is a result for each of them."""
     names = tuple(dict.fromkeys(exchange.decode(DescribeGroupsRequest).groups))
     found: dict[str, DescribedGroup] = {}
 

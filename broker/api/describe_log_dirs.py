@@ -1,9 +1,10 @@
 """DescribeLogDirs (35), versions 1-4. Describes this broker's log directories and their partitions.
 
 The answer contains every directory, with KAFKA_STORAGE_ERROR if the directory is offline.
-Partitions that this broker does not have, or whose logs are stopped, are left out. A background
-thread asks the operating system for the sizes of the directories' volumes, because a slow disk
-would make the loop wait.
+Partitions that this broker does not have are left out. Partitions that this broker does not serve,
+for example because their logs are damaged, are left out, too. A background thread asks the
+operating system for the sizes of the directories' volumes, because a slow disk would make the loop
+wait.
 """
 
 from __future__ import annotations

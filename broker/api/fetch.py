@@ -3,10 +3,11 @@
 The answer contains whole batches. In each partition, the first batch is the one that contains the
 wanted offset, and no batch is beyond the high watermark. Sendfile sends the batches from the
 segments' files. The broker reads the partitions in the order of the request. It sends the first
-batch that it finds even if the batch is larger than every limit (KIP-74). If fewer than `min_bytes`
-bytes can be read, the broker parks the request until enough bytes can be read or `max_wait_ms` have
-passed. When the broker parks a request, it flushes the request's partitions at once, because
-consumers can read only flushed records. The answer reports these errors of a partition:
+batch that it finds even if the batch is larger than the limits on bytes in the request (KIP-74). If
+fewer than `min_bytes` bytes can be read, the broker parks the request until enough bytes can be
+read or `max_wait_ms` have passed. When the broker parks a request, it flushes the request's
+partitions at once, because consumers can read only flushed records. The answer reports these errors
+of a partition:
 
     offset below the log start or above the log end    OFFSET_OUT_OF_RANGE, with the log start
     client's leader epoch older than this broker's     FENCED_LEADER_EPOCH
@@ -94,8 +95,8 @@ class DelayedFetch:
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers at once if enough bytes can be read, or if the request must not wait. Otherwise parks
-    the request.
+    """Answers at once if enough bytes can be read, if the request asks not to wait, or if there is
+    no room for another parked request. Otherwise parks the request.
     """
     request = parse_request(exchange.body, exchange.version)
     broker.counts.fetches += 1
@@ -128,9 +129,9 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
-    """Returns whether at least `min_bytes` bytes can be read, or reading a partition causes an
-    error. If the result is False, the function has stored in `found` how many bytes can be read in
-    each partition in which any can be read.
+    """Returns True if at least `min_bytes` bytes can be read, or if reading a partition causes an
+    error. Otherwise returns False, and stores in `found`, for each partition in which any bytes can
+    be read, how many bytes can be read.
     """
     total, least_bytes = 0, request.min_bytes
     if least_bytes <= 0:

@@ -13,8 +13,8 @@ original). The broker answers only when the high watermark has passed the origin
 ApiVersions offers Produce from version 0, because otherwise librdkafka before 2.11.1 does not
 compress its batches (KAFKA-18659).
 
-This module is the general path. A valid request that differs from an earlier request on its
-connection only in its correlation id and records takes a shorter path,
+This module is the general path of a request. A valid request that differs from an earlier request
+on its connection only in its correlation id and records takes a shorter path,
 `skidway.broker.api.produce_run`.
 
 If a topic uses LogAppendTime, the broker writes the time of the append into each batch and computes

@@ -5,8 +5,8 @@ one, and the requests are answered together.
 A run lasts for one turn of the loop at most, and ends at the first request that cannot join it. A
 connection sends its answers in the order of its requests; the answers of a run are sent as one
 piece. With acks=1, the answers are sent at the end of the turn. With acks=all, all requests of a
-run have the same partition, their batches are flushed together, and the answers are sent when the
-high watermark has passed all these batches.
+run are for the same partition, their batches are flushed together, and the answers are sent when
+the high watermark has passed all these batches.
 
 The following requests do not join a run, but take the general path in `skidway.broker.api.produce`:
 requests whose batch is a duplicate or must be refused, requests whose log cannot be written, and

@@ -2,10 +2,11 @@
 shape differ only in their correlation ids and records.
 
 For each connection and partition, the broker parses the bytes before the records only once, and
-compares later requests with these bytes. In the same way, the broker encodes the bytes of the
-answer before and after the offsets only once. A request that differs in anything but correlation id
-and records takes the general path. Only requests with one batch have a shape, because only a
-producer of many small requests needs this fast path::
+compares later requests with these bytes. The answers to requests of one shape differ only in
+correlation id and offsets, so the broker encodes the other bytes of the answers only once, too. A
+request that differs in anything but correlation id and records takes the general path. Only
+requests with one batch have a shape, because only a producer of many small requests needs this fast
+path::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
     ^ compared                                        ^ compared              ^ compared
@@ -145,16 +146,16 @@ class Shapes:
             self._heads = {}
         size = len(shape.prefix)
         self._shapes[shape.prefix] = shape
-        # Each key of `_heads` is a number of bytes: the length of the beginning of a frame, up to
-        # the end of the size of the records. (This size follows the prefix.) A shorter frame cannot
-        # have this shape.
+        # Each key of `_heads` is a number of bytes: how long a frame is up to and including the
+        # field that has the size of the records. (This field follows the prefix.) A frame with
+        # fewer bytes cannot have this shape.
         self._heads[_PREFIX_START + size + _INT32.size] = Struct(f">ii{size}s")
 
 
 def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -> Shape | None:
-    """Returns the shape of a parsed request. Returns None if the request does not consist of the
-    parts that the module's docstring shows, with the records of exactly one partition, or if its
-    prefix is too long.
+    """Returns the shape of a parsed request. Returns None in three cases: if the request does not
+    have the records of exactly one partition, if it does not consist of the parts that the module's
+    docstring shows, or if its prefix is too long.
     """
     if len(request.data) != 1 or request.transactional_id is not None:
         return None

@@ -1,4 +1,4 @@
-"""Passes every request of all connections to the handler of its API."""
+"""Passes each request of every connection to the handler of the request's API."""
 
 from __future__ import annotations
 

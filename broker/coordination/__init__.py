@@ -12,8 +12,8 @@
                                                to create topics
     /latest_producer_id_block                  {"block_start", "block_end", ...}
 
-    documents     paths and contents
-    consumers     the contents of committed offsets
+    documents     the paths of the nodes, and their contents
+    consumers     the content of a node that stores a committed offset
     answers       waits for kazoo's answers; raises `Unreachable` after a timeout
     stored_groups reads, lists and deletes groups in ZooKeeper
     ledger        writes what is stored about groups: generations and committed offsets
@@ -37,7 +37,8 @@ change is made only once. At the end of a topic's deletion, the broker removes t
 and after them the node in /admin/delete_topics. All these removals are in transactions that fail if
 the node in /admin/delete_topics is already gone.
 
-Writes of committed offsets are not conditional: the last commit replaces all earlier commits. In a
-group of Kafka clients only the group's coordinator writes committed offsets. If a commit of a
-previous coordinator reaches ZooKeeper late, consumers may read records again.
+Writes of committed offsets are not conditional: each write replaces the offset that was written
+before. In a group of Kafka clients only the group's coordinator writes committed offsets. If a
+write of a previous coordinator reaches ZooKeeper late, it may replace a higher offset, and
+consumers may read records again.
 """

@@ -169,9 +169,9 @@ class ZooKeeperSession:
 
     def close(self) -> None:
         """Ends the thread and the session; the end of the session removes the broker's
-        registration. The running job has `CLOSE_WITHIN_S` to finish. The other jobs are dropped,
-        and their `done` is never called. Closing takes a bounded time even if ZooKeeper does not
-        answer, because the end of the session ends every wait for ZooKeeper.
+        registration. The running job has `CLOSE_WITHIN_S` seconds to finish. The other jobs are
+        dropped, and their `done` is never called. Closing takes a bounded time even if ZooKeeper
+        does not answer, because the end of the session ends every wait for ZooKeeper.
         """
         self._closing.set()
         if self._thread.is_alive():

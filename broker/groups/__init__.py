@@ -22,7 +22,7 @@ committed offsets.
 
 Members, generations and deadlines are in the memory of the loop. Two things must survive a crash:
 generations and commits. The broker writes them to ZooKeeper before any client gets an answer about
-them (`record` and `coordination.consumers` define the content of the nodes):
+them. (`record` and `coordination.consumers` define the content of the nodes.) These are the rules:
 
 * A generation is stored with its assignments before the first member gets its assignment. After a
   restart, the members of the last stored generation continue with heartbeats and commits, without a

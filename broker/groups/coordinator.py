@@ -1,9 +1,9 @@
 """Handles the requests of members: join, sync, heartbeat, leave.
 
 The cluster's controller coordinates all groups. A broker that is not the controller answers
-requests for groups with NOT_COORDINATOR. To spread the groups over several brokers, one would have
-to change `coordinator_of`, and to ask about a single group where `HostedGroups` calls
-`is_coordinator`.
+requests for groups with NOT_COORDINATOR. Two changes would be necessary to spread the groups over
+several brokers: `coordinator_of` would have to choose a broker for each group, and `is_coordinator`
+of `HostedGroups` would have to answer for a single group.
 """
 
 from __future__ import annotations
@@ -69,17 +69,18 @@ class Groups(HostedGroups):
         self._looking = 0
 
     def coordinator_of(self, _group_id: str) -> int:
-        """Returns the id of the broker that coordinates a group. This is always the controller, so
-        all brokers name the same one. After a change of the controller, brokers may name different
-        ones until each of them has read the change from ZooKeeper. The result is NO_LEADER if this
-        broker was the controller and cannot know whether it still is.
+        """Returns the id of the broker that coordinates a group. The coordinator is always the
+        cluster's controller, so every broker returns the same id. But after a change of the
+        controller, brokers may return different ids until each of them has read the change from
+        ZooKeeper. If this broker was the controller and cannot know whether it still is, returns
+        NO_LEADER.
         """
         return self._coordinator_id()
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
-        """Answers a JoinGroup request when the group's next generation begins. Answers at once with
-        an error, or with the present generation if a member of it joins again and nothing has
-        changed.
+        """Answers a JoinGroup request when the group's next generation begins. But an error is
+        answered at once. If a member of the present generation joins again and nothing has changed,
+        answers at once with the present generation.
 
         While the group has consumers that coordinate through ZooKeeper, the error is
         INCONSISTENT_GROUP_PROTOCOL. If a consumer registers in ZooKeeper after the broker has
@@ -109,9 +110,9 @@ class Groups(HostedGroups):
         self.use(group_id, then)
 
     def sync(self, group_id: str, syncing: Syncing, reply: Callable[[Synced], None]) -> None:
-        """Answers a SyncGroup request with the member's assignment, when the group is stored.
-        Answers with an error at once if the request is refused, or later, for example if another
-        rebalance begins while the request waits."""
+        """Answers a SyncGroup request with the member's assignment, when the group is stored. If
+        the request is refused, answers with an error at once. While the request waits, the answer
+        may also become an error, for example if another rebalance begins."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):

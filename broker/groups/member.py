@@ -85,8 +85,8 @@ class Member:
     @property
     def is_parked(self) -> bool:
         """Whether the member waits for an answer from the broker. A waiting member sends nothing,
-        so its silence does not mean that it is dead. A new member does not count as waiting. It is
-        removed if its first join is not answered until `deadline`.
+        so its silence does not mean that it is dead. But a new member does not count as waiting: if
+        its first join is not answered before `deadline`, the group removes the member.
         """
         return self.sync is not None or (self.join is not None and not self.is_new)
 

@@ -2,8 +2,8 @@
 the metadata.
 
 The metadata is Kafka's ConsumerProtocolSubscription. Each of its versions begins with an int16 (the
-version), an int32 (the number of topics) and the topics' names. Each name follows its own length,
-which is an int16.
+version), an int32 (the number of topics) and the topics' names. Before each name is an int16 with
+the length of the name.
 """
 
 from __future__ import annotations

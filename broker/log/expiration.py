@@ -16,8 +16,8 @@ from skidway.broker.log.segment import Segment
 from skidway.kafka.types import TopicPartition
 
 HeldFrom = Callable[[TopicPartition], int | None]
-"""A function that takes a partition, and returns the lowest offset that a group of the topic's
-`retention.hold` still needs there; None if `retention.hold` lists no group.
+"""A function that takes a partition, and returns the lowest offset in this partition that any group
+of the topic's `retention.hold` still needs; None if `retention.hold` lists no group.
 """
 _log = log.get(__name__)
 

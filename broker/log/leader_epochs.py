@@ -54,11 +54,11 @@ NOT_KNOWN = EpochEnd(UNDEFINED, UNDEFINED)
 
 class LeaderEpochs:
     """One entry for each leader epoch of a log, in ascending order of epochs and offsets. Recovery
-    makes them; after that, only the PartitionLog of this log changes them.
+    makes the entries; after that, only the PartitionLog of this log changes them.
 
-    latest: the epoch of the last entry, -1 if there is no entry. changed: whether the entries
-    differ from those in the file `leader-epoch-checkpoint`, or from those that the running flush
-    writes into it.
+    latest: the epoch of the last entry, -1 if there is no entry. changed: whether the entries have
+    changed since they were last written into the file `leader-epoch-checkpoint`. Entries that a
+    running flush writes into the file count as written.
     """
 
     __slots__ = ("_entries", "changed", "latest")

@@ -347,8 +347,8 @@ class LogManager:
         return None if home is None else home.full
 
     def moved(self, partition: TopicPartition) -> Path | None:
-        """Returns the directory of a partition that was handed over and not yet taken over, if it
-        is in one of this broker's log directories; otherwise None.
+        """Returns the directory of a partition that was handed over and not yet taken over. Returns
+        None if none of this broker's log directories contains such a directory.
         """
         name = names.moved_directory(partition)
         found = (each.path / name for each in self._online())

@@ -3,10 +3,10 @@
     entry, 8 bytes big-endian    relative offset int32 | position int32
 
 The relative offset is the offset of a batch's last record minus the segment's base offset. The
-position is where this batch begins. This is Kafka's convention, which Kafka's tools verify. The
-index has about one entry for every `index.interval.bytes` of log. A search for an offset begins at
-the last entry whose offset is not above the wanted offset. The wanted offset is in the batch to
-which this entry points, or a few batches later.
+position is where this batch begins. Kafka writes the same two numbers, and Kafka's tools verify
+them. The index has about one entry for every `index.interval.bytes` of log. A search for an offset
+begins at the last entry whose offset is not above the wanted offset. The wanted offset is in the
+batch to which this entry points, or in one of the next few batches.
 """
 
 from __future__ import annotations

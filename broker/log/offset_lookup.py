@@ -43,7 +43,7 @@ class OffsetLookup:
         the batch that contains `offset`, and ends at `end` or before it.
 
         The batches together have at most `max_bytes`. But with `at_least_one`, the first batch is
-        included even if it is larger. Returns None if there is no such batch.
+        included even if it is larger. Returns None if the range would have no batch.
         """
         segment, position = self._locate(offset)
         try:

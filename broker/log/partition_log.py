@@ -99,8 +99,9 @@ class PartitionLog:
         self.flushed = end
         self.flush_running = False
         self.closed_at: int | None = None
-        """The log end offset at the last clean stop. None if the last stop was not clean or has not
-        left all its files, or if a new segment was begun after that stop.
+        """The log end offset at the last clean stop. None in three cases: if the last stop was not
+        clean, if a file that a clean stop writes is missing, or if the log has begun a new segment
+        since then.
         """
         self._pending: list[memoryview] = []
         self._undo: Undo | None = None
@@ -193,8 +194,8 @@ class PartitionLog:
         with the batch that contains `offset`, and ends at `end` or before it.
 
         The batches together have at most `max_bytes`. But with `at_least_one`, the first batch is
-        included even if it is larger. Returns None if there is no such batch. Raises OffsetOutside,
-        StorageFailed and DamagedLog.
+        included even if it is larger. Returns None if the range would have no batch. Raises
+        OffsetOutside, StorageFailed and DamagedLog.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutside
@@ -285,9 +286,9 @@ class PartitionLog:
         self._lookup.forget_below(offset)
 
     def save_producers(self, offset: int, first_append_ms: int) -> None:
-        """Writes the `.producers` file for `offset`: the state of the producers before this offset,
-        and the time of the first append to a segment: the segment that begins at `offset` or, at a
-        clean stop, the active segment. Raises OSError.
+        """Writes the `.producers` file for `offset`. The file has the state of the producers before
+        this offset, and the time of the first append to a segment. This segment is the one that
+        begins at `offset`; at a clean stop, it is the active segment. Raises OSError.
         """
         path = self.directory / names.segment_file(offset, names.PRODUCERS)
         temporary = path.with_name(path.name + ".tmp")

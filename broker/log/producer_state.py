@@ -42,9 +42,10 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
-"""Brokers assign only producer ids below this limit. A new id is higher than all ids below this
-limit in the logs. Ids at or above the limit are ignored, because they come from clients, which may
-send any id. Otherwise one batch with the largest possible id would leave no ids for new producers.
+"""Brokers assign only producer ids below this limit. A new id must be higher than the ids in the
+logs. But ids at or above the limit do not count, because they come from clients, which may send any
+id. If these ids counted, one batch with the largest possible id would leave no ids for new
+producers.
 """
 CRC_UNKNOWN = 0
 """The value for an unknown CRC. With LogAppendTime, the broker changes the timestamps in a

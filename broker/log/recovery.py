@@ -13,8 +13,9 @@ the indexes and the state of producers again. Recovery divides invalid bytes int
     are missing   pages contains only zeros, or the file ends within the batch. Pages reach a disk
                   in any order, so a power failure may leave valid batches after the missing pages.
                   But a flush of these batches would have included the missing pages, so none of
-                  these batches was flushed (docs/adr/0015). Recovery copies these batches and cuts
-                  them off too. These batches may extend into the next segment, but no further.
+                  these batches was flushed (docs/adr/0015). Recovery copies and cuts off both the
+                  batch that was written in part and all batches after it. The batches after it may
+                  extend into the next segment, but no further.
     damage        one of these: invalid bytes below the recovery point; invalid bytes before valid
                   batches although no pages are missing; or a batch whose CRC is right, but which
                   does not belong at its position. (The CRC does not cover base offset and leader

@@ -93,9 +93,9 @@ def headers(
     """Yields the position and header of each batch from `start` to `end`. Raises InvalidBatch for
     the first bad batch. A batch that is cut off at the end of the file is also bad.
 
-    The first batch must begin at `first_offset`, and each other batch where the batch before it
-    ended, or else after a hole that `holes` allows. A leader epoch must not be lower than that of
-    the batch before. crc: whether a batch with a wrong CRC is bad.
+    The first batch must begin at `first_offset`. Each later batch must begin where the batch before
+    it ended. Any batch may instead begin after a hole that `holes` allows. A batch's leader epoch
+    must not be lower than that of the batch before. crc: whether a batch with a wrong CRC is bad.
     """
     window = Window(descriptor, WINDOW_BYTES if crc else HEADER_WINDOW_BYTES)
     position, expected, epoch = start, first_offset, -1
@@ -131,8 +131,8 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
     fields are not checked.
 
     Recovery calls this function for each invalid batch. If length and CRC are right, the batch is
-    invalid for another reason, for example its offset. Then the whole batch was written, so this is
-    no write that a crash interrupted, and recovery treats the batch as damage.
+    invalid for another reason, for example its offset. In this case the whole batch was written. So
+    no crash has interrupted the write, and recovery treats the batch as damage.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:

@@ -42,8 +42,8 @@ class Undo:
         self._kept: dict[int, Producer | None] = {}
 
     def keep(self, producer_id: int) -> None:
-        """Remembers the state of a producer before the first append after the last write changes
-        it."""
+        """Remembers the present state of a producer. Does nothing if this object has remembered a
+        state of the producer already."""
         if producer_id not in self._kept:
             self._kept[producer_id] = self._producers.producers.get(producer_id)
 

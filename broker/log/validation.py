@@ -90,8 +90,8 @@ def validate(
         sequence,
         count,
     ) = header
-    # This one condition is true if the batch breaks any of the rules except that for the CRC, which
-    # is rare. `_refusal` then finds out which rule the batch breaks.
+    # This one condition checks all rules except the rule for the CRC. It is rarely true. If it is
+    # true, the batch breaks a rule, and `_refusal` finds out which one.
     if (
         magic != MAGIC
         or length + LENGTH_END != len(batch)

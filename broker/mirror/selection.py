@@ -2,10 +2,10 @@
 
 The audit topic is always mirrored. Other topics whose names begin with `_` are never mirrored, even
 if a pattern matches them. The selection leaves out topics that are themselves mirrors in the
-source. It also leaves out topics of the source that, by their names, are mirrors of this cluster's
-topics, or of internal topics. Otherwise two clusters would mirror the same records back and forth.
-An ordinary topic may have such a name, too. `mistakable` finds these topics, so that the mirror can
-report them.
+source. It also leaves out topics of the source that have the name of a mirror of one of this
+cluster's topics, or the name of a mirror of an internal topic. Otherwise two clusters would mirror
+the same records back and forth. A topic that is no mirror may have such a name, too. `mistakable`
+finds the topics with such names, so that the mirror can report them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def mirror_name(cluster: str, topic: str) -> str:
 
 def wanted(names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str) -> list[str]:
     """Selects from `names` the topics to mirror. (Later, the configs of a selected topic may still
-    exclude it.) here: the name of this cluster. Topics whose names are those of mirrors of this
-    cluster's topics, or of internal topics, are left out.
+    exclude it.) Leaves out a topic that has the name of a mirror of one of this cluster's topics,
+    or the name of a mirror of an internal topic. here: the name of this cluster.
     """
     return sorted(
         name
@@ -41,8 +41,8 @@ def wanted(names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str)
 def mistakable(
     names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str
 ) -> dict[str, str]:
-    """Returns the topics in `names` that `wanted` leaves out only because their names are those of
-    mirrors, each with the reason. If such a topic is no mirror, its records are not mirrored,
+    """Returns the topics in `names` that `wanted` leaves out only because they have names of
+    mirrors, each with the reason. Even if such a topic is no mirror, its records are not mirrored,
     although a pattern matches its name.
     """
     matched = [name for name in names if _is_matched(name, patterns)]
@@ -71,8 +71,8 @@ def _is_matched(name: str, patterns: Sequence[re.Pattern[str]]) -> bool:
 
 
 def _mistaken_for(name: str, here: str) -> str | None:
-    """Returns the reason why the topic is not mirrored if its name is that of a mirror of this
-    cluster's topics, or of a mirror of an internal topic; None for any other name."""
+    """If `name` is the name of a mirror of one of this cluster's topics, or of a mirror of an
+    internal topic, returns the reason why the topic is not mirrored. Otherwise returns None."""
     cluster, _, topic = name.partition(".")
     if name.startswith(f"{here}."):
         return f"names that begin with {here}. are for mirrors of topics of {here}"

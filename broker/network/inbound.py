@@ -12,8 +12,8 @@ memory of its own, into which the rest of the frame is received directly. So eac
 back into the arena at most once.
 
 A frame whose length is negative or above the limit is refused before memory is allocated for it.
-Memory is allocated for the bytes that have arrived, and not for the length that the client has
-announced.
+How much memory a frame gets depends on the number of its bytes that have arrived, and not only on
+the length that the client has announced (see EAGER_BYTES and GROWTH).
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ EAGER_BYTES: Final = 1 << 13
 its bytes have arrived.
 """
 GROWTH: Final = 4
-"""Suppose that N bytes of a frame have arrived, and that the frame is not complete. Then it gets at
-most GROWTH times N bytes of memory. So if the first receive reads RECEIVE_BYTES_MAX (256 KiB), a
-frame of 1 MiB gets all of its memory in one step, and its bytes need not be copied into a larger
-memory later.
+"""If N bytes of a frame have arrived and the frame is not complete, it gets at most GROWTH times N
+bytes of memory, or EAGER_BYTES if that is more. So if the first receive reads RECEIVE_BYTES_MAX
+(256 KiB), a frame of 1 MiB gets all of its memory in one step, and its bytes need not be copied
+into a larger memory later.
 """
 
 _LENGTH = Struct(">i")
@@ -177,8 +177,8 @@ class Inbound:
             # If a frame was handled in this turn (`_at` is above 0), the next receive copies the
             # unhandled bytes (`held`) back into the arena. If no frame was handled, this connection
             # receives only a few bytes in a turn. Even after the next receive, the frame would
-            # probably be incomplete, and would have to be copied out of the arena once more. So its
-            # bytes are not copied back.
+            # probably be incomplete, and would have to be copied out of the arena once more. So the
+            # unhandled bytes are not copied back.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held

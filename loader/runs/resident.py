@@ -2,9 +2,10 @@
 
 The runs share the Spark session, which only large loads need (spark/runner.py). The runs also share
 what earlier runs have read from the audit topics, so each run reads only new audit messages. If a
-run fails, the process logs the error, and begins the next run as scheduled. Only a refused
-configuration ends the process. So the process survives a restart of a broker. If Spark dies, the
-next run that needs Spark starts it again. If no run needs Spark for a while, Spark is stopped.
+run fails, the process logs the error, and begins the next run as scheduled. So the process survives
+a restart of a broker. The only error that ends the process is a refused configuration. If Spark
+dies, the next run that needs Spark starts it again. If no run needs Spark for a while, Spark is
+stopped.
 After SIGTERM, the process cancels the tasks that run on Spark, starts no new tasks, and ends. The
 process discards the load whose tasks it cancelled.
 """

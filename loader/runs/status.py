@@ -94,7 +94,8 @@ def _newest(store: Store, topic: str) -> Manifest | None:
 
 def newest_rate(store: Store, topic: str) -> int | None:
     """Returns the rate, in rows per second, of the largest load among the newest RATE_LOADS loads.
-    Returns None if none of these loads has rows and says how long it took."""
+    Leaves out loads without rows, and loads whose duration is not known. Returns None if no load is
+    left."""
     loads = topic_history(store, topic, RATE_LOADS)
     timed = [(row["rows"], row["rows_per_second"]) for row in loads if row["rows_per_second"]]
     return max(timed)[1] if timed else None

@@ -6,11 +6,11 @@ A run may end before Prometheus scrapes it, so the run writes its metrics into a
 if it failed. If the time of the start is later than the time of the end, the run is still working
 or was killed. When a run fails, the file keeps the time of the last success. If an error stops the
 whole run, the file has no counts of loads and rows. If `load run` refuses the configuration, but
-can read the name of the metrics file in it, it writes the exit status 78 into the metrics file. If
-SIGTERM ends `load run --every` during a run, the file has the program's exit status, which is 0,
-but keeps the time of the last success. Alerts should use the age of the last success. Such an alert
-also fires if the timer never starts a run, or if the configuration file cannot be read or is not
-YAML.
+the name of the metrics file in the configuration can be read, `load run` writes the exit status 78
+into the metrics file. If SIGTERM ends `load run --every` during a run, the file has the program's
+exit status, which is 0, but keeps the time of the last success. Alerts should use the age of the
+last success: they then also fire if the timer never starts a run, or if the configuration file
+cannot be read or is not YAML.
 
 If the file cannot be written, the run only logs a warning, because no load depends on the file.
 """

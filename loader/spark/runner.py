@@ -74,9 +74,9 @@ class SparkRunner:
 
     def run_work(self, work: Sequence[TaskWork], progress: Progress, records: int) -> list[Any]:
         """Runs one task per piece of work. Returns the results in no particular order. If a task
-        raises a SkidwayError, raises one with the same message. If a task raises another error, or
-        Spark dies, raises a SkidwayError that says so. Raises Interrupted if a signal has asked the
-        run to end. records: how many records all tasks have together."""
+        raises a SkidwayError, raises a SkidwayError with the same message. If a task raises another
+        error, or Spark dies, raises a SkidwayError that says so. Raises Interrupted if a signal has
+        asked the run to end. records: how many records all tasks have together."""
         if not work:
             return []
         if self._interrupted():

@@ -11,8 +11,8 @@
     file_check      checks whether a committed file has its length and its number of rows
     table_file      writes and reads one file of a table
     closures        decides when the loader may forget a closed log file; no I/O
-    bucket_spans    a table with the number of the last audit delta of each bucket, divided by
-                    time into files
+    bucket_spans    the table `buckets`, which has for each agent and bucket the number of the last
+                    audit delta that counted the bucket
     bucket_rows     sorted rows of the table of `bucket_spans`
     operations      operations on a store, as values, and the functions that execute them
     commit          the commit step by step; only decisions, no I/O

@@ -10,8 +10,8 @@ writes these spans again.
 
     new hours      get spans of at most FRESH_ROWS rows, or of one hour if it has more rows
     other spans    are joined with neighbours while the joined span has at most SPAN_ROWS rows. But
-                   the spans that loads changed last (APART spans) are not joined yet, because loads
-                   will soon change them again
+                   the APART spans that loads have changed most recently are not joined yet, because
+                   loads will soon change them again
     too many       if there are more than SPANS_MAX spans, the spans that have not changed for the
                    longest time are forgotten
 
@@ -206,8 +206,8 @@ class BucketSpans:
 
 
 def _write(staging: TableStaging, rows: Rows, hours: Hours, touched: int) -> list[Span]:
-    """Writes the rows of a span (a file with a range of hours) into the staging directory. If there
-    are more than SPAN_ROWS, divides them into several spans, but keeps the rows of one hour
+    """Writes the rows of a span (a file with a range of hours) into the staging directory. If the
+    span has more than SPAN_ROWS rows, divides it into several spans, but keeps the rows of one hour
     together."""
     spans, begin, first, all_hours = list[Span](), 0, hours[0], rows.hours
     while begin < len(rows):
