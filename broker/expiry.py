@@ -95,10 +95,10 @@ class Expiry:
         def held_from(partition: TopicPartition) -> int | None:
             groups = _of(held, partition)
             if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
-                # The last call of `look` did not ask ZooKeeper for the offsets of all these groups,
-                # because no segment of the partition had expired yet, or because `retention.hold`
-                # did not name all these groups yet. The next call of `look` asks for the missing
-                # offsets.
+                # At the last call of `look`, no segment of the partition had expired yet, or
+                # `retention.hold` did not name all these groups yet. So that call did not ask
+                # ZooKeeper for the offsets of all these groups. The next call of `look` asks for
+                # the missing offsets.
                 return 0  # holds all segments back until the next call of `look`
             return min((known[reader] for reader in groups), default=None)
 

@@ -103,7 +103,8 @@ class GroupOffsets:
                 self._groups.cache.update(group_id, offsets)
                 reply(ErrorCode.NONE)
             else:
-                self._groups.cache.drop(group_id)  # it is unknown whether ZooKeeper has the offsets
+                # ZooKeeper may or may not have the offsets, so the cache may be wrong.
+                self._groups.cache.drop(group_id)
                 self._count_refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
                 reply(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 

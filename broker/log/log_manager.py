@@ -41,7 +41,8 @@ from skidway.files import fsync_directory, write_atomically
 from skidway.kafka.types import TopicPartition
 
 CLOSING_THREADS = 16
-"""At a clean stop, this many threads close logs. At that time the broker does nothing else."""
+"""At a clean stop, this many threads close logs. They are so many because the broker does nothing
+else at that time."""
 _log = log.get(__name__)
 T = TypeVar("T")
 

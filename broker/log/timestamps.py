@@ -7,10 +7,10 @@ batch headers to skip segments and batches whose largest timestamp is earlier. T
 decompresses only batches that may contain the result, normally one. The decompressed records of a
 batch may have at most `RECORDS_BYTES_MAX` bytes.
 
-In three cases the result is the first offset of the batch that contains the record (or the log
-start offset, if this is higher), and not the offset of the record itself: the batch's header
-contradicts its records, the records cannot be read, or the batch has more than `RECORDS_MAX`
-records.
+In three cases the result is not the offset of the record itself: if the batch's header contradicts
+its records, if the records cannot be read, or if the batch has more than `RECORDS_MAX` records. The
+result is then the first offset of the batch that contains the record, or the log start offset if
+this is higher.
 """
 
 from __future__ import annotations

@@ -88,11 +88,11 @@ class Endings:
     def seals(
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
-        """Returns each agent's newest seal of the topic `source`, together with the files that this
-        agent reported as closed, if the report precedes the seal in the same partition of the audit
-        topic. Leaves out seals before `positions`. topics: the pairs (cluster, topic) under which
-        agents announce the files whose lines may be in `source`. positions: the offsets up to which
-        the caller has already read the audit topics.
+        """Returns each agent's newest seal of the topic `source`. With each seal, returns the files
+        whose closures come from the same agent and precede the seal in the same partition of the
+        audit topic. Leaves out seals before `positions`. topics: the pairs (cluster, topic) under
+        which agents announce the files whose lines may be in `source`. positions: the offsets up to
+        which the caller has already read the audit topics.
         """
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}

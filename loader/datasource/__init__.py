@@ -3,9 +3,9 @@
 docs/spark.md explains every option and column to people who write queries. This docstring is for
 people who change the code.
 
-A query reads all records of the log, including repeats. A query commits no offsets at the brokers,
-because a stream's position is in Spark's checkpoint. No jar has to be added, because Spark runs
-this package in Python processes:
+A query reads all records of the log, including repeats. Neither a batch query nor a stream commits
+offsets at the brokers: a stream's position is in Spark's checkpoint. No jar has to be added,
+because Spark runs this package in Python processes:
 
     Spark's driver                  a planning process                  Python workers, one per core
 

@@ -1,5 +1,5 @@
-"""Finds the topics that a configuration lists (with the patterns of audit.counts.topic_patterns),
-and says which of the listed topics do not exist.
+"""Finds the topics that a configuration chooses by names and patterns (see
+audit.counts.topic_patterns). Also says for which of these names there is no topic.
 
 The loader never loads topics whose names begin with `_`, such as Skidway's own topic
 `_skidway_audit`, with or without the cluster prefix that a mirror adds.

@@ -14,8 +14,8 @@ valid default and does not allow null, or if a type cannot be cast.
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts alone
 would give wrong values, because they ignore aliases and defaults, and match the members of unions
 by position. This module lets Arrow cast a nested type only if Avro's resolution refuses to read the
-type as the reader's type. If such a type contains a union, or contains itself, it is not cast, and
-all rows become rejects.
+type as the reader's type. If the nested type contains a union, or contains itself, Arrow does not
+cast it either, and all rows become rejects.
 """
 
 from __future__ import annotations

@@ -70,8 +70,9 @@ def workers_python(settings: LoaderSettings) -> str:
 
 
 def _hadoop_user() -> dict[str, str]:
-    """Returns the properties that make tasks use HDFS as the loader's user, because the loader must
-    move the files that the tasks write. The result is empty if this user has no name."""
+    """Returns the properties that make tasks use HDFS under the name of the loader's user. This is
+    necessary because the loader must move the files that the tasks write. The result is empty if
+    the loader's user has no name."""
     name = os.environ.get("HADOOP_USER_NAME")
     if not name:
         try:

@@ -4,9 +4,9 @@ is loaded) and its name (host and path). Does no I/O.
 An agent announces that a file is closed (a closure) after every byte of the file is acknowledged or
 set apart (rejected, lost, uncertain or filtered). After the closure, only repeats of the file's
 records can reach the topic, for example in a batch of a connection that broke. The loader needs the
-file's marks to recognize these repeats, until it has read all records that may have come late. A
-seal is a later message of the agent. The seal lists the agent's last acknowledged offset in each
-partition. A closed file goes through these stages:
+file's marks to recognize these repeats, until it has read all records that may have come late. The
+agent's seals show up to which offset the loader must read: each seal lists the agent's last
+acknowledged offset in each partition. A closed file goes through these stages:
 
     CLOSED    the loader has read the closure
     SEALED    a later seal of the same agent came, made GRACE_MS or more after the closure by the
@@ -27,11 +27,11 @@ highest offset in the seals of all agents. For a topic of the loader's own clust
 be the high watermark alone. But if a topic is mirrored, its records may arrive later than the
 mirrored seals. In this case the seals have the higher offset.
 
-If a repeat comes after the file was forgotten, the loader does not drop it. If the loader still
-knows the file's name from the audit topic, the repeat becomes a row. Otherwise the loader waits for
-an announcement of the file (`announce.wait.ms`), and then makes the repeat a reject. The loader
-counts the repeat, so the audit finds one record more in HDFS than in the other tiers, and the
-bucket is not complete.
+If a repeat comes after the file was forgotten, the loader does not drop the repeat. If the loader
+still knows the file's name from the audit topic, the repeat becomes a row. Otherwise the loader
+waits for an announcement of the file (`announce.wait.ms`), and then makes the repeat a reject. The
+loader counts the repeat, so the audit finds one record more in HDFS than in the other tiers, and
+the bucket is not complete.
 """
 
 from __future__ import annotations

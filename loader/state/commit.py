@@ -109,7 +109,7 @@ def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
         if load < newest.number:
             try:
                 manifest = yield from chain.read(topic, load)
-            except chain.Folded:  # a checkpoint covers this load, so its moves are done
+            except chain.Folded:  # a checkpoint has replaced the manifest, so all moves are done
                 yield Delete(f"{layout.stagings(topic)}/{name}")
                 continue
         if manifest.uuid == uuid and load < newest.number:
@@ -128,7 +128,8 @@ def _first(topic: str) -> Steps[Manifest | None]:
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return None
-    newest = yield from chain.newest_manifest(topic)  # rows appear after their load's commit
+    # Another loader may have committed its first load just now.
+    newest = yield from chain.newest_manifest(topic)
     if newest is None:
         raise StateRefused(
             f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "
@@ -141,9 +142,9 @@ def commit(manifest: Manifest) -> Steps[bool]:
     """Commits a load whose files are staged. Returns False if another loader has already committed
     this load number.
 
-    Raises StateRefused, and no staged file becomes visible, in two cases: no other loader has
-    committed this load number, but a staged file does not have the length that its task wrote; or
-    the store does not create the manifest.
+    Raises StateRefused in two cases: if a staged file does not have the length that its task wrote,
+    although no other loader has committed this load number; or if the store does not create the
+    manifest. In both cases, no staged file becomes visible.
     """
     wrong = yield from _wrong_length(manifest)
     lost = bool(wrong) and (yield from taken(manifest.topic, manifest.number))

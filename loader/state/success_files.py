@@ -24,8 +24,8 @@ AHEAD_HOURS: Final = 2
 
 
 def marked(topic: str, hours: Iterable[str]) -> Steps[dict[str, bytes]]:
-    """Returns the content of the `_SUCCESS` file of each of these hours. Leaves out hours without a
-    `_SUCCESS`."""
+    """Returns, for each of these hours, the content of its `_SUCCESS` file. Leaves out hours
+    without a `_SUCCESS` file."""
     found = {}
     for hour in sorted(set(hours)):
         data: bytes | None = yield Read(layout.success(topic, hour))

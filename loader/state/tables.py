@@ -16,9 +16,9 @@ load's manifest lists this file in the field `side`, after the files of earlier 
 rows have the same key, the last row is valid. A row says that its key was dropped if it has the end
 NO_MARK (`marks`), the host null (`names`) or the stage GONE (`closures`). When a table has
 `DELTAS_MAX` files, the load instead writes a snapshot, that is, one file with the whole table. The
-table `fence` has one row for each partition. Each load of new records writes the whole table, if it
-has any rows. All rows belong to one source topic; the manifest has the ids of this topic and of its
-cluster.
+table `fence` has one row for each partition. Unless this table is empty, each load of new records
+writes the whole table. All rows belong to one source topic; the manifest has the ids of this topic
+and of its cluster.
 
 Loads drop the marks and the name of a log file when the file is closed and none of its records can
 arrive again. So the tables do not grow for ever, and a load after a year reads them as fast as a
