@@ -157,8 +157,8 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
 
 
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
-    """Deletes everything of a group that has not changed since `looked` was read. Returns the
-    number of deleted offsets. If an offset was committed since then, keeps this offset and the
+    """Deletes a group with its offsets, except what has changed since `looked` was read. Returns
+    the number of deleted offsets. If an offset was committed since then, keeps this offset and the
     group. If a member has joined since then, keeps the group, but not its unchanged offsets.
     """
     count = expire_offsets(coordinator, group, looked.offsets)

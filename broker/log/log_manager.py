@@ -130,8 +130,9 @@ class LogManager:
 
     def discover(self) -> list[tuple[TopicPartition, Found]]:
         """Returns the partitions that have a directory in a log directory. If the file
-        partition.metadata of a partition is damaged, stops this partition instead. Also removes, in
-        the background, the directories of deleted partitions that an interrupted removal has left.
+        partition.metadata of a partition is damaged, stops this partition and leaves it out of the
+        result. Also removes, in the background, the directories of deleted partitions that an
+        interrupted removal has left.
 
         The result may contain a partition twice, if its topic was recreated while a log directory
         was offline.

@@ -114,9 +114,9 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            # This snapshot is useless. Either its offset is above the log's end, because a crash
-            # has cut the log off. Or it was written at an earlier clean stop, and no segment begins
-            # at its offset.
+            # This snapshot is useless. Either its offset is above the log's end, because the end of
+            # the log was lost in a crash. Or it was written at an earlier clean stop, and no
+            # segment begins at its offset.
             path.unlink()
         elif found is None:
             snapshot = read_snapshot(path)

@@ -42,8 +42,8 @@ class Progress:
     Progress. A Progress sends its next request only after the answer to the last one."""
 
     def __init__(self, group: str, ask: Ask, offsets: Callable[[], Offsets]) -> None:
-        """offsets: returns the mirrored offset of each partition, by the partition's name in the
-        source.
+        """offsets: a function that returns the mirrored offset of each partition, by the
+        partition's name in the source.
         """
         self.group = group
         self.failed = 0

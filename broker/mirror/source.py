@@ -166,7 +166,8 @@ class MirrorSource:
 
     def kept_back_by(self, each: MirrorPartition) -> str:
         """Returns why the copying of a followed partition waits. Empty if records are being copied,
-        if all records are copied, or if the partition is stopped or paused.
+        if all records are copied, if the partition is stopped, or if the newest plan does not have
+        the partition (`is_paused`).
         """
         if each.is_stopped or each.is_paused or self._has_all(each):
             return ""
@@ -192,7 +193,7 @@ class MirrorSource:
             if each.follower.phase is Phase.FOLLOWING and each.replica.offset
         }
 
-    # These methods begin and end the following of partitions.
+    # With these methods, the mirror begins to follow partitions, and ceases to follow them.
 
     def _ask(
         self, call: Call, then: Callable[[Answer], None], address: Address | None = None

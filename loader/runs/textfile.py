@@ -105,7 +105,7 @@ class Recorded:
         self._report = report
 
     def told_to_end(self) -> None:
-        """Notes that a signal ended the run, and that the program ends with status 0 therefore."""
+        """Notes that a signal ended the run. In this case the program ends with status 0."""
         self._told_to_end = True
 
     def __exit__(
