@@ -7,8 +7,8 @@ earlier request is answered with the same bytes, as long as the stored answer is
 
 If a request names an unknown topic, the broker may create it: both the setting
 `auto.create.topics.enable` and the request must allow this. Until the topic exists, the answer says
-LEADER_NOT_AVAILABLE, and clients ask again. But if the topic's name is the name of a mirror topic
-(it begins with the name of a source cluster), only the mirror creates the topic.
+LEADER_NOT_AVAILABLE, and clients ask again. But if the name is that of a mirror topic
+(`<source cluster>.<topic>`), only the mirror creates the topic.
 
 Authorized operations, and requests for topics by id (version 12), are not supported.
 """

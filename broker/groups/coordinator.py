@@ -78,9 +78,9 @@ class Groups(HostedGroups):
         return self._coordinator_id()
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
-        """Answers a JoinGroup request when the group's next generation begins. But an error is
-        answered at once. If a member of the present generation joins again and nothing has changed,
-        answers at once with the present generation.
+        """Answers a JoinGroup request when the group's next generation begins. If the join is
+        refused, answers at once with an error. If a member of the present generation joins again
+        and nothing has changed, answers at once with the present generation.
 
         While the group has consumers that coordinate through ZooKeeper, the error is
         INCONSISTENT_GROUP_PROTOCOL. If a consumer registers in ZooKeeper after the broker has

@@ -19,10 +19,10 @@ lost and that two brokers never serve the partition at the same time:
                 which fails if the assignment or the state has changed meanwhile. Then the command
                 renames the directory to `<topic>-<partition>` again and removes the waybill
 
-After a crash during any of these steps, never more than one broker serves the partition: the old
-broker if `hand-over` has not renamed the directory yet, and the new broker if `take-over` has
-renamed it. If no broker serves the partition, the operator runs the interrupted step again and
-completes the move.
+After a crash during any of these steps, at most one broker serves the partition. The old broker
+serves it until `hand-over` has renamed the directory, and the new broker serves it after
+`take-over` has renamed the directory. If no broker serves the partition, the operator runs the
+interrupted step again and completes the move.
 Only one copy can be taken over: the first take-over raises the leader epoch, and later take-overs
 refuse every other copy. The operator may also run `take-over` on the old broker's host, so that the
 old broker gets its own directory back. The renamed directory on the old broker's host remains until

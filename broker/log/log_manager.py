@@ -350,7 +350,7 @@ class LogManager:
 
     def moved(self, partition: TopicPartition) -> Path | None:
         """Returns the directory of a partition that was handed over and not yet taken over. Returns
-        None if none of this broker's log directories contains such a directory.
+        None if this directory is in none of this broker's log directories.
         """
         name = names.moved_directory(partition)
         found = (each.path / name for each in self._online())

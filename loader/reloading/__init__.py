@@ -4,8 +4,8 @@ read, and checks that the records are the same as before.
 
     hours        which hours one load reads again, and the check that their records are the same
     lineage      which loads read the records of an hour from the log, and up to which offsets
-    beginning    the offsets at which a reload begins to read: there, the first of the loads that
-                 `lineage` finds began
+    beginning    where a reload begins to read: at the offsets where the first load that `lineage`
+                 has found began
     names        finds host and path of log files, even of files that were closed later
     rejects      counts how many rejects each bucket of the audit has before the reload
 

@@ -1,6 +1,6 @@
 """Computes figures that say how far a run has come. These figures are for the operator's terminal,
-for the log, for the metrics, and for the run's note. The run's note is a file in the output, whose
-content `load status` shows (state/run_notes.py).
+for the log, for the metrics, and for the run's note. This note is a file in the output, and
+`load status` shows the note's content (state/run_notes.py).
 
 Spark reports only how many slices have ended, not which slices. If n slices have ended, the run
 counts the records of the n slices that began first. All slices have the same size

@@ -164,9 +164,10 @@ class TopicRun:
 
     def convert(self, schema: Registered) -> bool:
         """Rewrites the files that plain Spark could not read correctly together with rows of this
-        schema (conversion.py). A second call for the same schema does nothing. Returns whether this
-        call committed a load. If files cannot be rewritten, they are reported as problems of this
-        run, but the run still loads the rows of the new schema."""
+        schema (conversion.py). A second call for the same schema does nothing, unless
+        `forget_conversion` was called in between. Returns whether this call committed a load. If
+        files cannot be rewritten, they are reported as problems of this run, but the run still
+        loads the rows of the new schema."""
         if self.newest is None or schema.id in self._tried:
             return False
         found = conversion(self._parts, self.newest, schema)

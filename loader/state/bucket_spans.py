@@ -10,8 +10,8 @@ writes these spans again.
 
     new hours      get spans of at most FRESH_ROWS rows, or of one hour if it has more rows
     other spans    are joined with neighbours while the joined span has at most SPAN_ROWS rows. But
-                   the APART spans that loads have changed most recently are not joined yet, because
-                   loads will soon change them again
+                   the spans that loads have changed most recently (as many as APART says) are not
+                   joined yet, because loads will soon change them again
     too many       if there are more than SPANS_MAX spans, the spans that have not changed for the
                    longest time are forgotten
 
