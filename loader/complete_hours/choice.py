@@ -19,7 +19,7 @@ that a loader that runs once a day misses no hour.
 LOOKED_HOURS: Final = 168
 """A run checks whether hours that have `_SUCCESS` have become incomplete. It checks only hours
 among the newest 168 hours (a week). Older hours lose the file `_SUCCESS` only when a load adds rows
-to them.
+to them or a reload changes their rows.
 """
 
 DRAWN_MAX: Final = 10
