@@ -3,10 +3,10 @@ registry stores this text.
 
 For the registry, two texts are the same schema if they have the same canonical text. Unlike Avro's
 Parsing Canonical Form, the canonical text contains doc, aliases, defaults and properties. So
-schemas that differ in these parts count as different schemas. This matters: for example, a default
-decides which value a reader gets. The canonical text has the same order of attributes, the same
-escapes and the same digits of numbers as the text that `Schema.toString` of Avro Java 1.12 writes.
-So a registry that uses Avro Java, such as Confluent's, stores the same text. The tests in
+schemas that differ in these parts count as different schemas. These parts matter: for example, a
+default decides which value a reader gets. The canonical text has the same order of attributes, the
+same escapes and the same digits of numbers as the text that `Schema.toString` of Avro Java 1.12
+writes. So a registry that uses Avro Java, such as Confluent's, stores the same text. The tests in
 tests/conformance/avro compare our texts with Java's.
 
 With `normalize`, schemas that differ only in their spelling have the same text, as with Confluent's

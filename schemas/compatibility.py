@@ -185,8 +185,8 @@ def _differences(new: AvroType, old: AvroType, level: Level) -> list[Incompatibi
 
 class _Comparison:
     """Walks through two schemas together. If a pair of types contains itself, the inner pair counts
-    as compatible while the outer pair is compared, so the walk ends. A result is mostly used again
-    where its pair occurs again.
+    as compatible while the outer pair is compared, so the walk ends. If a pair of types occurs
+    several times, the walk usually compares the pair only once.
 
     The walk remembers the incompatibilities of each pair of types, with paths that begin at the
     pair. Each time that the pair occurs, the walk reports these incompatibilities, and puts the

@@ -76,8 +76,8 @@ def read_checked(plain: Any, datum: bytes) -> Any:
 
 
 def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
-    """Returns `value`, encoded as a datum. With `exact`, also raises an error if a record in
-    `value` has an unknown key, or lacks the key of a field that has no default.
+    """Returns `value`, encoded as a datum. With `exact`, a record in `value` must have no unknown
+    key, and must not lack the key of a field that has no default.
 
     Raises one of `MALFORMED`.
     """

@@ -94,8 +94,8 @@ def differences(old: AvroType, new: AvroType) -> list[Difference]:
 
 def type_name(avro: AvroType) -> str:
     """Returns a short name for a type, such as `int`, `enum n.Level`, `array of string` or `null or
-    long`. Apart from arrays and maps, the name of a type with a logical type names both, as in
-    `fixed n.Price (decimal)`."""
+    long`. If a type has a logical type, the logical type follows in parentheses, as in `fixed
+    n.Price (decimal)`, except for arrays and maps."""
     if isinstance(avro, Union):
         return " or ".join(map(type_name, avro.branches)) or "union of nothing"
     if isinstance(avro, Array):

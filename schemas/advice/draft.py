@@ -67,8 +67,8 @@ class Draft:
 
 
 def place_name(root: AvroType, path: str) -> str:
-    """Returns the path in a form for people, for example `order.lines[].price`. Leaves out branches
-    of unions and parts of a type, such as its size."""
+    """Returns the path in a form for people, for example `order.lines[].price`. This form leaves
+    out the branches of unions, and parts of a type such as its size."""
     at, name = root, ""
     for step in _steps(path):
         if isinstance(at, Record) and step.isdigit() and int(step) < len(at.fields):

@@ -13,8 +13,9 @@ FIXED_ZERO_MAX: Final = 64
 
 
 def or_null(avro: AvroType) -> AvroType:
-    """Returns a union of null and the type `avro`. Null comes first, because older versions of the
-    Avro specification demand that the default of a union fits the union's first branch."""
+    """Returns a union of null and the type `avro`. Null comes first, because null is to be the
+    default, and older versions of the Avro specification demand that the default of a union fits
+    the union's first branch."""
     rest = [each for each in branches(avro) if each.kind != "null"]
     return Union((NOTHING, *rest))
 
@@ -24,9 +25,9 @@ def branches(avro: AvroType) -> tuple[AvroType, ...]:
 
 
 def union(types: Sequence[AvroType]) -> Union:
-    """Returns a union of the types. If one of the types is a union, the result has its branches. If
-    two types have the same name, or are of the same type without a name (such as int), the result
-    has only the first of them."""
+    """Returns a union of the types. If one of the types is a union, the result has the branches of
+    that union. If two types have the same name, or are of the same type without a name (such as
+    int), the result has only the first of them."""
     named: dict[str, AvroType] = {}
     for each in (branch for avro in types for branch in branches(avro)):
         named.setdefault(each.name if isinstance(each, Named) else each.kind, each)

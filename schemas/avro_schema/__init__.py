@@ -8,13 +8,13 @@ It also demands that the branches of a union can be told apart, so that a value 
 of them. To parse a schema that references other schemas, pass the `named_types` of those schemas to
 `parse`.
 
-If a record contains itself, the values form a graph with a cycle. So the parser first makes the
-record, and sets `Record.fields` afterwards. Code that walks all types would never end in a cycle;
-for such code, `recursion` removes the cycles. A schema has at most `NESTING_MAX` levels, so that no
-schema can exhaust the stack, and at most `CHARACTERS_MAX` characters. The tests in
-tests/conformance/avro compare our parser's verdicts, and the texts that we write for schemas, with
-the verdicts and texts of Apache Avro's Java library. These tests also list where our parser is
-stricter, and why.
+If a record contains itself, the values of its schema form a graph with a cycle. To make this cycle,
+the parser first makes the record, and sets `Record.fields` afterwards. Code that walks all types
+would never end in a cycle; for such code, `recursion` removes the cycles. A schema has at most
+`NESTING_MAX` levels, so that no schema can exhaust the stack, and at most `CHARACTERS_MAX`
+characters. The tests in tests/conformance/avro compare our parser's verdicts, and the texts that we
+write for schemas, with the verdicts and texts of Apache Avro's Java library. These tests also list
+where our parser is stricter, and why.
 """
 
 from skidway.schemas.avro_schema.defaults import DefaultCheck, default_fault

@@ -3,9 +3,9 @@ might be noticed only years later, when a reader needs it.
 
 Avro 1.12 specification, "Complex Types: Records": the defaults of bytes and fixed are texts of code
 points below 256. The default of a union may be a default of any branch, as in Avro Java 1.12.
-(Until version 1.11, the specification demanded the first branch.) Unlike Avro Java, this module
-refuses defaults that cannot be encoded: unknown symbols of an enum, a fixed of the wrong size, a
-text in place of a number, and characters above 255 in bytes or fixed.
+(Until version 1.11, the specification demanded a default of the first branch.) Unlike Avro Java,
+this module refuses defaults that cannot be encoded: unknown symbols of an enum, a fixed of the
+wrong size, a text in place of a number, and characters above 255 in bytes or fixed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from skidway.schemas.avro_schema.recursion import Recursive
 
 STEPS_MAX: Final = 2_000_000
 """The check of a schema's defaults takes at most this many steps, one for each value, field or
-character. This takes two seconds. Without this limit, some checks would take hours: many defaults
-whose type is one large record, or one large default whose type is a large union."""
+character. So many steps take two seconds. Without this limit, some checks would take hours: many
+defaults whose type is one large record, or one large default whose type is a large union."""
 
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1

@@ -3,7 +3,7 @@ API.
 
 The schema of an id never changes, so the client caches it and sends few requests. Each call tries
 the registry's URLs one after the other, in at most `ROUNDS_MAX` rounds, with growing pauses between
-the rounds. If no URL answers, or all answer with an error that may pass (one of the statuses in
+the rounds. If each URL gives no answer, or an answer with a temporary error (one of the statuses in
 `RETRIABLE`), the call raises `RegistryUnreachable`. One attempt has three time limits of
 `timeout_s` each: for the connection, for each part of the answer's head, and for the answer's whole
 body. If the registry refuses the request, and trying again would not help, the call raises

@@ -75,8 +75,9 @@ class RegistryClient:
                 "POST", versions_of(subject), lambda found: number(found["id"]), body
             )
 
-        # A referenced version may be deleted permanently, and its number get another schema. Then
-        # the same text and references are another schema, with another id.
+        # A referenced version may be deleted permanently, and its number may then get another
+        # schema. From then on, the same text with the same references is another schema, with
+        # another id.
         return ask() if references else self._once(("register", subject, schema), ask)
 
     def schema(self, schema_id: int) -> str:

@@ -39,10 +39,10 @@ class RegistryUnreachable(Unreachable):
 
 
 class RegistryRefused(SkidwayError):
-    """Raised if the registry refused a request, or gave an answer that is not that of a schema
-    registry. If the registry explains its refusal, the error message contains this explanation.
-    `error_code` is the registry's error code, or 0 if its answer has no error code, or if the
-    refusal concerns a version that the requested schema references."""
+    """Raised if the registry refused a request, or gave an answer that no schema registry gives. If
+    the registry explains its refusal, the error message contains this explanation. `error_code` is
+    the registry's error code, or 0 if its answer has no error code, or if the refusal concerns a
+    version that the requested schema references."""
 
     def __init__(self, status: int, error_code: int, message: str) -> None:
         super().__init__(message)
@@ -74,8 +74,8 @@ class HttpTransport:
     """Sends requests over HTTP. Keeps a connection to each registry open. `send` sends a request
     only once. If the request fails, `Requests` calls `send` again.
 
-    Raises `ConfigurationRefused` if `user_info` is not `user:password`. If the files for TLS cannot
-    be used, `send` raises it.
+    Raises `ConfigurationRefused` if `user_info` is not `user:password`. `send` raises the same
+    error if the files for TLS cannot be used.
     """
 
     def __init__(

@@ -17,8 +17,8 @@ record has only a text field, this saves a copy of the text in the path `columns
 
 Arrow has no type for an Avro type that contains itself. So the field through which a record
 contains itself becomes a column of JSON texts. The codec decodes the values of this field one by
-one, and all other columns as usual. The codec can decode datums of such a schema, but cannot encode
-them.
+one, and all other columns as usual. If a schema has such a field, the codec can decode datums of
+the schema, but cannot encode them.
 
 If a row or datum is bad, the codec returns its index and a reason, and processes the other rows or
 datums. Whatever the input bytes are, the codec does not crash or hang, and uses memory only in

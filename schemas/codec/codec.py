@@ -122,7 +122,7 @@ class Codec:
 
         If a column is missing, encodes the default of its field. Raises `ColumnsRefused` if columns
         and fields do not match, or if the batch or its datums are too large (`BATCH_BYTES_MAX`,
-        `DATUM_BYTES_MAX`). Raises `SchemaUnsupported` if the schema contains itself
+        `DATUM_BYTES_MAX`). Raises `SchemaUnsupported` if a type of the schema contains itself
         (`check_encodes`).
         """
         columns, rows, refused = self._checked(batch)
@@ -251,7 +251,8 @@ class Codec:
 
 def _cuts(datums: pa.BinaryArray) -> list[int]:
     """Divides the datums into parts of at most `ITEMS_BYTES_MAX` bytes; a longer datum is a part of
-    its own. Returns the index at which each part begins, and at last the number of datums."""
+    its own. Returns the index at which each part begins, and as the last element the number of
+    datums."""
     if not len(datums):
         return [0, 0]
     bounds = np.frombuffer(datums.buffers()[1], np.int32)

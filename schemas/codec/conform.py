@@ -1,13 +1,14 @@
 """Brings columns to exactly the types of a schema before they are encoded, and finds bad rows.
 
 Only conversions that change no value are made. Dictionaries and run-end encoded columns are
-decoded. Large strings and string views become strings, and so do binary and large binary values
-that are UTF-8. Strings and all kinds of binary values become binary values. A column of the type
-null may become any type. Integers, decimals, dates and times of day may get another width or unit.
-Floats may get a wider type. Timestamps may get another unit and another time zone. Integers of 64
-bits may become timestamps. If a column needs any other conversion, the caller has made a mistake,
-and the module raises `ColumnsRefused`. If the column can be converted except for some values, the
-mistake is in the data, and the rows of these values are bad.
+decoded. If the schema demands strings, large strings and string views become strings, and so do
+binary and large binary values that are UTF-8. If the schema demands binary values, strings and all
+kinds of binary values become binary values. A column of the type null may become any type.
+Integers, decimals, dates and times of day may get another width or unit. Floats may get a wider
+type. Timestamps may get another unit and another time zone. Integers of 64 bits may become
+timestamps. If a column needs any other conversion, the caller has made a mistake, and the module
+raises `ColumnsRefused`. If the column can be converted except for some values, the mistake is in
+the data, and the rows of these values are bad.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ A fragment is a column that has some bytes for every row, for example a number, 
 of a list. Arrow joins the fragments of all fields row by row; the result is the datums. For the
 writer of a list's items, each item counts as a row. For the writers of a nested record's fields,
 each nested record counts as a row. The encoded items of one list are adjacent, so one range of the
-items' bytes contains all items of a list. The fragment of a list column has one such range for each
-row. A column with nulls has two fragments: the indexes of the union's branches, and the values,
-with no bytes for a null.
+items' bytes contains all items of one list. The fragment of a list column has one such range for
+each row. A column with nulls has two fragments: the indexes of the union's branches, and the
+values, with no bytes for a null.
 
 Writers need arrays that have exactly the schema's types, and that `conform` has accepted. These
 arrays have no null where the schema forbids null, no unknown symbol, and no map with the same key
@@ -39,7 +39,7 @@ from skidway.schemas.codec.cursor import Ints, Mask, Words
 from skidway.schemas.codec.text_columns import text_writer
 
 Fragment: TypeAlias = "pa.BinaryArray | pa.BinaryScalar"
-"""Some bytes for every row. If it is a scalar, all rows have the same bytes."""
+"""Some bytes for every row. If the fragment is a scalar, all rows have the same bytes."""
 Writer = Callable[[pa.Array], list[Fragment]]
 
 EMPTY: Final = pa.scalar(b"", pa.binary())

@@ -52,7 +52,8 @@ def connect(args: argparse.Namespace) -> RegistryAdministration:
 
     If --config is not given, and the environment or the profile has a registry's URL, the
     credentials come from the environment and the profile. Otherwise, the credentials come from the
-    configuration file. Raises `ConfigurationRefused`.
+    file of --config, or, without --config, from the configuration file in /etc. Raises
+    `ConfigurationRefused`.
     """
     known = profile.read() if args.config is None else profile.Profile()
     if known.schema_registry_url is not None:

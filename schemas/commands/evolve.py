@@ -120,9 +120,9 @@ def _check_files(args: argparse.Namespace) -> int:
 
 
 def _every(args: argparse.Namespace, asked: list[Asked], act: Callable[[Asked], Verdict]) -> int:
-    """Calls `act` for each schema and prints the verdicts. If the registry becomes unreachable in
-    between, still prints the verdicts that it has given. Returns the exit status: 1 if a verdict is
-    bad, otherwise 0."""
+    """Calls `act` for each schema and prints the verdicts. If the registry becomes unreachable at
+    one of the schemas, still prints the verdicts on the earlier schemas. Returns the exit status: 1
+    if a verdict is bad, otherwise 0."""
     found: list[Verdict] = []
     try:
         for each in asked:

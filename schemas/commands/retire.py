@@ -112,7 +112,8 @@ def _back(client: RegistryAdministration, gone: Registered, *, dry_run: bool) ->
 
 def _check_meaning(client: RegistryAdministration, gone: Registered) -> None:
     """Raises SkidwayError if the references of `gone`, a soft-deleted version, mean other schemas
-    now. A registration with these references would then add another schema."""
+    now. If they do, a registration with these references would add another schema than the deleted
+    one."""
     if not gone.references:
         return
     resolver = Resolver(client)

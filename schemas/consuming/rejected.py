@@ -127,8 +127,8 @@ def _export(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _new_file(name: str) -> Iterator[TextIO]:
-    """Creates a file and opens it for writing; the name `-` means standard output. If the file
-    cannot be written, raises SkidwayError. This includes a file that already exists, because it may
+    """Creates a file and opens it for writing; the name `-` means standard output. Raises
+    SkidwayError if the file cannot be written, or if it already exists: an existing file may
     contain lines that a person has repaired.
     """
     if name == "-":

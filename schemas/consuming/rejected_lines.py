@@ -129,7 +129,8 @@ class RejectedLines:
 
 def topic_of_rejects(client: Client, name: str) -> TopicMetadata:
     """Returns the topic with this name, which ends with SUFFIX. Raises UsageError if there is no
-    such topic: only agents create topics of rejected lines, so a person should not create one."""
+    such topic. The error does not propose to create the topic, because only agents create topics of
+    rejected lines."""
     try:
         (topic,) = existing(client, [name])
     except KafkaError as error:

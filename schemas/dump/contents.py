@@ -110,8 +110,8 @@ def records(contents: Contents) -> Iterator[Record]:
 
 
 def in_order(versions: Iterable[StoredVersion]) -> list[StoredVersion]:
-    """Returns the versions in the order of id, subject and version. But a version always comes
-    after the versions that it references."""
+    """Returns the versions in the order of id, subject and version, except that a version always
+    comes after the versions that it references."""
     waiting = sorted(versions, key=lambda each: (each.id, each.subject, each.version))
     by_key = {each.key: each for each in waiting}
     done: dict[Key, StoredVersion] = {}

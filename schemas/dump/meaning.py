@@ -35,7 +35,7 @@ class _Listed:
     contents: Contents
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
-        """Returns a version, whether it is `deleted` or not."""
+        """Returns a version, even if it is soft-deleted. Ignores the argument `deleted`."""
         found = self.contents.versions.get((subject, version))
         if found is None:
             raise RegistryRefused(404, 0, f"{subject} version {version} is not in the list.")

@@ -40,10 +40,10 @@ def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
     a version is added or deleted between the two requests, the second answer counts. The result
     does not include levels and modes of subjects without versions.
 
-    A soft-deleted version does not prevent that a version that it references is deleted
-    permanently, or that the number of this version gets another schema. If this has happened, the
-    result has the soft-deleted version with a text that itself declares the types that its
-    references meant, and without references.
+    If a soft-deleted version references another version, a registry may delete that other version
+    permanently, and give its number to another schema. If this has happened, the result has the
+    soft-deleted version with a text that itself declares the types that its references meant, and
+    without references.
     """
     found = Contents()
     everything = {_key(each): each for each in client.all_versions(deleted=True)}
@@ -67,7 +67,7 @@ def carry_out(
     client: RegistryAdministration, planned: Steps, there: Contents, tell: Tell | None = None
 ) -> None:
     """Carries out the steps of a restore. Sets the mode IMPORT, imports and deletes versions, and
-    then sets the previous modes again, even after an error. At last sets the compatibility levels
+    then sets the previous modes again, even after an error. Finally sets the compatibility levels
     and modes of the dump.
 
     While the mode is IMPORT, the registry assigns no ids itself, so no other schema gets an id of

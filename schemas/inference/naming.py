@@ -14,7 +14,7 @@ RESERVED: Final = frozenset(
 )  # fmt: skip
 """The names of the columns that Skidway adds to loaded rows and to the results of queries. No field
 of a record may have such a name, whether in upper or in lower case. Queries refuse a topic whose
-schema has such a field, and so does the loader, except for `_topic` and `_headers`."""
+schema has such a field. The loader also refuses it, unless the field is `_topic` or `_headers`."""
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 
@@ -30,9 +30,9 @@ def avro_name(text: str) -> str:
 def avro_names(texts: Iterable[str], reserved: frozenset[str] = frozenset()) -> dict[str, str]:
     """Returns a valid name for each text. No two of these names are equal, and no two differ only
     in upper and lower case. No name is in `reserved`. A text that is already a valid name and is
-    not reserved stays unchanged. But if several of these texts differ only in case, only the first
-    stays unchanged. A reserved name loses its leading `_`. For example, `@timestamp` would become
-    `_timestamp`, which is reserved, so it becomes `timestamp`.
+    not reserved stays unchanged, unless it differs only in case from an earlier text of this kind.
+    A reserved name loses its leading `_`. For example, `@timestamp` would become `_timestamp`,
+    which is reserved, so it becomes `timestamp`.
     """
     texts = [*texts]
     first: dict[str, str] = {}

@@ -17,13 +17,14 @@ ZooKeeper's answer is lost, a registry recognises its own entry by the unique id
 node. If somebody restores an older backup of the log while a registry runs, or if the log has a
 gap, the registry writes no more entries.
 
-The registry answers reads from memory. It has a ZooKeeper watch on the node with the next number,
-so it notices and reads new entries. While ZooKeeper is unreachable, the registry still answers
-reads. It also answers a request to register a schema that the subject already has. It answers all
-other writes with 503. If a read finds nothing, the registry asks ZooKeeper once for newer entries
-before it answers 404. While ZooKeeper is unreachable, the registry answers 503 instead of 404. The
-reason is that clients treat a 404 as final, but another registry may already have written what the
-client asks for.
+The registry keeps the state after the newest entry in memory, and answers reads from memory if
+memory has the answer. It has a ZooKeeper watch on the node with the next number, so it notices and
+reads new entries. While ZooKeeper is unreachable, the registry still answers these reads, and
+requests to register a schema that the subject already has. It answers all other writes with 503. If
+a read finds nothing in memory, the registry asks ZooKeeper once for newer entries before it answers
+404. While ZooKeeper is unreachable, the registry answers 503 instead of 404. The reason is that
+clients treat a 404 as final, but another registry may already have written what the client asks
+for.
 
 Ids depend only on the log. The next id is the highest id plus one, so there are gaps only where an
 import (mode IMPORT) added ids of another registry. An id that had a schema never gets another

@@ -3,10 +3,10 @@
 uvicorn itself waits without a time limit for the head of a request, and for a client that does not
 read its answer. When uvicorn refuses a request, its answer is plain text. In this server, the head
 of a request must arrive within a time limit (`HEAD_WITHIN_S`). If a client has not read its whole
-answer `KEEP_ALIVE_S` + `HEAD_WITHIN_S` seconds after the answer was made, it must from then on read
-a part of it every `HEAD_WITHIN_S` seconds. There are at most `CONNECTIONS_MAX` connections with
-http and as many with https; further connections are closed at once. Every refusal is JSON, like
-other errors of the registry.
+answer `KEEP_ALIVE_S` + `HEAD_WITHIN_S` seconds after the answer was made, the server gives the
+client more time, but closes the connection when the client reads nothing for `HEAD_WITHIN_S`
+seconds. There are at most `CONNECTIONS_MAX` connections with http and as many with https; further
+connections are closed at once. Every refusal is JSON, like other errors of the registry.
 """
 
 from __future__ import annotations

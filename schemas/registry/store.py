@@ -179,10 +179,10 @@ class Store:
         """Calls `decide`. If the result is a refusal or a decision without a change, reads all
         newer entries that ZooKeeper's leader has. If there are any, calls `decide` again.
 
-        This is needed because the ZooKeeper server to which this process is connected may lag
-        behind the leader. If a change was decided on an old state, its entry cannot be created,
-        because the entry's number is already in use. But a refusal creates no entry, so nothing
-        would show that it was decided on an old state.
+        The second call is needed because the ZooKeeper server to which this process is connected
+        may lag behind the leader. If a change was decided on an old state, its entry cannot be
+        created, because the entry's number is already in use. But a refusal creates no entry, so
+        nothing would show that it was decided on an old state.
         """
         refusal: Refusal | None = None
         try:

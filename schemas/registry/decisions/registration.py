@@ -1,8 +1,8 @@
 """Makes decisions about new versions, imported versions and lookups.
 
 The checks come in the same order as in Confluent's registry. If the subject already has the schema,
-the registry answers the request without any check, even in mode READONLY. Otherwise it checks mode,
-id and compatibility. It does not compare an import with earlier versions.
+the registry answers the request without any check, even in mode READONLY. Otherwise it checks mode
+and id, and compares the schema with earlier versions, except for an import.
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
 Confluent's clients depend on the following details, which Confluent's documentation leaves out, or
 which are easily forgotten:
 
-- every answer of every route is JSON with the registry's content type. If the client accepts only
-  another content type for JSON, the answer has that content type. Every error is an object with the
-  keys `error_code` and `message`, because clients also send requests that may fail, and then read
-  these two keys
+- every answer of every route is JSON. It has the registry's content type, or another content type
+  for JSON if the client accepts only that one. Every error is an object with the keys `error_code`
+  and `message`, because clients also send requests that may fail, and then read these two keys
 - subjects in paths are percent-encoded and may contain `/`. So routes match the path as the client
   sent it, before it is decoded
 - a boolean in a query is true if it is `true` (in upper or lower case) or `1`. The registry ignores

@@ -41,7 +41,7 @@ def refused(refusal: Refusal) -> Response:
 def error(status: int, error_code: int, message: str) -> Response:
     """Returns an answer with an error, in the form that every client can read."""
     # A message may quote the refused text, which may contain half of a surrogate pair. UTF-8 cannot
-    # encode such a half, so it is replaced.
+    # encode such a half, so a question mark replaces it.
     sound = message.encode("utf-8", "replace").decode()
     return _response(status, {"error_code": error_code, "message": sound})
 
@@ -60,8 +60,9 @@ async def on_http_error(request: Request, raised: Exception) -> Response:
 
 
 async def on_skidway_error(request: Request, raised: Exception) -> Response:
-    """Returns the answer to a request that raised one of Skidway's own errors: the refusal, or
-    status 500 for any other error, which is also logged. Starlette calls this function."""
+    """Returns the answer to a request that raised one of Skidway's own errors. If the error is a
+    refusal, the answer is this refusal. Any other error is logged, and the answer has status 500.
+    Starlette calls this function."""
     if isinstance(raised, Refusal):
         return _as_accepted(refused(raised), request)
     _log.error("registry_request_failed", reason=str(raised))
