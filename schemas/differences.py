@@ -94,8 +94,8 @@ def differences(old: AvroType, new: AvroType) -> list[Difference]:
 
 def type_name(avro: AvroType) -> str:
     """Returns a short name for a type, such as `int`, `enum n.Level`, `array of string` or `null or
-    long`. If a type has a logical type, the logical type follows in parentheses, as in `fixed
-    n.Price (decimal)`, except for arrays and maps."""
+    long`. The logical type of a type other than array or map follows in parentheses, as in `fixed
+    n.Price (decimal)`."""
     if isinstance(avro, Union):
         return " or ".join(map(type_name, avro.branches)) or "union of nothing"
     if isinstance(avro, Array):

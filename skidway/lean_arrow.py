@@ -30,8 +30,8 @@ def leave_out() -> None:
 
 
 def allow_pandas() -> None:
-    """Lets this process import pandas again, after `leave_out`. Spark's Python needs it before the
-    first query."""
+    """Lets this process import pandas again, after `leave_out`. Spark's Python needs pandas from
+    the first query on."""
     if _PANDAS in sys.meta_path:
         sys.meta_path.remove(_PANDAS)
 

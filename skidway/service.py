@@ -5,9 +5,9 @@ the program is a function that gets a `Shutdown`. The `Shutdown` says when the b
 event loop can watch it as a descriptor. The body also tells the service manager (systemd) when the
 program is ready. This module tells the service manager when the program is ending. Only this module
 turns exceptions of the body into exit statuses. A SkidwayError is printed as one sentence on
-standard error. Any other exception, on any thread, is logged as one error with its traceback. The
-exit status is then 70, unless the body returns another error status after the exception of another
-thread.
+standard error. Any other exception, on any thread, is logged as one error with its traceback. If
+the exception has ended the body, the exit status is 70. If it has ended another thread, the exit
+status is the one that the body then returns, but 70 instead of 0.
 """
 
 from __future__ import annotations

@@ -340,8 +340,9 @@ class Server:
         return self._process.pid
 
     def wait(self, shutdown: Shutdown, tell_ready: Callable[[], bool]) -> int:
-        """Waits until shutdown is requested (returns 0) or the JVM has ended. Then returns the
-        JVM's status, but 1 instead of 0, and 128 + n after signal n.
+        """Waits until shutdown is requested or the JVM has ended. Returns 0 if shutdown is
+        requested. If the JVM has ended, returns the JVM's status, but 1 instead of 0, and 128 + n
+        after signal n.
 
         `tell_ready` is called every `ANSWERS_YET_EVERY_S` until it returns True.
         """

@@ -4,9 +4,9 @@ types, for the parsed schema, or for a text of the schema that contains all refe
 A reference names a subject and a version. If this version is deleted permanently, its number may
 get another schema, but an id never gets another schema. So only the registry knows for certain what
 the references of an id mean, and the resolver requests the id's text with resolved references from
-the registry (format=resolved). A registry of another make may not support this request. Only with
-such a registry, the resolver requests the referenced versions itself, and takes the schemas that
-they have now.
+the registry (format=resolved). Some registries of other makes do not support this request. From
+such a registry, the resolver requests the referenced versions one by one, and takes the schemas
+that they have now.
 """
 
 from __future__ import annotations

@@ -126,8 +126,8 @@ def _flush_output() -> None:
 
 def _forget_output() -> None:
     """Sends the rest of the output to /dev/null, because the output's reader (such as head or less)
-    has ended, or because the disk is full. Otherwise the flush that Python itself does at exit
-    would raise a second error.
+    has ended, or because the disk is full. If the rest stayed in the buffer, the flush that Python
+    itself does at exit would raise a second error.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

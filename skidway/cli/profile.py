@@ -9,8 +9,8 @@ commands.
 
 A command uses the address in its option. Without the option, it uses the address in the
 environment; if the environment has no address either, it uses the address in the profile. The
-variable SKIDWAY_PROFILE names another file; if it is empty, no profile is read. Services (`run`,
-`drain`, `load`) have their own configuration and ignore the profile.
+variable SKIDWAY_PROFILE names another file; if this variable is set to an empty text, no profile is
+read. Services (`run`, `drain`, `load`) have their own configuration and ignore the profile.
 """
 
 from __future__ import annotations

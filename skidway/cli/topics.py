@@ -84,14 +84,14 @@ def _register_alter(alter: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    """Returns the number of partitions that `text` gives, a signed 32-bit integer in the protocol.
-    -1 means the broker's default."""
+    """Returns the number of partitions that `text` gives. In the protocol, this number is a signed
+    32-bit integer; -1 means the broker's default."""
     return _within(text, 1 << 31)
 
 
 def _factor(text: str) -> int:
-    """Returns the number of replicas that `text` gives, a signed 16-bit integer in the protocol. -1
-    means the broker's default."""
+    """Returns the number of replicas that `text` gives. In the protocol, this number is a signed
+    16-bit integer; -1 means the broker's default."""
     return _within(text, 1 << 15)
 
 

@@ -39,9 +39,9 @@ class Consumer:
     are keyword arguments. For several threads, see `create_message_streams`.
 
     Raises UsageError for invalid settings, ConfigurationRefused for an invalid address of
-    ZooKeeper, and Unreachable if ZooKeeper, or a broker that is asked for its address, does not
-    answer at the start. If brokers or ZooKeeper stop answering later, the consumer waits until they
-    answer again.
+    ZooKeeper, and Unreachable if ZooKeeper, or a broker that is asked for ZooKeeper's address, does
+    not answer at the start. If brokers or ZooKeeper stop answering later, the consumer waits until
+    they answer again.
     """
 
     def __init__(
@@ -150,8 +150,8 @@ class Consumer:
         return self._stream.committed(tp)
 
     def close(self) -> None:
-        """Leaves the group at once. Otherwise the other members would have to wait until this
-        member's session with ZooKeeper ends.
+        """Leaves the group at once. Without a call of `close`, the other members have to wait until
+        this member's session with ZooKeeper ends.
 
         With auto commit, commits the offsets of the done records. The last record that the
         application got does not count as done.

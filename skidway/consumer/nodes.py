@@ -34,9 +34,9 @@ _NAME = re.compile(r"[\w.-]{1,249}\Z", re.ASCII)
 
 
 def check_group(group: str) -> str:
-    """Checks the name of a group, and returns it. Raises UsageError for "." and "..", for a name
-    with other characters than letters, digits, ".", "_" and "-", and for a name with no or more
-    than 249 characters."""
+    """Checks the name of a group, and returns it. Raises UsageError for an empty name, for "." and
+    "..", for a name with other characters than letters, digits, ".", "_" and "-", and for a name of
+    more than 249 characters."""
     if not _NAME.match(group) or group in (".", ".."):
         raise UsageError(
             f"{group!r} cannot name a group: letters, digits, '.', '_' and '-', at most 249"

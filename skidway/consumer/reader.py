@@ -193,8 +193,8 @@ class StreamReader:
         try:
             to = reset_offset(self._client, error.tp, self._settings.auto_offset_reset, str(error))
         except (Unreachable, KafkaError) as failure:
-            # The next fetch asks for the same offset, and reports the same error again. Otherwise
-            # nobody would fetch this partition any more.
+            # The next fetch asks for the same offset, and reports the same error again. Without
+            # this `seek`, nobody would fetch this partition any more.
             self._fetcher.seek(error.tp, error.requested)
             if isinstance(failure, KafkaError) and not failure.retriable:
                 raise

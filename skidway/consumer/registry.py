@@ -32,8 +32,9 @@ _ATTEMPTS_MAX = 4
 
 
 class Fenced(SkidwayError):
-    """This member's registration is gone, or the owner node of a partition whose offset it commits.
-    The write did not happen, and other members may own this member's partitions.
+    """Raised if this member's registration is gone, or if the member commits the offset of a
+    partition whose owner node is gone. The write did not happen, and other members may own this
+    member's partitions.
     """
 
 

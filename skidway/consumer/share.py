@@ -152,8 +152,8 @@ class Share:
             self._membership.vacated(tp, now)
 
     def _take_part(self, now: float) -> bool:
-        """Registers the consumer if it is not registered. Returns whether it is registered, and
-        False while ZooKeeper is not connected. If the lease is over (see `Registration.until`),
+        """Registers the consumer if it is not registered. Returns whether the consumer is
+        registered and ZooKeeper is connected. If the lease is over (see `Registration.until`),
         first waits until ZooKeeper says whether the registration still exists.
         """
         registration = self._registration

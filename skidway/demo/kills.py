@@ -1,9 +1,9 @@
 """Makes a sentence for each kill -9: what the program was doing, and what was lost.
 
 This module does no I/O. `Kill.lost` says how much was lost in the kill, and is 0 if nothing was
-lost. `Kill.lost` counts bytes for the agent; acknowledged records that the log lacks, and bytes
-that the agent lost, for the broker; skipped records, and 1 for a new epoch, for the counter; and
-skipped or repeated offsets for the loader.
+lost. What it counts depends on the killed program. Agent: lost bytes. Broker: acknowledged records
+that the log lacks, and bytes that the agent lost. Counter: skipped records, and 1 for a new epoch.
+Loader: skipped or repeated offsets.
 """
 
 from __future__ import annotations

@@ -146,8 +146,8 @@ def lines_sentence(outcome: DemoOutcome) -> str:
 
 
 def rates_sentence(outcome: DemoOutcome) -> str:
-    """Returns a sentence with the highest rate of each tier before HDFS over two seconds, and the
-    rate of the loads."""
+    """Returns a sentence with the highest rate of each tier except HDFS, measured over two seconds,
+    and with the rate of the loads."""
     fastest = ", ".join(
         f"{tier} {outcome.tiers.fastest(tier) / tiers.MB:.1f}" for tier in tiers.TIERS[:-1]
     )

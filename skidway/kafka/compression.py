@@ -129,7 +129,7 @@ def _zstd_content_size(data: Readable) -> int | None:
 
 def _decompress_small(data: Readable, limit_bytes: int, scratch: bytearray | None) -> bytes | None:
     """Decompresses lz4 frames into `scratch`. Returns None if there is no `scratch` of at most
-    `limit_bytes`, or if the frames are damaged or do not fit into it; then the caller calls
+    `limit_bytes`, or if the frames are damaged or do not fit into `scratch`; the caller then calls
     `_decompress_reserved`.
     """
     if scratch is None or len(scratch) > limit_bytes:

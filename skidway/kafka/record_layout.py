@@ -4,7 +4,8 @@
              key length  key  value length  value  header count  headers
     header = key length  key  value length  value
 
-All numbers are zigzag varints, except the attributes, which are one unused byte. Length -1 is null.
+All numbers are zigzag varints, except the attributes, which are one unused byte. A length of -1
+means null.
 
 Source: KIP-98 (format of records), Kafka's message format documentation.
 """

@@ -123,8 +123,8 @@ class _Bodies:
 
 
 class _Output:
-    """The decompressed records of batches, one after the other. If the records fit into the memory
-    of the workspace, they are there; otherwise they are in new, larger memory.
+    """The decompressed records of batches, one after the other. The records are in the memory of
+    the workspace if they fit into it, and otherwise in new, larger memory.
     """
 
     def __init__(self, space: Workspace) -> None:

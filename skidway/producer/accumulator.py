@@ -168,9 +168,9 @@ class Accumulator:
         self._open[tp].extend(messages, start, end, size_bytes, sending)
 
     def take(self, now: float, *, everything: bool = False) -> Iterator[PendingBatch]:
-        """Yields the batches that are ready: first the full batches, then the open ones, each
-        oldest first; so the batches of one partition come in order. With `everything`, all batches
-        are ready."""
+        """Yields the batches that are ready: first the full batches, in the order in which they
+        became full, then the open batches, in the order in which they were begun. So the batches of
+        one partition come in order. With `everything`, all batches are ready."""
         while self._full:
             yield self._full.popleft()
         for tp, batch in list(self._open.items()):

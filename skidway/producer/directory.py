@@ -51,8 +51,8 @@ class Directory:
         brokers again. If the known topic has the partition, but its metadata is older than
         `age_max_s`, the first thread that notices this asks once, without a retry. Meanwhile, the
         other threads do not wait, but use the old metadata. If the brokers do not answer, or answer
-        with an error, the first thread uses it, too. So an unreachable broker does not delay
-        messages for which the old metadata is sufficient.
+        with an error, the first thread uses the old metadata, too. So an unreachable broker does
+        not delay messages for which the old metadata is sufficient.
         """
         known = self._topics.get(name)
         now = self._clock.monotonic()

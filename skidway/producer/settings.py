@@ -39,8 +39,8 @@ class ProducerSettings:
       survive any crash; with 1, when the leader has written it (a crash may still lose it); and
       with 0, when it was sent. With 0, neither order nor arrival is guaranteed, and
       `enable_idempotence` must be False.
-    - `batch_size`: the largest size of a batch before compression; a topic's max.message.bytes, if
-      it is smaller, replaces it. Only a batch of a single message may be larger.
+    - `batch_size`: the largest size of a batch before compression. If a topic's max.message.bytes
+      is smaller, that is the largest size. Only a batch of a single message may be larger.
     - `linger_ms`: how long a message waits for other messages that could fill its batch.
     - `buffer_memory`: how many bytes of undelivered messages the producer keeps. While there is no
       room for a further message, `send` waits, but at most `max_block_ms`.

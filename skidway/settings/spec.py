@@ -79,9 +79,10 @@ def setting(
     """Declares a field of a settings class. `key` is the setting's name in the file. If Kafka,
     ZooKeeper or Confluent has the same setting, `key` is its name there.
 
-    Bounds are inclusive. The bounds of a list limit its length. `choices` are the allowed values,
-    unless the type is a Literal. `example` is the value that the example file shows for a setting
-    that has no default, or the default None.
+    Bounds are inclusive. The bounds of a list limit its length. `choices` are the allowed values;
+    they are ignored if the type is a Literal, because a Literal itself lists the allowed values.
+    `example` is the value that the example file shows for a setting that has no default, or the
+    default None.
     """
     metadata = {
         _METADATA: {
@@ -129,9 +130,9 @@ def _table(cls: type[Any]) -> dict[str, Spec]:
 
 
 def shape_of(hint: Any, choices: tuple[Any, ...] = ()) -> Shape:
-    """Returns the `Shape` for the type hint of a setting. `choices` are the allowed values if the
-    hint is no Literal; if it is empty, all values of the type are allowed. Raises TypeError for a
-    type whose values cannot be written in a file."""
+    """Returns the `Shape` for the type hint of a setting. If the hint is no Literal, `choices` are
+    the allowed values; if `choices` is empty, all values of the type are allowed. Raises TypeError
+    for a type whose values cannot be written in a file."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         inner = [argument for argument in arguments if argument is not type(None)]

@@ -59,7 +59,8 @@ class _Sent(NamedTuple):
 
 
 class _Silent(NamedTuple):
-    """A request without a response. When `_written_bytes` has reached `end`, it was sent."""
+    """A request without a response. When `_written_bytes` has reached `end`, the request was
+    sent."""
 
     end: int
     ticket: int

@@ -39,8 +39,8 @@ class Fetcher:
         """The partition of the last error that `poll` raised."""
         self._errors_due = 0
         """How many errors were queued when `poll` last returned batches. `poll` raises these errors
-        before it returns further batches, so that a partition that stopped does not wait for the
-        others to be idle.
+        before it returns further batches, so that the error of a partition that stopped does not
+        wait until the other partitions have no batches left.
         """
 
     @property
@@ -57,7 +57,7 @@ class Fetcher:
     @property
     def refusals(self) -> Mapping[TopicPartition, tuple[float, str]]:
         """The partitions of which the brokers send nothing now: since when (monotonic seconds), and
-        why. They are still asked for."""
+        why. The fetcher still requests these partitions."""
         return self._fetching.refusals
 
     def seek(self, tp: TopicPartition, offset: int) -> None:

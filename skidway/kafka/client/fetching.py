@@ -162,9 +162,9 @@ class Fetching:
 
     @property
     def refusals(self) -> Mapping[TopicPartition, tuple[float, str]]:
-        """The partitions of which the brokers send nothing now, because they refuse it or cannot be
-        reached: since when (monotonic seconds), and the newest reason. They are asked for again,
-        until they answer."""
+        """The partitions of which the brokers send nothing now, because the brokers refuse the
+        fetches or cannot be reached: since when (monotonic seconds), and the newest reason. These
+        partitions are requested again until their brokers answer."""
         return self._refusals
 
     def plan(

@@ -7,8 +7,8 @@ the broker's answer to a batch means.
     doomed   batches that go back to the owner (the code that uses the producer): a refused batch
              and all batches after it
 
-The module keeps the rules below (docs/delivery.md). Without any one of these rules, some order of
-events would lead to missing records in the log:
+The module obeys the rules below (docs/delivery.md). If it broke even one of these rules, some order
+of events would lead to missing records in the log:
 
 * Sequences count records. A retried batch has the same bytes and sequence. A batch never expires.
 * A broker accepts any first sequence from a producer that it does not know. If several batches are

@@ -141,9 +141,9 @@ class FrameReader:
         self, limit_bytes: int = REQUEST_BYTES_MAX, *, eager_bytes: int = _GROWTH_BYTES_MIN
     ) -> None:
         """`limit_bytes` is the size of the longest allowed frame. While only the length of a frame
-        has arrived, at most `eager_bytes` (but at least 64 KiB) of memory are allocated for the
-        frame. A client that trusts its broker can set `eager_bytes` to the size of its
-        responses."""
+        has arrived, the frame gets at most `eager_bytes` of memory, or at most 64 KiB if
+        `eager_bytes` is less. A client that trusts its broker can set `eager_bytes` to the size of
+        its responses."""
         self._limit_bytes = limit_bytes
         self._buffer = bytearray(_BUFFER_BYTES)
         self._eager_bytes = max(eager_bytes, _GROWTH_BYTES_MIN)
