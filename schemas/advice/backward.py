@@ -17,8 +17,8 @@ from skidway.schemas.differences import type_name
 
 def add_default(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
     """Proposes edits for a field that only the new schema has, and that has no default. The edits
-    add the name of an old field as an alias, or add a default. For the default null, the edit also
-    makes the field nullable."""
+    add the name of an old field as an alias, or add a default. If this default is null, the edit
+    also makes the field nullable."""
     name, field = place_name(new, fault.path), Draft(new).field_at(fault.path)
     former = _renamed_from(field, fault, new, old)
     if former is not None:

@@ -83,8 +83,8 @@ def place_name(root: AvroType, path: str) -> str:
 
 
 def _steps(place: str) -> Iterator[str]:
-    """Yields the steps of the path `place`, one for each type. A step is the number of a field or
-    branch, `items`, or `values`."""
+    """Yields the steps of the path `place`, one for each type. A step is `items`, `values`, or the
+    number of a field or branch."""
     return (step for step in place.split("/") if step not in ("", "fields", "type"))
 
 

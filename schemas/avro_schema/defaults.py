@@ -82,8 +82,8 @@ class DefaultCheck:
     The caller must keep the schema in memory as long as it uses this object, because the object
     identifies types by their Python ids.
 
-    Each value is checked against each type only once, because unions whose branches contain further
-    unions would multiply the checks.
+    Checks each value against each type only once. Without this rule, unions whose branches contain
+    further unions would multiply the checks.
     """
 
     def __init__(self) -> None:

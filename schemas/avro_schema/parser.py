@@ -119,9 +119,10 @@ class _Parser:
         return known
 
     def _outside(self, name: str) -> Named | None:
-        """Resolves a reference `name` that is written inside a namespace. Returns the type that is
-        called `name` and has no namespace, or None if there is no such type. As in Avro's Java
-        library, such a reference finds a record only after the record's declaration has ended."""
+        """Resolves a reference `name` that is written inside a namespace, but means a type outside
+        of it: the type that is called `name` and has no namespace. Returns None if there is no such
+        type. As in Avro's Java library, such a reference finds a record only after the record's
+        declaration has ended."""
         known = self._names.get(name)
         return None if isinstance(known, Record) and not known.is_complete else known
 

@@ -109,7 +109,7 @@ class HttpTransport:
         )
         # A status below 200 means that the registry has sent an interim answer (1xx), and that the
         # final answer follows. If the connection stayed open, the next request on it would get this
-        # final answer.
+        # final answer, so the connection is closed.
         if answer.status < http.HTTPStatus.OK:
             answer.close()
             raise HTTPError(f"an interim answer (status {answer.status})")

@@ -137,8 +137,8 @@ class Codec:
         """Returns columns of bytes, and (index, reason) for each refused row. The columns have one
         row for each row that is not refused. This row's bytes in all columns, joined, are the
         datum. If the schema has only a text field, there is one column with the lengths and one
-        with the texts. So a caller that puts more bytes around each datum copies the text only
-        once.
+        with the texts. A caller that puts more bytes around each datum can then join all these
+        columns in one step, and copies the text only once.
 
         Fills missing columns and raises errors like `encode_rows_checked`.
         """

@@ -2,9 +2,9 @@
 and less than one day.
 
 Avro can encode any int or long as a time of day. But Arrow's types allow only numbers from zero to
-less than one day. If a file has any other number, programs that read the file fail. So if a row has
-a time of day outside this range, the codec refuses the row, both when it encodes and when it
-decodes.
+less than one day. If a Parquet file has any other number, programs that read the file fail. So if a
+row has a time of day outside this range, the codec refuses the row, both when it encodes and when
+it decodes.
 """
 
 from __future__ import annotations

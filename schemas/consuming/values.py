@@ -51,8 +51,8 @@ class Value:
 
 class Values:
     """Decodes values with the schemas of a registry. Values that cannot be decoded stay unchanged.
-    For each reason why values cannot be decoded (except `CODECS_MAX`), this object calls `note`
-    once, with the reason.
+    For each reason why values cannot be decoded, this object calls `note` once, with the reason. It
+    does not call `note` for values that are not decoded because of `CODECS_MAX`.
 
     is_named: whether the registry's URL is set. If it is not set, and the registry at the default
     URL is unreachable, values stay unchanged, and no error is raised.

@@ -146,8 +146,8 @@ class Demo:
             lambda: obstacles.unsettled(self.outcome),
         )
         timing = self.site.timing
-        # All records of these bytes have event times before `until_ms`, because the agent has
-        # already made these records.
+        # All records of the bytes up to the cut-off have event times before `until_ms`, because the
+        # agent has already made these records.
         self.outcome.until_ms = until_ms = bucket_end_ms(time.time(), timing.bucket_ms)
         until = time.strftime("%H:%M:%S UTC", time.gmtime(until_ms / 1000))
         self.display.say(f"every byte is acknowledged; the windows up to {until} are to be judged")
@@ -213,8 +213,8 @@ class Demo:
 
     def recount(self) -> None:
         """Counts the rows in the output, and compares them with the counts of the tiers. Repeats
-        this for at most `RECOUNT_AGAIN_S`, because the newest records, which come after the
-        cut-off, may become rows a little before the audit learns of them.
+        both steps for at most `RECOUNT_AGAIN_S` seconds, because the newest records, which come
+        after the cut-off, may become rows a little before the audit learns of them.
         """
         deadline = time.monotonic() + RECOUNT_AGAIN_S
         while True:

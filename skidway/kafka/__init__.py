@@ -17,11 +17,11 @@ Reading order, low to high:
     group_nodes     where groups and their offsets are in ZooKeeper, for brokers and consumers
 
 Brokers and mirrors store batches and pass them on without looking at the records. Of the modules
-that handle batches, brokers and mirrors use only `batch`; to find the offset for a time, and to
-dump a log, brokers also use `compression`. So they need neither NumPy nor Arrow. Programs that make
-or read records (agent, loader, audit) handle whole batches as columns. None of these programs makes
-an object for each record. The client sends and receives batches without looking at the records, so
-it does not import `columns` either.
+that handle batches, mirrors use only `batch`. Brokers use `batch`, and, to find the offset for a
+time and to dump a log, `compression`. So mirrors and brokers need neither NumPy nor Arrow. Programs
+that make or read records (agent, loader, audit) handle whole batches as columns. None of these
+programs makes an object for each record. The client sends and receives batches without looking at
+the records, so it does not import `columns` either.
 
 This package trusts no bytes from outside: damaged bytes raise `CorruptBatch` or a protocol error.
 Before memory is allocated for a given length, the length is compared with the number of bytes that

@@ -28,8 +28,8 @@ _log = log.get(__name__)
 CONFIG = "mirror.gaps"
 GAPS_MAX = 1000
 """The highest number of gaps (ranges of missing offsets) of one topic. If a partition has a further
-gap, the mirror no longer copies this partition, because the source loses records faster than a
-person can investigate."""
+gap, the mirror no longer copies this partition, because so many gaps mean that the source loses
+records faster than a person can investigate."""
 
 
 class Gap(NamedTuple):

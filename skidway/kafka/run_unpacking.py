@@ -1,9 +1,9 @@
 """Checks and decompresses many batches at once, for readers of small batches.
 
 The checks of `batch_unpacking` take a few microseconds for each batch. In this time dozens of
-records can be decoded. This module reads the headers of all batches as columns, and compares whole
-columns. It decompresses the Zstandard frames of many batches with one decoder, because making a
-decoder takes longer than decompressing a small batch.
+records can be decoded. To save this time, this module reads the headers of all batches as columns,
+and checks a whole column at once. It decompresses the Zstandard frames of many batches with one
+decoder, because making a decoder takes longer than decompressing a small batch.
 
 This module stops before the first batch that fails one of its checks. The caller then passes that
 batch to `unpack`, which either accepts the batch or says what is wrong with it.

@@ -2,7 +2,7 @@
 
 The checks come in the same order as in Confluent's registry. If the subject already has the schema,
 the registry answers the request without any check, even in mode READONLY. Otherwise it checks mode
-and id, and compares the schema with earlier versions, except for an import.
+and id. Unless the request is an import, it also compares the schema with earlier versions.
 """
 
 from __future__ import annotations

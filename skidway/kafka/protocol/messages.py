@@ -10,12 +10,12 @@ A message is a class whose annotations say everything about its fields::
         replica_nodes: tuple[Int32, ...]
         host: Annotated[str | None, nullable(12)]           # before 12: null is refused
 
-``str``, ``bytes``, ``bool``, ``uuid.UUID``, ``tuple[X, ...]`` and other structures need no
-``Annotated``. The width of an integer is in its type. A field ``X | None`` may be null in every
-version. With ``nullable(n)``, the field may be null only from version n on. A ``tagged`` field is
-in the tag section of flexible versions, and is written only if it differs from its default.
-Usually ``encode`` leaves out a field that the version does not have. But if the field is annotated
-with ``REFUSED_IF_ABSENT`` and the message sets it, ``encode`` raises UnsupportedVersion.
+``str``, ``bytes``, ``bool``, ``uuid.UUID``, ``tuple[X, ...]`` and the class of another structure
+need no ``Annotated``. The width of an integer is in its type. A field ``X | None`` may be null in
+every version. With ``nullable(n)``, the field may be null only from version n on. A ``tagged``
+field is in the tag section of flexible versions, and is written only if it differs from its
+default. Usually ``encode`` leaves out a field that the version does not have. But if the field is
+annotated with ``REFUSED_IF_ABSENT`` and the message sets it, ``encode`` raises UnsupportedVersion.
 
 For each version, a class is compiled once into a list of steps. Neighbouring integers and bools
 become one step with a common ``struct`` format. Every message can be read and written by such
