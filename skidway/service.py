@@ -29,7 +29,7 @@ _log = log.get(__name__)
 
 class Shutdown:
     """Says whether somebody has requested that the program ends. Such a request is never withdrawn.
-    Threads and event loops can wait for it."""
+    Threads and event loops can wait for the request."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)

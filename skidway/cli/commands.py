@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return SkidwayError.exit_code
     except Exception:  # noqa: BLE001 - the outermost frame of a command
         return _our_mistake()
-    except SystemExit as error:  # argparse: 0 after --help, 2 after a usage error
+    except SystemExit as error:  # argparse raises it: with 0 after --help, 2 after a usage error
         return error.code if isinstance(error.code, int) else 2
 
 

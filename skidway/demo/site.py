@@ -21,7 +21,7 @@ import yaml
 from skidway.ports import Reservation
 
 DATACENTER, OFFLINE = "dc1", "offline"
-PORTS_TRIED = 200  # for each program, from its default port upwards
+PORTS_TRIED = 200  # for each program; the first port that is tried is its default port
 
 DEFAULT_PORTS = {
     "zookeeper": 2181,

@@ -1,4 +1,4 @@
-"""The name of a partition, which many modules use."""
+"""The type by which many modules name a partition."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Kind(Enum):
 class Shape:
     """A setting's type hint, taken apart. `type` is the class of a scalar or section. `item`
     describes the items of a list. `optional` says whether None is allowed. `choices` are the
-    allowed values, if they are listed."""
+    allowed values; if `choices` is empty, all values of the type are allowed."""
 
     kind: Kind
     type: Any = str

@@ -24,7 +24,7 @@ from skidway.kafka.protocol.apis import ApiKey, VersionRange, choose
 from skidway.kafka.protocol.frames import FrameReader, peek_correlation_id, response_body
 
 SOFTWARE = "skidway"
-SOFTWARE_VERSION = "1"  # for ApiVersions; it is not the version of Skidway
+SOFTWARE_VERSION = "1"  # sent in ApiVersions; this is not the version of Skidway
 
 # The memory for a response up to this length is allocated at once. The memory for a longer response
 # grows as bytes arrive.
