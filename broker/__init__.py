@@ -70,6 +70,8 @@ tests/conformance/broker):
    partition, and reports the damage.
 5. While ZooKeeper cannot be reached, produce and fetch continue to work. Groups whose members
    already have their assignments also continue to work.
-6. An offset commit is answered when the offset is in ZooKeeper. A member of an older generation of
-   the group can never replace the offset that a newer generation has committed.
+6. An offset commit is answered when the offset is in ZooKeeper. The broker accepts commits only
+   from the current generation of a group. So a member of an older generation cannot replace the
+   offset that a newer generation has committed; only a write of an earlier coordinator that
+   reaches ZooKeeper late can.
 """

@@ -40,9 +40,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     room = PARTITIONS_MAX
     for at, wanted in enumerate(request.topics):
         try:
-            check_room(wanted.count, room)
-            topic, assignment = _check(broker, wanted)
-            room -= len(assignment)
+            topic, assignment = _check(broker, wanted, room)
+            room -= len(assignment) - len(topic.partitions)
         except Refused as refused:
             result = CreatePartitionsTopicResult(
                 name=wanted.name, error_code=refused.code, error_message=str(refused)
@@ -55,7 +54,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
             broker.topics.extend(topic, assignment, _finisher(exchange, results, at, topic.name))
 
 
-def _check(broker: Broker, wanted: CreatePartitionsTopic) -> tuple[Topic, Assignment]:
+def _check(broker: Broker, wanted: CreatePartitionsTopic, room: int) -> tuple[Topic, Assignment]:
     catalog = broker.topics.catalog
     topic = catalog.topics.get(wanted.name)
     if topic is None:
@@ -67,6 +66,7 @@ def _check(broker: Broker, wanted: CreatePartitionsTopic) -> tuple[Topic, Assign
             f"the topic has {known} partitions already, and {wanted.count} is not more",
         )
     check_partition_count(wanted.count)
+    check_room(wanted.count - known, room)
     more = assign(wanted.count - known, sorted(catalog.brokers), len(catalog.topics), known)
     if wanted.assignments is not None:
         if len(wanted.assignments) != len(more):

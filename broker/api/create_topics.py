@@ -115,7 +115,7 @@ def _partitions_of(broker: Broker, topic: CreatableTopic) -> int:
 
 
 def check_room(count: int, room: int) -> None:
-    """Raises Refused if `count`, the number of partitions that a request wants for a topic, is
+    """Raises Refused if `count`, the number of partitions that a request adds to a topic, is
     above `room`, the number of partitions that the request may still create. Ignores a count above
     PARTITIONS_MAX, because `check_partition_count` refuses this count."""
     if room < count <= PARTITIONS_MAX:

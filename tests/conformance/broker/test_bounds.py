@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from skidway.broker.api import create_partitions, create_topics
 from skidway.broker.network.listener import Listener
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import fetch_request, fetch_response, produce
@@ -69,6 +70,21 @@ def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) ->
     more = CreatePartitionsRequest(topics=wanted, timeout_ms=1, validate_only=True)
     codes = Counter(each.error_code for each in ask(core, more, 3).results)
     assert codes == {ErrorCode.NONE: 1, ErrorCode.POLICY_VIOLATION: 999}
+
+
+def test_partitions_that_a_topic_has_already_do_not_count(
+    core: BrokerCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that adds partitions to large topics is limited by the partitions that it adds, not
+    by those that the topics have already."""
+    topics = tuple(CreatableTopic(name=name, num_partitions=4) for name in ("a", "b", "c"))
+    ask(core, CreateTopicsRequest(topics=topics), 7)
+    for module in (create_partitions, create_topics):
+        monkeypatch.setattr(module, "PARTITIONS_MAX", 6)
+    wanted = tuple(CreatePartitionsTopic(name=name, count=6) for name in ("a", "b", "c", "logs"))
+    more = CreatePartitionsRequest(topics=wanted, timeout_ms=1, validate_only=True)
+    codes = [each.error_code for each in ask(core, more, 3).results]
+    assert codes == [ErrorCode.NONE] * 3 + [ErrorCode.POLICY_VIOLATION]
 
 
 def test_settings_are_described_once(core: BrokerCore) -> None:

@@ -81,7 +81,7 @@ MUTANTS = (
         """    if lines.unit:
         return lines.end_inside(piece)
 """,
-        (NUL_RUNS + "test_a_large_hole_is_one_rejected_range",),
+        (NUL_RUNS + "test_a_large_hole_is_at_most_two_rejected_ranges",),
     ),
     Mutant(
         "a run of NUL bytes that two readings of a long line divide is no hole",

@@ -17,6 +17,16 @@ _BLOCKS = "tests/unit/broker/coordination/test_session.py"
 MUTANTS: tuple[Mutant, ...] = (
     # These mutants break the rule that no producer id is used twice.
     Mutant(
+        "partitions that a topic has already count as partitions that a request adds",
+        "broker/api/create_partitions.py",
+        "check_room(wanted.count - known, room)",
+        "check_room(wanted.count, room)",
+        (
+            "tests/conformance/broker/test_bounds.py::"
+            "test_partitions_that_a_topic_has_already_do_not_count",
+        ),
+    ),
+    Mutant(
         "the last id of a block is given twice",
         "broker/coordination/producer_ids.py",
         "if self._next <= self._last and not self._waiting:",

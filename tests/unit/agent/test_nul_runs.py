@@ -69,7 +69,7 @@ def test_what_a_power_loss_leaves_ends_the_line_before_it() -> None:
 @promise("2 nul bytes")
 @pytest.mark.parametrize("before", [b"", b"one\n", b"half"])
 @pytest.mark.parametrize("mib", [1, 3, 40])
-def test_a_large_hole_is_one_rejected_range(before: bytes, mib: int) -> None:
+def test_a_large_hole_is_at_most_two_rejected_ranges(before: bytes, mib: int) -> None:
     """A hole (a run of NUL bytes) that is larger than what the agent reads at once becomes at most
     two rejected ranges, and the line after it is delivered."""
     world = running()

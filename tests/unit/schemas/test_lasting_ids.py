@@ -39,7 +39,7 @@ def replace_part(registry: Registry) -> int:
 
 
 def fields(text: str) -> Sequence[str]:
-    """Returns the names of the fields of the part, in their order."""
+    """Returns the names of the fields of the type `part` in the schema `text`, in their order."""
     return [each["name"] for each in json.loads(text)["fields"][0]["type"]["fields"]]
 
 
