@@ -71,15 +71,16 @@ values. Each mutable state has one owner. These are the most important owners:
     loop.loop.Loop                the turn                          memory
     reloading.reloader.Reloader   settings in use; requests         memory; files in `reload/`
 
-A reading has the bytes of one intent. If the intent is a line or a run of NUL bytes longer than
-READ_BYTES, the reading has only the first READ_BYTES of them. When the readings of a turn have
-TURN_BYTES together, the turn begins no further reading. One search of the brokers' logs looks for
-the records of at most SEARCH_BYTES bytes of log files. The agent reads nothing while
-`buffer.memory` bytes of batches are unacknowledged, and nothing of a topic whose own unacknowledged
-bytes are as many as are still free (`values.room`). It also reads nothing while RECORDS_MAX
-records that brokers refused are undecided: it does not know yet whether an earlier attempt to send
-these records arrived (`delivery.refused`). At most `max.open.files` descriptors are open. While the
-disk with the state's database is full, the agent reads no more bytes, and makes no intents.
+A reading has the bytes of one intent. If these bytes are one line, or one run of NUL bytes, that is
+longer than READ_BYTES, the reading has only the first READ_BYTES bytes. When the readings of a turn
+have TURN_BYTES together, the turn begins no further reading. One search of the brokers' logs looks
+for records that were made from about SEARCH_BYTES bytes of log files. The agent reads nothing while
+`buffer.memory` bytes of batches are unacknowledged. It reads nothing of a topic if the topic's own
+unacknowledged batches have at least as many bytes as are still free of `buffer.memory`
+(`values.room`). It also reads nothing while RECORDS_MAX records that brokers refused are undecided:
+it does not know yet whether an earlier attempt to send these records arrived (`delivery.refused`).
+At most `max.open.files` log files are open. While the disk with the state's database is full, the
+agent reads no more bytes, and makes no intents.
 
 The agent cannot yet read journal or syslog (docs/open.md).
 

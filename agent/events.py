@@ -279,9 +279,10 @@ def file_closed(path: str, file: int, length: int) -> None:
 
 
 def labels_news(news: Sequence[Unlabelled | Unreadable], unreadable: int) -> None:
-    """Logs have no labels, because no file with labels names their pods, or files with labels
-    cannot be read or can be read again. unreadable: how many of the files that contain labels
-    cannot be read now.
+    """Logs the news, with one entry for each. An entry says one of three things: a log has no
+    labels, because no file with labels names its pod; a file with labels cannot be read; or such a
+    file can be read again. unreadable: how many of the files that contain labels cannot be read
+    now.
     """
     for each in news:
         if isinstance(each, Unlabelled):

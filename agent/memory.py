@@ -4,7 +4,7 @@ For each megabyte of lines, the agent allocates and frees buffers of about a meg
 glibc returns such memory to the kernel as soon as the memory is free, and the kernel clears the
 memory before the agent uses it again. Clearing can take a fifth of the agent's time. So a busy
 agent keeps some freed memory, and a quiet agent gives it back. If the C library has no `mallopt` or
-`malloc_trim`, this module does not change how it manages freed memory.
+`malloc_trim`, this module does not change how the library manages freed memory.
 
 Most memory pages of the shared libraries are needed only when the dynamic linker loads the
 libraries, or only while the agent sends. A quiet agent takes these pages out of its memory. The

@@ -291,8 +291,8 @@ class Drained:
     A last word is a seal after which the audit waits for nothing more from this agent.
 
     said: the number of topics that have a last word.
-    unsaid: the names of the topics that have none.
-    obstacles: why these topics have none.
+    unsaid: the names of the topics that have no last word.
+    obstacles: why these topics have no last word.
     is_published: whether brokers have acknowledged all messages to the audit.
     full_reason: why the state cannot be written now (for example because its disk is full); None if
         it can.
@@ -462,7 +462,7 @@ class RunningAgent:
 
     def _mind_reloads(self, reloader: Reloader, now: float) -> None:
         """If an operator has asked for a reload, begins to prepare it. If a preparation has ended,
-        applies the new settings, or reports why not.
+        applies the new settings, or reports why they are refused.
         """
         reloader.look(now)
         if reloader.is_due:

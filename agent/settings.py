@@ -457,9 +457,9 @@ class SourceSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaySource(SourceSettings):
     """A source whose files contain the repaired lines of another source, to be sent again
-    (replayed). This source has the settings of the other source, except those that say which files
-    are read and from where on, and the longest line. The agent makes this source itself; it is not
-    in the configuration.
+    (replayed). This source has the settings of the other source, except the settings that say which
+    files are read, where reading begins, and how long a line may be. The agent makes this source
+    itself; it is not in the configuration.
     """
 
 
@@ -691,8 +691,8 @@ def _check_topic(topic: str) -> None:
         )
     if topic in (".", "..") or any(part.startswith(AUDIT_PREFIX) for part in topic.split(".")):
         # Topics whose names begin with this prefix are internal: they are not counted or loaded,
-        # and mirrors copy only the audit topic of them. A name in which the prefix follows a dot is
-        # refused too, because the part before the dot could be a cluster's name.
+        # and of these topics, mirrors copy only the audit topic. A name in which the prefix follows
+        # a dot is refused too, because the part before the dot could be a cluster's name.
         raise ConfigurationRefused(
             f"topic: {topic!r} or a part of it begins with _, which is reserved"
         )

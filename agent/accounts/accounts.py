@@ -62,7 +62,7 @@ class Accounts:
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
         """Takes over, from the state, the counts and losses that no delta contains yet. If the
-        setting for the bucket size was changed, first makes deltas of these counts, with the old
+        setting for the bucket size was changed, makes deltas of these counts at once, with the old
         bucket size.
         """
         size = self._settings.audit_bucket_ms
@@ -165,10 +165,10 @@ class Accounts:
 
     def _first_unsealed(self, topic: str) -> int | None:
         """Returns the bucket of the time up to which the topic is sealed; None if the topic has no
-        seal. Lines that the agent has not read yet can have event times that are earlier by up to
-        `lateness.ms`. This method does not subtract `lateness.ms`; the audit does so later. Each
-        audit message states the agent's `lateness.ms`. The audit subtracts that value or its own
-        setting, whichever is larger.
+        seal. Lines that the agent has not read yet can have event times that are earlier than this
+        time by up to `lateness.ms`. This method does not subtract `lateness.ms`; the audit does so
+        later. Each audit message states the agent's `lateness.ms`. The audit subtracts that value
+        or its own setting, whichever is larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
@@ -186,8 +186,9 @@ class Accounts:
     def _last_unsealed(self, topic: str, now_ms: int) -> int:
         """Returns the latest time that an unread line can have, the maximum of three times: the
         present time, the greatest time that the clock showed before it was set back, and the time
-        of the last seal. This is not the start of a bucket: if `audit.bucket.ms` was changed, the
-        line may belong to a bucket of the earlier size, which may begin later.
+        of the last seal. Returns this time itself, not the start of its bucket: if
+        `audit.bucket.ms` was changed, the line may belong to a bucket of the earlier size, and that
+        bucket may begin later than the bucket of the present size.
         """
         latest_ms = self._set_backs.greatest(topic, now_ms)
         return max(latest_ms, self._topics.sealed_until(topic) or now_ms)

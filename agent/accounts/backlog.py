@@ -13,8 +13,8 @@ exists. If such a file is gone, its life counts as having ended one hour before 
 before the last write to the file. The setting `deleted.after.ms` says how long files live. Without
 this setting, the agent looks at the files that were deleted last from the same directory, and
 expects that a file lives as long as the shortest-lived of them. If a file is already older than
-that, the report says that no time is left. The report says the same about a file that has no name
-any more: only the agent still has it open, so the file is lost when the agent ends.
+this expected life, the report says that no time is left. The report says the same about a file that
+has no name any more: only the agent still has it open, so the file is lost when the agent ends.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Backlogs:
 
     def gone(self, files: Iterable[TrackedFile], now_ms: int) -> None:
         """Notes how long these deleted files lived. The agent had announced their final lengths to
-        the audit, and its hourly search for such files did not find them for the first time. Notes
-        nothing about a file that has a later id, because the file may still exist.
+        the audit, and its hourly search for such files has now noticed for the first time that they
+        are gone. Notes nothing about a file that has a later id, because the file may still exist.
         """
         for tracked in files:
             if not tracked.is_deleted and not self._tracker.has_later_id(tracked):
@@ -219,7 +219,7 @@ def then(
     found = [each for each in before if each[0] > tracked.position]
     if not found or end > found[-1][0]:
         found.append((end, now_ms))
-    if len(found) > REACHES_MAX:  # of two sizes, the larger stays, with the earlier time
+    if len(found) > REACHES_MAX:  # two neighbours become one: the larger size, the earlier time
         pairs = zip(found[:-1:2], found[1::2], strict=False)
         found = [(later[0], earlier[1]) for earlier, later in pairs] + found[len(found) // 2 * 2 :]
     return found

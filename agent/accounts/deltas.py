@@ -45,8 +45,8 @@ class Deltas:
         numbers of the buckets' last deltas. sums, losses: those sums and losses in the state that
         no delta contains yet.
         """
-        # There are seven arguments, because an agent that was restarted continues with the numbers,
-        # buckets and counts that it had before.
+        # This method has seven arguments, because an agent that was restarted continues with the
+        # numbers, buckets and counts that it had before.
         self._sender = sender
         self._mail = mail
         self._previous = previous

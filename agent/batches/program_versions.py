@@ -75,7 +75,7 @@ def program_of(recipe: Recipe) -> str:
     if rules:
         names.append(f"shape-{SHAPE_VERSION}")
     if recipe.hash_key_location:
-        # The rules `hash` compute a field's value with a key. With another key, the records differ.
+        # A `hash` rule computes a field's value with a key. With another key, the records differ.
         names.append(f"key-{_key_fingerprint(recipe.hash_key_location)}")
     return " ".join(names)
 
@@ -102,8 +102,8 @@ def _rules_of(recipe: Recipe) -> tuple[ShapeRule, ...]:
 
 
 def key_of(recipe: Recipe) -> HashKey | None:
-    """Returns the key with which the recipe's rules `hash` compute their values; None if the recipe
-    has no such rules. A process reads each key file only once. So even if the file changes, the
+    """Returns the key with which the recipe's `hash` rules compute their values; None if the recipe
+    has no `hash` rules. A process reads each key file only once. So even if the file changes, the
     process never makes records with two keys. Raises ConfigurationRefused.
     """
     return _key(recipe.hash_key_location) if recipe.hash_key_location else None

@@ -133,9 +133,9 @@ def from_json(text: str) -> Recipe:
 
 
 def with_refusal(recipe: Recipe) -> Recipe:
-    """Returns the recipe with the flag ` refused` in `program`. If an intent has such a recipe, the
-    agent does not simply send the intent again after a crash, but first asks the brokers which
-    records arrived (see `has_refusal`).
+    """Returns the recipe with the flag ` refused` at the end of its field `program`. If an intent
+    has such a recipe, the agent does not simply send the intent again after a crash, but first asks
+    the brokers which records arrived (see `has_refusal`).
     """
     return replace(recipe, program=f"{recipe.program}{_REFUSED}")
 

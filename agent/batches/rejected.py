@@ -3,8 +3,9 @@
 
 Schema: schemas/rejected.avsc. The record of a hole (a run of NUL bytes) does not repeat these
 bytes: the record's origin gives their number. If a line is longer than `max.line.bytes`, or too
-long for a batch of that topic, the record contains only the head of the line, and the record's
-origin gives the full length. A repaired line that is too long is an exception (see `_cut`).
+long for a batch of `<topic>.rejected`, the record contains only the head of the line, and the
+record's origin gives the full length. A repaired line that is too long is an exception (see
+`_cut`).
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Destination:
 
 def label_source(settings: SourceSettings) -> LabelSource | None:
     """Returns where the labels of a source's records come from; None if the records have no labels.
-    (The files of replays belong to no pod.)
+    Also returns None for a `ReplaySource`, because the files of replays belong to no pod.
     """
     labels = settings.labels
     if labels is None or isinstance(settings, ReplaySource):

@@ -35,8 +35,8 @@ from skidway.agent.validation.preview import preview
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 NAMED_LEAST: Final = 0.95
-"""If at least this share of the bytes fits JSON lines or a format of the catalog (such as
-`access`), `guess` proposes it, although another proposal may fit more bytes."""
+"""If JSON lines or a format of the catalog (such as `access`) fit at least this share of the bytes,
+`guess` proposes them, even if another proposal fits more bytes."""
 
 TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t",
@@ -276,9 +276,9 @@ def _about_names(found: Guess) -> list[str]:
 
 def _as_timed(sample: Sample) -> Guess | None:
     """Returns the proposal for text whose records begin with a time, or have a time after a short
-    text; None if the records have no time. If several proposals fit the records, returns the most
-    exact one. Leaves out proposals that fit less than NAMED_LEAST of the bytes that the best one
-    fits.
+    text; None if the records have no time. Several proposals may fit. Then the function considers
+    those that fit at least NAMED_LEAST times as many bytes as the proposal that fits most, and
+    returns the most exact of them.
     """
     texts = sample.strings
     proposals = [("text behind a time", each) for each in leading_texts.timed(texts)]

@@ -24,7 +24,7 @@ lines of stack traces.
 
 BEHIND_LEAST: Final = 0.8
 """Of the lines that are not indented, at least this share must have a time after a short text. If
-fewer lines have one, `guess` does not propose such times, because they may be a part of the
+fewer of these lines have such a time, `guess` does not propose it, because it may be a part of the
 messages. For logs with stack traces, TIMED_LEAST applies instead.
 """
 

@@ -93,7 +93,8 @@ class Sample:
     @property
     def pod(self) -> re.Match[str] | None:
         """The match of the file's path, with the groups `namespace` and `container`; None if the
-        file is no container's log, or its path is not one that kubelet gives to logs or to links.
+        file is no container's log, or if kubelet gives its path neither to a log nor to a link to a
+        log.
         """
         if self.more.get("container") != CRI:
             return None

@@ -187,8 +187,8 @@ def names_zone(format_: str, texts: Sequence[str]) -> bool:
 
 
 def inside(texts: Sequence[str]) -> tuple[Form, str] | None:
-    """Finds times that come after a short text, such as a level. Returns what kind of times they
-    are, and the format that reads them; None if the first line has no such time.
+    """Finds times that come after a short text, such as a level. Returns the form of the times, and
+    the format that reads them; None if the first line has no such time.
     """
     return _times(texts, BEFORE, r"(?![\w:])")
 

@@ -36,11 +36,11 @@ from skidway.dataclass import dataclass
 
 OPEN_FILES_MAX: Final = 512
 LOOK_EVERY_S: Final = 60.0
-"""The longest time between two looks. The time is shorter if there are few files."""
+"""The most seconds between two looks. If there are few files, the looks follow sooner."""
 
 IDLE_FLUSH_S: Final = 3600.0
-"""If a file has not changed for this long, its last line is noted even without a line end. Until
-then the line may still get its line end, and a shipper waits for the line end, too.
+"""If a file has not changed for this many seconds, its last line is noted even without a line end.
+Until then the line may still get its line end, and a shipper waits for the line end, too.
 """
 
 CLOSE_ROTATED_S: Final = 60.0

@@ -74,7 +74,7 @@ class Noting:
     def _long_line(self, taken: Taken) -> bytes:
         """Reads the bytes of a line of which the reading has only the head. If the line is longer
         than LINE_BYTES_MAX, reads only its last byte. Returns no bytes if the bytes cannot be read,
-        or if those of a whole line have changed.
+        or if the method read a whole line and its bytes have changed.
         """
         intent = taken.reading.intent
         is_too_long = intent.length > LINE_BYTES_MAX

@@ -200,9 +200,9 @@ class CountChanges(Changes):
 
     def drop(self, segments: Iterable[Segment], now_ms: int) -> None:
         """Deletes the notes of these segments, which come in order of age, the oldest first. Also
-        deletes the older rows of byte ranges without a note, and the rows about files that have no
-        notes left and are no longer in the table `files`. Stores the time since which the notes are
-        complete.
+        deletes the rows about byte ranges without a note that are no newer than these notes, and
+        the rows about files that have no notes left and are no longer in the table `files`. Stores
+        the time since which the notes are complete.
         """
         newest_ms = None
         for each in segments:

@@ -5,15 +5,15 @@ intents the brokers have, and then decides about the missing records.
     asked  -> search     which of the records the brokers have (search.py says how long it waits)
     search -> parts      arrived, missing, doubtful (read_back)
     arrived              counted and passed like acknowledged records
-    missing, in file     sent by the present program with the intent's time of reading and, if the
-                         program can still use them, its settings. So each record gets the
-                         partition and audit bucket that it would have had, and readers drop its
-                         late copies as repeats
-    missing, bytes gone  lost: no broker has them
+    missing, in file     sent by the present program with the intent's time of reading. If the
+                         present program can still use the intent's settings, it uses them. So each
+                         record gets the partition and audit bucket that it would have had, and
+                         readers drop its late copies as repeats
+    missing, bytes gone  lost: no broker has the records
     missing, too late    lost: the record's partition has later records of the file, so readers
                          would drop the record as a repeat
     doubtful             uncertain: the log has the bytes in different records
-    log unreadable       uncertain: a part of the log, where the records may be, cannot be read
+    log unreadable       uncertain: the part of the log that may have the records cannot be read
 
 If only a part of an intent is sent, the intent is divided: one transaction replaces the intent's
 row by one row for each part. Parts that are not sent keep their recipe. So after a crash, the agent

@@ -40,8 +40,8 @@ Columns = tuple[Int64s, Int64s, Int64s]
 
 ROWS_MIN = 100_000
 """When `Found` has more than this many records of a file in one partition, it drops those among
-them that repeat the origin of an earlier record. It does so again each time their number has
-doubled.
+them that repeat the origin of an earlier record. It does so again each time the number of these
+records has doubled.
 """
 
 
@@ -135,8 +135,8 @@ def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
 class Marks:
     """Owns the marks. The mark of a file in a partition is the position in the file up to which
     readers of the partition have seen the file's records. Readers drop a record that does not end
-    after the mark. After a gap (records that cannot be read), the mark is unknown: a record may
-    repeat a record that readers have kept.
+    after the mark. After a gap (records that cannot be read), the mark is unknown: a record after
+    the gap may repeat a record in the gap, which readers may have kept.
     """
 
     def __init__(self) -> None:
@@ -166,8 +166,8 @@ class Marks:
 
 class Found:
     """Owns the records that the agent has found in the partitions so far. For each file, keeps only
-    records with bytes between the beginning of the first wanted intent and the end of the last one.
-    The memory that this object uses grows with the number of these records.
+    records with bytes between the beginning of the first wanted intent and the end of the last
+    wanted intent. The memory that this object uses grows with the number of these records.
     """
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
@@ -208,10 +208,10 @@ class Found:
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
-        # Readers drop a record that does not end after all earlier ones, even if it is a first copy
-        # that arrived late. In a partition with a gap (records that cannot be read), the mark is
-        # unknown. So `Found` keeps all later records of this partition here; `_distinct` drops
-        # those with the origin of an earlier record.
+        # Readers drop a record that does not end after all earlier records of its file, even if it
+        # is a first copy that arrived late. In a partition with a gap (records that cannot be
+        # read), the mark is unknown. So `Found` keeps all later records of this partition here;
+        # `_distinct` drops those with the origin of an earlier record.
         wanted = (end > begin) & (first < limit) & (end > self.marks.move(file, tp, end))
         self.bytes += int((end - first)[wanted].sum())
         if not wanted.any():

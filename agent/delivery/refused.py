@@ -132,7 +132,7 @@ class Refused:
     @property
     def has_unwritten(self) -> bool:
         """Whether the intent of a refused record is not yet flagged in the state, or the
-        transaction with the flag is not durable yet. Until it is durable, no batches may be
+        transaction with the flag is not durable yet. Until the flag is durable, no batches may be
         sent."""
         return bool(self._unmarked or self._marking)
 
@@ -150,8 +150,8 @@ class Refused:
     def write(self, changes: Changes) -> None:
         """Flags the intents of refused records, in this turn's transaction. (After a crash, the
         agent looks for the records of flagged intents, instead of sending them again.) Must be
-        called before the checkpoint passes intents in the same transaction, because the flagging
-        stores the intent again.
+        called before the checkpoint passes intents in the same transaction, because flagging an
+        intent stores it again, even if the checkpoint has already deleted it.
         """
         self._marking |= self._unmarked
         self._presses.mark_refused(changes, self._unmarked.values())

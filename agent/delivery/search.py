@@ -30,8 +30,8 @@ While the brokers of a partition are unreachable, the search waits for them, and
 no record of this partition lost or uncertain. The agent may be unable to read all records from the
 floor on: records were deleted, cut off or damaged, or the agent has no right to read them. If
 records could not be read, a record that was not found may have been in the log. `Logs.poll` returns
-a `Hole` in place of the unreadable records. If the records of some bytes were not found, the agent
-declares these bytes uncertain.
+a `Hole` in place of the unreadable records. If a log has a `Hole`, the agent declares uncertain,
+not lost, the bytes whose records were not found in this log.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ class Search(Generic[W]):
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
         """Returns the partitions that are not read up to their high watermarks, each with the time
-        (s) since the search last got records, or had read all partitions up. The time is the same
-        for all partitions."""
+        (s) since the search last got records, or last had read all partitions up to their high
+        watermarks. The time is the same for all partitions."""
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:

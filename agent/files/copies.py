@@ -172,8 +172,8 @@ class Copies:
 
 
 def origins(tracked: TrackedFile) -> set[str]:
-    """Returns the paths, as text, at which a file may have been written, and those at which later
-    generations of the file may be found.
+    """Returns, as text, the path at which a file was first found, the path at which a pattern finds
+    it, and the paths of all logs of which the files at these two paths may be copies.
     """
     paths = {tracked.birth.path, shown(tracked.meant)}
     return paths.union(*map(copied_from, paths))

@@ -26,13 +26,13 @@ next look, which found the file gone.
 """
 
 CLOCK_SET_S: Final = 5.0
-"""The wall clock counts as set by hand or by a program if, between two looks, it advanced by this
-many seconds more or less than the monotonic clock.
+"""The wall clock counts as set by hand or by a program if, between two looks, its advance differs
+from that of the monotonic clock by more than this many seconds.
 """
 
 WATCH_ENDED_S: Final = 86_400.0
-"""For this long after the end of a file id, every look still checks the file, even if no pattern
-leads to the file.
+"""For this many seconds after the end of a file id, every look still checks the file, even if no
+pattern leads to the file.
 """
 
 

@@ -140,7 +140,7 @@ class Handles:
     def _close_oldest(self) -> None:
         """Closes the least recently used file that still has a name, because a deleted file could
         not be opened again. If none of the OLDEST least recently used files has a name, closes the
-        first of them.
+        least recently used file nevertheless.
         """
         oldest = list(islice(self._open, OLDEST))
         file = next((each for each in oldest if _has_name(self._open[each])), oldest[0])

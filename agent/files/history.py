@@ -51,8 +51,8 @@ class Known(Protocol):
         ...
 
     def is_copy(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy of a file that the agent has read, or of the file that it
-        reads at the path `base`.
+        """Whether a found file is a copy of a file that the agent has read, or of the file that the
+        agent reads at the path `base`.
         """
         ...
 

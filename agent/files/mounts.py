@@ -3,9 +3,9 @@ before the mount.
 
 Such files are not gone, but nobody can know which other files are in their directories. So for the
 first hour after the agent's start, their directories count as unreadable. After that hour, missing
-files count as gone, and the agent declares their unread bytes lost. But for REMEMBERED_S, the agent
-remembers what it has read of these files. The file system may be mounted later with the same files,
-and the agent must not read them again. If a file system is unmounted while the agent runs, the
+files count as gone, and the agent declares their unread bytes lost. But the agent still remembers
+for REMEMBERED_S what it has read of these files: if the file system is mounted later with the same
+files, the agent must not read them again. If a file system is unmounted while the agent runs, the
 agent also remembers the files of that file system.
 """
 

@@ -1,4 +1,4 @@
-"""Collects new file ids and losses until the agent's loop takes and writes them to the state."""
+"""Collects new file ids and losses until the agent's loop writes them to the state."""
 
 from __future__ import annotations
 

@@ -14,10 +14,10 @@ truncated and has grown again. Such a file gets a new file id.
 A reading ends with the last whole record. The record after it may be unfinished, so the agent reads
 it only in two cases. First, the file has not changed for `idle.flush.ms` (`timeout.ms` for a source
 with `multiline`). Second, the record is overdue: UNFINISHED_S after the agent saw its first byte,
-the program still writes to it (a progress bar, for example, may go on for hours). Otherwise this
-one record would hold back the seals of its topic. If a line does not end within READ_BYTES, the
-agent reads on in blocks of READ_BYTES, called pieces, to find the line's end. Only the line's first
-bytes stay in memory.
+the program still writes to it (a progress bar, for example, may go on for hours). If the agent
+waited longer, this one record would hold back the seals of its topic. If a line does not end within
+READ_BYTES, the agent reads on in blocks of READ_BYTES, called pieces, to find the line's end. Only
+the line's first bytes stay in memory.
 """
 
 from __future__ import annotations
@@ -350,8 +350,8 @@ class FileReader:
         self, tracked: TrackedFile, handle: Handle, line: LongLine, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
         """Scans the next READ_BYTES of a line that is longer than READ_BYTES, or the next
-        HOLE_PIECES times READ_BYTES of such a hole (a run of NUL bytes). Returns what `_bytes_of`
-        returns; None if the end of the line or hole is not found yet."""
+        HOLE_PIECES times READ_BYTES of a hole (a run of NUL bytes) that is longer than READ_BYTES.
+        Returns what `_bytes_of` returns; None if the end of the line or hole is not found yet."""
         lines = self._source(tracked).manner_of(tracked, handle).framer.lines
         for _ in range(HOLE_PIECES if line.is_hole else 1):
             at = tracked.read_position + line.scanned
@@ -463,8 +463,9 @@ def _scanned(piece: bytes, lines: LineFramer, *, is_hole: bool) -> int:
 
 
 def _first_record(data: bytes, framer: Framer) -> Mark | None:
-    """Returns a mark at the end of the first record of a file's first bytes; None if this record is
-    the only one in the bytes of a fingerprint.
+    """Returns a mark (a position, and the CRC of all bytes before it) at the end of a file's first
+    record; None if the first FINGERPRINT_BYTES of `data` have only one record. data: the file's
+    first bytes.
     """
     head = data[:FINGERPRINT_BYTES]
     ends = framer.frame(head, np.array([len(head)])).end

@@ -3,10 +3,10 @@ inode, or a known file that was rewritten. In a look, the agent goes once throug
 all sources, to find new, renamed and deleted log files.
 
 A `Sighting` describes a found file, and says why the file matters. Each look makes sightings
-(module `tracking`). `replace` also makes one, if `FileReader` finds that a file's bytes are not
-those that were read before. To decide about one file, the agent may have to decide about another
-file, too: the known file that a compressed file contains, the original of a copy, or the successor
-of a replaced file.
+(module `tracking`). `replace` also makes a sighting, if `FileReader` finds that a file's bytes are
+not those that were read before. To decide about one file, the agent may have to decide about
+another file, too: the known file that a compressed file contains, the original of a copy, or the
+successor of a replaced file.
 """
 
 from __future__ import annotations
@@ -452,7 +452,7 @@ class Recognition:
         if tracked.is_emptied:
             handle.close()
             if doubt is None:
-                self._truncated.add(found.path)  # a copy may have what was written and cut since
+                self._truncated.add(found.path)  # bytes may have been written, copied and truncated
             else:
                 self._note_rewritten(found, sighting)
             self._begin(sighting, tracked)

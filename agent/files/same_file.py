@@ -92,8 +92,8 @@ def copied(
     alike. If the second file seems older than the original, it is an earlier log, or the clock was
     set back before the copy was made. In both cases the agent reads the second file. If the two
     files share many bytes, the agent declares that these bytes may be delivered twice. read: how
-    many bytes of the original were read. An earlier log is compared with these bytes only, because
-    it often has the same first bytes as a log of which nothing was read yet.
+    many bytes of the original were read. If the second file seems older, only these bytes count as
+    shared, because programs often write the same first bytes into each log.
     """
     original, other = births
     if original is None or other is None:

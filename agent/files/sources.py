@@ -40,10 +40,10 @@ class TailedSource:
     agent treats its last record as complete; None for the agent's `idle.flush.ms`. big_endian: how
     the agent reads a file that begins with a big-endian byte order mark; None if byte order marks
     do not matter. starts_at_end: whether the agent skips the bytes that files have when the agent
-    first looks at their pattern. ignore_older_ms: files that changed longer ago are not read; None
-    if all files are read. labels: where the labels of pods come from; None if the records need no
-    labels. deleted_after_ms: how long after the creation of a file the host deletes the file; None
-    if this is unknown.
+    first looks at their pattern. ignore_older_ms: files whose last change is longer ago than this
+    (ms) are not read; None if all files are read. labels: where the labels of pods come from; None
+    if the records need no labels. deleted_after_ms: how long after the creation of a file the host
+    deletes the file; None if this is unknown.
     """
 
     topic: str

@@ -36,7 +36,7 @@ class Restless:
 
     since: when the first of these looks began (s, monotonic clock). seen: what the last of these
     looks saw (the result of `Look.seen`). seen_ms: the time (by the host's clock) at which one of
-    these looks first saw exactly this.
+    these looks first saw exactly `seen`.
     """
 
     since: float

@@ -58,9 +58,10 @@ these files.
 """
 
 HIDDEN_S = 86_400.0
-"""For this long, a file that no look can find stays open, if it still has a name somewhere. So does
-a file that was read to its end, but of which some bytes cannot be read again. A closed file that is
-gone is remembered for this long, because it may have been moved away and may come back."""
+"""For this many seconds, a file that no look can find stays open, if it still has a name somewhere.
+So does a file that was read to its end, but of which some bytes cannot be read again. A closed file
+that is gone is remembered for the same time, because it may have been moved away and may come
+back."""
 
 DISOWNED = "no source means it any more, and it was not read to its end"
 
@@ -246,8 +247,8 @@ class Tracker:
         """Ends the id of a file that was read to its end and is not expected to grow. If lines were
         written in place of NUL bytes that were read already, begins a new id for them.
 
-        Returns False, and does neither, if these bytes cannot be read: nobody can know then. After
-        HIDDEN_S, ends the id all the same.
+        If the bytes that were NUL cannot be read, nobody can know whether lines were written there.
+        Then the method does neither and returns False; after HIDDEN_S, it ends the id nevertheless.
         """
         try:
             is_replaced = self._recognition.replace_if_filled(tracked, now)
@@ -529,7 +530,7 @@ class Tracker:
 
     def _disown(self, tracked: TrackedFile, path: str | None) -> None:
         """Ends the id of a file that still exists. Called if no source's pattern matches the file's
-        path any more. Unless all bytes of the file surely have an intent, declares the rest lost.
+        path any more. If some bytes of the file may have no intent, declares them lost.
         """
         found = None if path is None else self._host.look(path)
         if found is not None:
@@ -560,8 +561,9 @@ class Tracker:
     def _forget(self, found: set[FileKey], now: float) -> None:
         """Forgets closed file ids whose files have been gone from the host for HIDDEN_S, or were
         seen to be deleted, or whose inodes have later file ids. Keeps ids with lost bytes until
-        LEDGER_MS after their last announcement. At the first look, forgets all older ids whose
-        files are gone: otherwise an agent that is started every day would never forget them."""
+        LEDGER_MS after their last announcement. At the first look, forgets at once the ids of files
+        that are gone if their last announcement is longer ago than LEDGER_MS. Without this rule, an
+        agent that is started every day would never forget them."""
         self._known.copies.forget_gone(found)
         is_first = not self._forget_at
         missed, self._missed = self._missed, {}

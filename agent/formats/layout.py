@@ -122,8 +122,8 @@ def settled(pieces: Sequence[Piece]) -> list[Piece]:
     """Returns the pieces, changed so that the blanks that pad a text never become a part of the
     next text.
 
-    Otherwise, `INFO  Cart - a - b` could be read in two ways by the pattern `%-5p %X{id} %c - %m`:
-    with the id `Cart -`, or with an empty id. So after such blanks, a text that may be empty does
+    Without this change, the pattern `%-5p %X{id} %c - %m` could read `INFO  Cart - a - b` in two
+    ways: with the id `Cart -`, or with an empty id. So after such blanks, a text that may be empty does
     not begin with a blank, and a word between two blanks is not empty.
     """
     found: list[Piece] = []

@@ -83,8 +83,9 @@ def without_floor(
     a starting agent sends anything, it asks the cluster for the log end offsets of the partitions
     without a floor. These offsets become the floors.
 
-    If the state has unsettled intents, the list is empty. Records of these intents may be before
-    the log end offsets, so the partitions must be read from their beginning.
+    If the state has intents that the checkpoint has not passed, the list is empty. Records of these
+    intents may be before the log end offsets, so the agent must read the partitions from their
+    beginning.
     """
     if state.intents():
         return []
@@ -104,9 +105,9 @@ def floors(
     ends: Mapping[TopicPartition, int],
     changes: Changes,
 ) -> dict[TopicPartition, int]:
-    """Returns the floor of each partition that has one. `ends` become floors, and are added to
-    `changes`. When the agent looks for records of intents, it reads each partition from the
-    partition's floor on, or from offset 0 if the partition has no floor.
+    """Returns the floor of each partition that has one. The log end offsets in `ends` become
+    floors, and are added to `changes`. When the agent looks for records of intents, it reads each
+    partition from the partition's floor on, or from offset 0 if the partition has no floor.
     """
     ids = _topic_ids(destinations)
     changes.put_floors((tp, ids[tp.topic], end) for tp, end in ends.items())

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 SHARE: Final = 400
-"""Without events, the looks together may take at most 1/SHARE of the agent's time, unless the agent
-would then look less often than every `reconcile.interval.ms`."""
+"""Without events, the looks together may take at most 1/SHARE of the agent's time. But at least
+once in `reconcile.interval.ms`, the agent looks even if the looks then take a larger share."""
 
 SHARE_ASKED: Final = 20
 """If events show that files may have changed, the looks together may take at most 1/SHARE_ASKED of

@@ -15,10 +15,10 @@ another range. A byte order mark at the beginning of a line is not part of the s
 A record also ends before a line if the record would otherwise have more than `lines_max` lines, or
 more bytes than the source's `max.line.bytes`. And a record ends where its range (the bytes that are
 framed together) ends. If the file does not change for `timeout.ms`, or if the record has been
-unfinished for minutes, the agent ends the range; lines that come later become another record. If
-one of these limits or a range's end divides a record, those of its parts are counted as pieces
-whose own lines show that they are only parts. With the kinds `start` and `continuation`, these are
-all parts after the first; with the kind `end`, all parts before the last.
+unfinished for minutes, the agent ends the range; lines that come later become another record. One
+of these limits or a range's end may divide a record. The agent then counts as pieces those parts of
+the record whose own lines show that they are only parts. With the kinds `start` and `continuation`,
+these are all parts after the first; with the kind `end`, all parts before the last.
 
 Lines are joined only within a range, and a range always begins with a new record. So if the range
 is read again, its records are the same. The records also stay the same if the range is divided in

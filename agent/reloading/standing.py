@@ -76,8 +76,8 @@ class Standing:
 
     def refused(self, reason: str) -> None:
         """Notes why the agent did not take the settings in the files. Notes nothing if the files
-        now contain the settings in use. If the files cannot be read now, notes why, instead of
-        `reason`.
+        now contain the settings in use. If the files cannot be read now, notes why they cannot be
+        read, instead of `reason`.
         """
         self._compare()
         if self.differs_since_ms is not None and self.refusal is None:

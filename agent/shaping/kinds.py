@@ -12,9 +12,8 @@
 
 For each kind, RE2 finds the rows that may contain it. In these rows, RE2 also replaces emails, keys
 and tokens. RE2 cannot verify the check digits of cards and ibans, and has no lookaround, which the
-patterns of ips need. So Python functions replace cards, ibans and ips.
-No text makes the search slow: RE2 takes linear time, and the functions look at each character a
-bounded number of times.
+patterns of ips need. So Python functions replace cards, ibans and ips. No text makes the search
+slow: RE2 takes linear time, and the functions look at each character a bounded number of times.
 """
 
 from __future__ import annotations

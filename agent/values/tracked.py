@@ -96,8 +96,8 @@ _MARK: Final = struct.Struct("<qI")
 class Checkpoint(bytes):
     """The position before which every byte is accounted for, and the evidence about these bytes.
 
-    An immutable value. The agent keeps one for each file. To save memory, its parts are packed into
-    one object; as separate objects they would take 370 bytes.
+    A checkpoint is immutable. The agent keeps one checkpoint for each file. To save memory, its
+    parts are packed into one object; as separate objects they would take 370 bytes.
     """
 
     __slots__ = ()
