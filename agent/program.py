@@ -216,8 +216,8 @@ def find(
     StateRefused if the state is an older copy, and ConfigurationRefused or SchemaUnsupported if the
     settings cannot be used.
     """
-    # There are seven arguments, because the caller makes these objects before the call, and uses
-    # them after it.
+    # This function has seven arguments, because the caller makes these objects before the call, and
+    # uses them after it.
 
     def pause(seconds: float) -> None:
         shutdown.wait(seconds)
@@ -321,8 +321,8 @@ class RunningAgent:
     ) -> None:
         """clients: the client that asks for metadata and offsets, and the client that sends records
         (see `connected`)."""
-        # There are seven arguments, because the caller makes these objects, and still uses some of
-        # them when it no longer uses this object.
+        # This method has seven arguments, because the caller makes these objects, and still uses
+        # some of them when it no longer uses the `RunningAgent`.
         self._settings = settings
         self._asking, client = clients
         self._clock = clock

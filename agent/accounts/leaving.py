@@ -126,8 +126,8 @@ def obstacles(
     unreadable: Mapping[str, Mapping[str, str]],
 ) -> Iterator[str]:
     """Yields sentences that say why these topics have no last word (final seal) yet: one sentence
-    for each unreadable path and each file with bytes that are not delivered; for a topic without
-    these, one sentence."""
+    for each unreadable path, and one for each file with bytes that are not delivered. For a topic
+    that has neither, yields one sentence about the topic."""
     of_topic: dict[str, list[TrackedFile]] = {topic: [] for topic in topics}
     for tracked in files:
         if tracked.state is not FileState.CLOSED and tracked.birth.topic in of_topic:

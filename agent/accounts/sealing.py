@@ -35,7 +35,7 @@ NAMED_MAX: Final = 5
 class Noted:
     """What the agent noted about one topic's files when it scanned the patterns for a seal.
 
-    doubts: the value that `Tracker.doubts` had by then for the topic. targets: by file id, the
+    doubts: the value of `Tracker.doubts` for the topic at that scan. targets: by file id, the
     position up to which the file's bytes must be accounted for. final: whether the seal is the last
     word of an agent that leaves for good (see module leaving). since: when the agent began the seal
     (s, on the monotonic clock).

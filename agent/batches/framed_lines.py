@@ -96,10 +96,10 @@ class FramedLines:
 
 
 def overlong(reading: Reading, encoding: str) -> tuple[int, RejectedLine]:
-    """Rejects an over-long line or a large hole, that is, a long run of NUL bytes. Returns 0 (the
-    index of the only reading) and the rejected line. `reading` has only the head of the line or
-    hole. If the head has only NUL bytes, the whole range is a hole, because such a range never
-    contains both a hole and a line.
+    """Rejects an over-long line or a large hole (a long run of NUL bytes). Returns 0 (the index of
+    the only reading) and the rejected line. `reading` has only the head of the line or hole. If the
+    head has only NUL bytes, the whole range is a hole, because such a range never contains both a
+    hole and a line.
     """
     intent = reading.intent
     is_hole = nul_bytes(reading.data) == len(reading.data)

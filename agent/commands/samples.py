@@ -1,9 +1,9 @@
 """Reads the first lines of a file for `guess`, and finds out their encoding.
 
 `guess` looks at texts in UTF-8. If the file's lines are in another encoding, this module converts
-them to UTF-8, and every proposal gets the setting `encoding`. If some lines are not UTF-8, and the
-text does not look like windows-1252 either, or if some lines are not in the encoding that the user
-names, every proposal gets `on_error: replace`, so that no line is rejected.
+them to UTF-8, and every proposal gets the setting `encoding`. In two cases every proposal gets
+`on_error: replace`, so that no line is rejected: some lines are not UTF-8 and the text does not
+look like windows-1252 either; or some lines are not in the encoding that the user names.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class Inquiry:
         """past_at: the monotonic time after which a batch that was sent before the agent started
         can no longer arrive.
         """
-        # There are eight arguments, because what becomes of an intent changes several other
+        # This method has eight arguments, because what becomes of an intent changes several other
         # objects: those that own files, recipes and the progress of partitions.
         self._tracker = tracker
         self._handles = handles
@@ -237,9 +237,8 @@ class Inquiry:
             self._divided, self._kept = {}, []
 
     def status(self, now: float) -> dict[str, object] | None:
-        """Returns, for /health, how many bytes the intents have about which the inquiry has not
-        decided yet, and what the search of the brokers' logs waits for; None if there are no such
-        intents."""
+        """Returns, for /health, how many bytes the undecided intents have, and what the search of
+        the brokers' logs waits for; None if no intent is undecided."""
         if self.is_over:
             return None
         size = sum(each.intent.length for each in (*self._searching, *self._asked))

@@ -53,8 +53,8 @@ class Presses:
     ) -> None:
         """kept: the fingerprints (hashes) of those recipes that the state already contains, because
         intents name them."""
-        # There are seven arguments: `recipes` and `kept` say what the state already contains, and
-        # the method `press` needs the other five.
+        # This method has seven arguments: `recipes` and `kept` say what the state already contains,
+        # and the method `press` needs the other five.
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms

@@ -30,7 +30,8 @@ births         how file ids begin
 endings        how file ids end
 holes          lines that a program writes in place of NUL bytes that were read already
 host_files     one object that holds the owners of all facts about the host's files
-recognition    decides what a file is: new, known, a copy, another file, or a rewritten one
+recognition    decides what a file is: a new file, a known file, a copy, a new file with a known
+               inode, or a known file that was rewritten
 tracking       makes a look: compares the files that are there, and the files that are gone, with
                the known file ids, and begins and ends file ids
 sighting       a file that a look found, and its source

@@ -5,8 +5,9 @@ A compressed file has another inode than the plain file, and the plain file is g
 recognises a known file in the compressed file by the known file's first bytes, by the bytes before
 the read position, and by the file's time of change, which most compression programs copy from the
 plain file. Once the agent has recognised the known file, it reads that file's bytes from the
-compressed file. Positions count plain bytes, so nothing is read twice. While the plain file is
-still there, compression is under way, and the agent reads the plain file.
+compressed file. Positions count plain bytes, so every position is the same in both files, and
+nothing is read twice. While the plain file is still there, compression is under way, and the agent
+reads the plain file.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ copies look like the names of rotated files.
 An original is a file that was first found at the log's path. If a file has the name of a rotated
 file, the agent compares it with each original. The file is a copy of an original if it contains the
 bytes that the agent has read of the original. If the file is shorter than these bytes, the agent
-compares only the file's first and last bytes. In two cases the agent does not read a copy: it still
-reads the original at the log's path, or the copy has no more bytes than the agent has read of the
-original. If the original was truncated before all of it was read, the agent reads the rest from the
-copy.
+compares only the file's first and last bytes. In two cases the agent does not read a copy: the
+agent still reads the original at the log's path, or the copy has no more bytes than the agent has
+read of the original. If the original was truncated before all of it was read, the agent reads the
+rest from the copy.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ log files.
 
 With `start_at: end`, the agent begins to read such a file at its last unfinished line, and skips
 the bytes before this line. Each pattern of a source has its own first look. A pattern that is added
-later has its first look at that time. The state remembers each pattern that had its first look,
-even if `start_at` is `beginning`. So if a file appears after the first look, neither a restart nor
-a change of `start_at` skips its bytes.
+later has its first look after it is added. The state remembers each pattern that had its first
+look, even if `start_at` is `beginning`. So if a file appears after the first look, neither a
+restart nor a change of `start_at` skips its bytes.
 
 Suppose that a pattern or the topic of a source changes. If an earlier pattern matches a path, the
 agent has already looked at this path, and skips no bytes of files there. If it finds an unknown

@@ -147,8 +147,8 @@ class Look:
 
     def lay_plain(self, plain: str) -> bool:
         """Whether a file with the name `plain` was in the directory at the last look. If so, a
-        compressed file made from it was not complete at that look, because compression programs
-        delete the plain file last.
+        compressed file that is made from this plain file was not complete at that look, because
+        compression programs delete the plain file last.
         """
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay

@@ -72,7 +72,8 @@ def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
     """Whether a compressed file contains a known file that is gone. Called if the first `count`
     plain bytes of the two files are equal. A few equal bytes prove little, because short logs may
     be alike. is_same_time: whether both files have the same time of change, which compression
-    programs copy. is_only: whether no other file that is gone begins with the same `count` bytes.
+    programs copy. is_only: whether the known file is the only file that is gone and begins with
+    these `count` bytes.
     """
     if is_same_time or (is_only and count >= FINGERPRINT_BYTES):
         return Answer.SAME

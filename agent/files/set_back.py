@@ -30,9 +30,9 @@ class SetBack:
 
     def is_later(self, changed_ns: int, before_ns: int) -> bool:
         """Whether a file with the time of change `changed_ns` may have been changed after it had
-        the time of change `before_ns`, although `changed_ns` is older: both times must be in the
-        span that the clock shows twice. Any other older time says nothing, because a power failure
-        or `touch` may have changed it.
+        the time of change `before_ns`, although `changed_ns` is older. The answer is yes only if
+        both times are in the span that the clock shows twice. Any other older time says nothing,
+        because a power failure or `touch` may have changed it.
         """
         begin_ns, end_ns = self._begin_ms * 1_000_000, self._end_ms * 1_000_000
         return begin_ns <= changed_ns < before_ns <= end_ns

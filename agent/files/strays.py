@@ -1,9 +1,10 @@
 """Decides which files are generations (rotated files of a log), if their names are not the names
 that known rotation programs give. Does no I/O.
 
-If a known file now has such a name, the file's program has its own way of rotating. In this case a
-new file counts as a generation if its name contains the name of the log, or differs from the known
-file's name only in digits. For other new files, nobody can say whether they are generations.
+If a known file now has a name that no known rotation program gives, the file's program has its own
+way of rotating. In this case a new file counts as a generation if its name contains the name of the
+log, or differs from the known file's name only in digits. For other new files, nobody can say
+whether they are generations.
 """
 
 from __future__ import annotations

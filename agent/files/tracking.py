@@ -171,7 +171,7 @@ class Tracker:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
             if tracked.promised > tracked.position:
-                tracked.changed_ns = None  # the time in the state may be before the last read
+                tracked.changed_ns = None  # the state may have a time from before the last read
             tracked.source = source_of(tracked, self.sources)
             self._known.add(tracked)
             self._renumber(tracked)

@@ -123,8 +123,8 @@ def settled(pieces: Sequence[Piece]) -> list[Piece]:
     next text.
 
     Without this change, the pattern `%-5p %X{id} %c - %m` could read `INFO  Cart - a - b` in two
-    ways: with the id `Cart -`, or with an empty id. So after such blanks, a text that may be empty does
-    not begin with a blank, and a word between two blanks is not empty.
+    ways: with the id `Cart -`, or with an empty id. So after such blanks, a text that may be empty
+    does not begin with a blank, and a word between two blanks is not empty.
     """
     found: list[Piece] = []
     is_behind = False

@@ -1,5 +1,5 @@
-"""Logs each file that holds back a topic's seal for long, once. If a seal no longer waits for the
-file, a later wait is logged again."""
+"""If a file holds back a topic's seal for long, logs the file, but only once. If a seal no longer
+waits for the file, a later wait is logged again."""
 
 from __future__ import annotations
 
