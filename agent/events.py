@@ -279,7 +279,7 @@ def file_closed(path: str, file: int, length: int) -> None:
 
 
 def labels_news(news: Sequence[Unlabelled | Unreadable], unreadable: int) -> None:
-    """Logs the news, with one entry for each. An entry says one of three things: a log has no
+    """Logs one entry for each piece of news. An entry says one of three things: a log has no
     labels, because no file with labels names its pod; a file with labels cannot be read; or such a
     file can be read again. unreadable: how many of the files that contain labels cannot be read
     now.

@@ -103,9 +103,10 @@ def _waiting(noted: Noted, files: Mapping[int, TrackedFile]) -> Iterator[Tracked
 
 
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
-    """Whether some of the noted bytes may belong to other file ids by now, because a file was
-    truncated or changed, or whether files may be unread. If so, the agent must note the sizes
-    again. doubts: the present value of `Tracker.doubts` for the topic.
+    """Whether the noted sizes no longer apply: some of the noted bytes may belong to other file ids
+    by now, because a file was truncated or changed, or files of the topic may be unread. If the
+    sizes no longer apply, the agent must note them again. doubts: the present value of
+    `Tracker.doubts` for the topic.
     """
     if doubts != noted.doubts:
         return True

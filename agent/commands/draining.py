@@ -34,7 +34,7 @@ class NotDrained(SkidwayError):
 
 
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
-    """Delivers all lines of the files, and then sends the last word (the final seal) on every
+    """Delivers all lines of the files, and then sends the last word (the final seal) of every
     topic. Returns a sentence for the operator.
 
     Raises Unreachable if cluster or registry do not answer in time, NotDrained if anything is left

@@ -174,14 +174,16 @@ def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
 
 
 def adopt(directory: Path, *, new_epoch: bool = False) -> str:
-    """Binds the state to this machine, in a new epoch. Returns a sentence for the operator. Raises
-    StateRefused, and SkidwayError if the state cannot be written.
+    """Binds the state to this machine, in a new epoch. Does nothing if the state already belongs to
+    this machine and `new_epoch` is false. Returns a sentence for the operator. Raises StateRefused,
+    and SkidwayError if the state cannot be written.
 
     With `new_epoch`, the state gets a new epoch even if it already belongs to this machine. An
-    operator needs a new epoch if the topic `_skidway_audit` was lost, and with it messages of the
-    present epoch. Without these messages, the audit cannot prove that later buckets of this epoch
-    are complete. If the state is an older copy, the agent notices this at its next start
-    (agent.state.renewal).
+    operator needs this in two cases. First, the topic `_skidway_audit` was lost, and with it
+    messages of the present epoch. Without these messages, the audit cannot prove that later buckets
+    of this epoch are complete. Second, the state is an older copy, which the agent refuses to use.
+    After the adoption, the next start of the agent recognizes the older copy, and gives the files
+    new ids (agent.state.renewal).
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)

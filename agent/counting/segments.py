@@ -28,7 +28,7 @@ class Segment(NamedTuple):
 
 def stored_bytes(lines: bytes) -> int:
     """Returns about how many bytes a note with these `lines` takes in the database. SQLite stores a
-    long value on separate pages."""
+    long value on separate pages, so a long value counts with the size of whole pages."""
     size = len(lines)
     return ROW_BYTES + (size if size < PAGE_BYTES // 4 else -(-size // PAGE_BYTES) * PAGE_BYTES)
 

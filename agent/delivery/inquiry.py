@@ -163,9 +163,9 @@ class Inquiry:
         return file in self._files
 
     def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
-        """Takes over an intent that cannot be sent again unchanged. reason: why it cannot, in
-        words. recipe: the recipe by which the intent was sent; None if it is unknown. The intents
-        of a file must come in the order of the file's bytes.
+        """Takes over an intent that cannot be sent again unchanged. reason: why the intent cannot
+        be sent again, in words. recipe: the recipe by which the intent was sent; None if it is
+        unknown. The intents of a file must come in the order of the file's bytes.
         """
         if recipe is not None:
             places = reach(recipe, intent)

@@ -1,7 +1,7 @@
 """Handles records that a broker refuses: counts a record if an earlier attempt arrived, and
 otherwise declares the record lost or uncertain.
 
-    refused, never sent before  lost: no broker has or accepts it
+    refused, never sent before  lost: no broker has the record, and the broker does not accept it
     refused, sent before        looked for in its partition (search.py says how long this may take)
         found                   counted and passed like an acknowledged record
         not found               lost
@@ -201,7 +201,7 @@ class Refused:
         self._search.begin(Sought(self._agent, self._searching), floors, now)
 
     def _decide(self, refusal: Refusal) -> bool:
-        """If the search shows what became of the record, counts it as arrived, or declares it lost
+        """If the search shows what became of the record, counts it as arrived, or marks it as lost
         or uncertain. Returns whether it did so.
         """
         if self._search.found.has(refusal):

@@ -74,8 +74,8 @@ class PodLabels:
             del self._files[location]
 
     def take_news(self) -> list[Unlabelled | Unreadable]:
-        """Returns the news since the last call, and then forgets them. The news concern logs
-        without labels, and files with labels that cannot be read, or that can be read again."""
+        """Returns and then forgets the news since the last call: which logs have no labels, and
+        which files with labels cannot be read, or can be read again."""
         news, self._news = self._news, []
         return news
 
