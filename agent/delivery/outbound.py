@@ -201,8 +201,8 @@ class Outbound:
             self._queue.append(parcel)
 
     def pump(self) -> list[Departure]:
-        """Gives the producer as many batches as it accepts, and returns a departure for each of
-        these batches."""
+        """Gives the producer as many batches as it accepts, and returns a `Departure` for each of
+        them: the batch's partition, and the intents that have records in the batch."""
         gone: list[Departure] = []
         while self._queue and self._sink.has_room:
             parcel = self._queue[0]

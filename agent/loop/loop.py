@@ -276,8 +276,8 @@ class Loop:
 
     @property
     def not_read_back(self) -> dict[TopicPartition, float]:
-        """For each partition in which the agent looks for records, the time (s) since the
-        partition's broker last answered.
+        """For each partition that a search of the brokers' logs has not read up to its high
+        watermark, the time (s) since this search last made progress.
         """
         now = self._clock.monotonic()
         return {**self._refused.silent_s(now), **self._inquiry.silent_s(now)}
