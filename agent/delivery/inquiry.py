@@ -184,7 +184,8 @@ class Inquiry:
 
     def take(self, now: float, room: Room) -> list[Taken]:
         """Decides about each intent as soon as the search has found all that the decision depends
-        on, and the topic of its file has room. Returns the parts of intents that have to be sent.
+        on, and the topic of the intent's file has room. Returns the parts of intents that have to
+        be sent.
         """
         taken: list[Taken] = []
         if not self._searching or now < self._again_at:

@@ -6,8 +6,8 @@ made the intents, this program refuses their settings, a broker refused one of t
 operator gave them up. The replay hands such an intent, and all later intents of its file, to the
 inquiry. The inquiry finds out which of their records the brokers have, before it declares bytes
 lost or uncertain. A file that cannot be opened right now is tried again later. Until then, its
-intents wait, and the file is not read. The intents of a topic that has no room wait in the same
-way, until brokers acknowledge batches of the topic.
+intents wait, and the file is not read. The intents of a topic that has no room (see `values.room`)
+wait in the same way, until brokers acknowledge batches of the topic.
 """
 
 from __future__ import annotations
@@ -85,15 +85,16 @@ class Replay:
         return taken
 
     def _try_again(self) -> None:
-        """Puts the intents of files that could not be opened before all other intents, so that the
+        """Moves the intents of files that could not be opened to the head of the queue, so that the
         intents of a file stay in their order."""
         for intent in reversed(self._later):
             self._held_back.get(self._topic(intent), self._waiting).appendleft(intent)
         self._later = []
 
     def _next(self, room: Room) -> Iterator[Intent]:
-        """Removes and yields the intents of topics with room, those that were held back first.
-        Holds back the other intents. The intents of a topic stay in their order."""
+        """Removes and yields the intents of topics with room; the intents that were held back come
+        first. Holds back the intents of the other topics. The intents of a topic stay in their
+        order."""
         for topic in [each for each in self._held_back if room.has(each)]:
             intents = self._held_back.pop(topic)
             self._waiting.extendleft(reversed(intents))

@@ -158,7 +158,8 @@ class FileReader:
         return set(self._held_back)
 
     def go_on(self, room: Room) -> None:
-        """Makes the next turn try to read the files of topics that were held back and have room."""
+        """Makes the next turn try to read the files that were held back and whose topic has
+        room."""
         for topic in [each for each in self._held_back if room.has(each)]:
             for tracked in self._held_back.pop(topic).values():
                 self.wake(tracked)

@@ -1,10 +1,10 @@
 """How many bytes one turn of the agent's loop may read of the files of each topic.
 
-The brokers may acknowledge the batches of one topic, and not those of another topic (its leader is
-away, or it was deleted). The second topic must not take all of `buffer.memory`. So a topic may be
-read only while its own unacknowledged bytes are fewer than the bytes that are free. A topic that
-gets no acknowledgement stops at half of the memory. Two such topics that are read together stop at
-a third each.
+The brokers may acknowledge the batches of one topic, and not those of a second topic, for example
+because the second topic was deleted, or because a leader of its partitions is away. The second
+topic must not take all of `buffer.memory`. So a topic may be read only while its own unacknowledged
+bytes are fewer than the bytes that are free. A topic that gets no acknowledgement stops at half of
+the memory. Two such topics that are read together stop at a third each.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from collections.abc import Mapping
 
 
 class Room:
-    """Owned by one turn. The turn takes bytes of files, and counts them here, as if their batches
-    were as large as they are. The bytes are bytes of lines, before compression."""
+    """Counts the bytes that one turn of the agent's loop reads of each topic's files. The batches
+    of these bytes are not made yet, so this class assumes that a batch will have as many bytes as
+    its lines, although compression may make the batch smaller."""
 
     def __init__(self, free: int, held: Mapping[str, int]) -> None:
         """free: how many bytes may still be unacknowledged, for all topics together. held: the
