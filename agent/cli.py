@@ -146,7 +146,9 @@ def register(subparsers: Any) -> None:
     add_json_option(show)
     show.set_defaults(run=_show)
     adopt = state_verbs.add_parser("adopt", help="bind the state to this machine")
-    words = "even on the machine it belongs to: audit messages were lost with their topic"
+    words = (
+        "even on the machine it belongs to: the state is an older copy, or audit messages are lost"
+    )
     adopt.add_argument("--new-epoch", action="store_true", help=words)
     add_config_options(adopt)
     adopt.set_defaults(run=_adopt)

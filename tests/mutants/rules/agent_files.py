@@ -87,8 +87,8 @@ MUTANTS = (
     Mutant(
         "an emptied log that begins with the same lines again has no copy with others",
         "agent/files/recognition.py",
-        "                self._truncated.add(found.path)  # a copy may have",
-        "                pass  # a copy may have",
+        "                self._truncated.add(found.path)  # bytes may",
+        "                pass  # bytes may",
         (f"{EMPTIED}test_lines_that_are_only_in_a_copy_are_read",),
     ),
     Mutant(

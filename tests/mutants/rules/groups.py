@@ -237,8 +237,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the cache keeps what it had of a group whose commit may have come through",
         "broker/groups/offsets.py",
-        "self._groups.cache.drop(group_id)  # it is unknown",
-        "pass  # it is unknown",
+        "self._groups.cache.drop(group_id)",
+        "pass",
         (f"{_COORDINATOR}::test_what_a_commit_without_answer_came_to_is_read",),
     ),
     Mutant(
