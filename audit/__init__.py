@@ -28,7 +28,7 @@ is a program that sends numbered messages: an agent, a counter or a loader. Sect
 docs/delivery.md give the rules and their reasons.
 
 These are the modules and packages, lowest first. Each of them may import only modules and packages
-above it in this list (`make imports` checks this):
+that come earlier in this list (`make imports` checks this):
 
     database   opens SQLite databases, durable at every commit
     output     reads the loader's output, local or in HDFS

@@ -5,7 +5,7 @@ renamed and deleted log files. Does no I/O.
 If files are renamed during a look, the scan of the patterns and the listing of the directory show
 different moments. The listing may even contain a renamed file twice or not at all. The agent then
 repeats the look, and meanwhile seals none of the directory's topics. The agent does not repeat the
-look if the changed name is one that rotation cannot give. So other files beside a log never delay
+look if only names have changed that rotation cannot give. So other files beside a log never delay
 the seals of the log's topic.
 """
 

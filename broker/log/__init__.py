@@ -30,7 +30,7 @@ An *offset* counts records, and a *position* counts bytes in one segment's file.
 both. Every read and write of a segment's `.log` file and indexes names its position; no code relies
 on the current offset that the kernel keeps for a descriptor.
 
-Layers, each of which imports only layers above it in this list::
+Layers, each of which imports only layers that come earlier in this list::
 
     names            the names of all files and directories
     descriptors      how many segments are open at a time

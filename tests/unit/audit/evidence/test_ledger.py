@@ -384,8 +384,8 @@ def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
 
 
 def test_a_failed_transaction_leaves_nothing_behind() -> None:
-    """After a failed transaction, the ledger contains no part of its messages. The caches in memory
-    contain no ids of rows that the transaction would have added."""
+    """After a failed transaction, the ledger contains none of the transaction's messages, not even
+    in part. The caches in memory contain no ids of rows that the transaction would have added."""
     ledger = Ledger()
 
     def broken() -> object:
