@@ -32,8 +32,8 @@ _Content = tuple[int | None, int, int]
 
 
 class Copies:
-    """Owns two tables: the file ids that began at each path or are there now, and the copies that
-    the agent does not read.
+    """Owns two tables: the file ids that began at each path or are there now, and the copies of
+    which the agent has delivered, or declared lost, all bytes when it read their originals.
     """
 
     def __init__(self, host: Host) -> None:
@@ -95,7 +95,10 @@ class Copies:
             return False
         if found.size > self._bytes_there(original, base):
             return False
-        self._left_alone[found.key] = _content_of(found)
+        # As long as the agent has not delivered all these bytes, the original may be truncated. Then
+        # only the copy has the rest, so each look compares the copy again.
+        if found.size <= original.position:
+            self._left_alone[found.key] = _content_of(found)
         return True
 
     def _bytes_there(self, original: TrackedFile, base: str) -> int:

@@ -1298,6 +1298,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a copy is left alone for good before all its bytes were read from its original",
+        "agent/files/copies.py",
+        "        if found.size <= original.position:\n            self._left_alone",
+        "        if True:\n            self._left_alone",
+        (
+            "tests/unit/agent/files/test_strays.py::"
+            "test_a_copy_that_a_look_finds_before_its_original_is_truncated",
+        ),
+    ),
+    Mutant(
         "whatever has the inode of a copy that was left alone is that copy",
         "agent/files/copies.py",
         "        return self._left_alone.get(found.key) == _content_of(found)\n",

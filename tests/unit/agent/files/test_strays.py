@@ -296,6 +296,24 @@ def test_a_copy_of_a_log_of_which_nothing_was_read_is_read(later: bytes) -> None
 
 
 @promise("1 copies")
+@pytest.mark.parametrize("pattern", [APP, f"{APP}*"])
+def test_a_copy_that_a_look_finds_before_its_original_is_truncated(pattern: str) -> None:
+    """If a look finds a copy while the log still has all its bytes, and the log is truncated before
+    the agent has read them, the agent reads the rest from the copy."""
+    made = World(settings(raw("logs", pattern)))
+    made.files.append(APP, b"seen\n")
+    made.start()
+    made.settle()
+    made.files.append(APP, b"unread\n")
+    made.files.append(f"{APP}.1", b"seen\nunread\n")
+    made.agent.tracker.reconcile(made.clock.monotonic(), made.clock.time_ms())
+    made.files.truncate(APP)
+    made.files.append(APP, b"after\n")
+    made.settle()
+    assert sorted(made.values()) == ["after", "seen", "unread"]
+
+
+@promise("1 copies")
 def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
     """If the kernel reports a copy before its original is truncated, the agent waits for the
     truncation before it reads the copy. In the copy, the agent begins at the position that it had
