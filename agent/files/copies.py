@@ -95,8 +95,8 @@ class Copies:
             return False
         if found.size > self._bytes_there(original, base):
             return False
-        # As long as the agent has not delivered all these bytes, the original may be truncated. Then
-        # only the copy has the rest, so each look compares the copy again.
+        # Until the agent has delivered all these bytes, a truncation may remove some of them from
+        # the original. Then only the copy has them. So each look compares the copy again.
         if found.size <= original.position:
             self._left_alone[found.key] = _content_of(found)
         return True
