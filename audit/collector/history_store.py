@@ -173,7 +173,7 @@ class HistoryStore:
 
     def completions(self, since_ms: int, count_max: int) -> list[Completion]:
         """Returns when each bucket that begins at `since_ms` or later was first complete. Returns
-        at most `count_max` buckets, the newest first.
+        at most `count_max` buckets, those with the latest begin first.
         """
         sources = self._sources()
         found = self._database.execute(

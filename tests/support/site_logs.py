@@ -37,8 +37,8 @@ number."""
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of an agent's file. If the agent is NO_AGENT, the line is from a producer that sends
-    records without origin (agent, file and first byte).
+    """One line of an agent's file or, if the agent is NO_AGENT, of a producer that sends records
+    without origin (agent, file and first byte).
 
     - bucket: the start of the bucket (span of time) in which the audit counts the line.
     - written: the line's place in the order in which all lines of the site were written.

@@ -111,7 +111,7 @@ class Site:
         return self.judge()
 
     def present_ms(self, ledger: Ledger | None = None) -> int:
-        """Returns the time that the audit's own clock should show, as the audit computes it."""
+        """Lets the audit compute which time its own clock should show, and returns this time."""
         return present_ms((ledger or self.ledger).evidence(), POLICY, self.clock.time_ms())
 
     def judge(self, ledger: Ledger | None = None) -> Clocks:
