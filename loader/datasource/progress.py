@@ -43,11 +43,12 @@ def firsts(start: Positions, name: str, topic_id: str) -> Mapping[int, int]:
 def next_positions(
     start: Positions, topics: Sequence[SourceTopic], offsets_max: int | None
 ) -> Positions:
-    """Returns the end positions of the batch that begins at `start`. The end positions also contain
-    the offsets at which the batch begins. The batch ends at the high watermarks, or earlier if it
-    would otherwise have more than about `offsets_max` offsets. Each partition gets a share of
-    `offsets_max` in proportion to its unread offsets. If a partition has unread offsets, its share
-    is at least one offset, so that each batch reads something of the partition.
+    """Returns the end positions of the batch that begins at `start`. For each partition, the result
+    has both the offset at which the batch ends and the offset at which it begins. The batch ends at
+    the high watermarks, or earlier if it would otherwise have more than about `offsets_max`
+    offsets. Each partition gets a share of `offsets_max` in proportion to its unread offsets. If a
+    partition has unread offsets, its share is at least one offset, so that each batch reads
+    something of the partition.
 
     Spark begins a batch whenever positions change. So if there are no new records, the result is
     `start` itself. But if `start` has the initial positions of a stream, the result always differs

@@ -49,8 +49,8 @@ class Store(Output, Protocol):
     """An output that can also be written to."""
 
     def create(self, path: str) -> StoreWriter:
-        """Creates a file, and its directories. Overwrites an existing file, which an earlier failed
-        attempt has left."""
+        """Creates a file, and its directories. Overwrites any file at this path; an earlier, failed
+        attempt may have left one."""
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
         """Creates the file `path` durably with the content `data`. Readers see either the whole

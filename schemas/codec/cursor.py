@@ -69,7 +69,7 @@ class Chunk:
 
     @cached_property
     def raw(self) -> bytes:
-        """Returns the data, for code that reads values one by one."""
+        """Returns a copy of `data`, for code that reads values one by one without this cursor."""
         return self.data.tobytes()
 
     @cached_property

@@ -49,7 +49,7 @@ def seal(number: int = 9, time_ms: int = GRACE_MS, offset: int = 9) -> Seal:
 
 
 def write(loading: MemoryLoading, file: int, *numbers: int) -> None:
-    """Appends lines of a log file."""
+    """Appends a batch to the topic, with one record for each of the lines `numbers` of a file."""
     full, first = np.ones(len(numbers), np.int64), np.array(numbers, np.int64) * LENGTH
     values = pa.array([datum(f"line {number}") for number in numbers], pa.binary())
     origins = Origins(full * AGENT, full * file, first, full * LENGTH)
