@@ -160,8 +160,8 @@ class TopicJudgement:
         return tuple(self._losses.of_agent(agent)), *(x.of_agent(agent) for x in self._doublings)
 
     def buckets(self) -> list[BucketId]:
-        """Returns the buckets in which anything was counted, and the buckets that only declared
-        losses name (see evidence.loss_buckets).
+        """Returns the buckets in which anything was counted, and the buckets that are named only by
+        declared losses (see evidence.loss_buckets).
         """
         begin, end = self._facts.evidence.window
         lossy = {x for x in self._facts.topic.lossy if begin <= x[0] < end}

@@ -167,8 +167,8 @@ class Cursor:
         return (raw >> _ONE).view(np.int64) ^ -(raw & _ONE).view(np.int64)
 
     def length(self) -> Ints:
-        """Reads a length (a zigzag varint) of each datum. If the length exceeds the rest of the
-        datum, marks the datum as bad, and returns zero as its length."""
+        """Reads, in each datum, the length of the value that follows (a zigzag varint). If this
+        length exceeds the rest of the datum, marks the datum as bad, and returns zero for it."""
         found = self.number()
         wrong = (found < 0) | (found > self.end - self.at)
         if wrong.any():
