@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 Call = Callable[[Callable[[], None]], None]
 COMPACT_ABOVE = 1024
 """Cancelled timers stay in the heap until they are due. When more than this many timers in the heap
-are cancelled, and they are more than half of the heap, all cancelled timers are removed.
+are cancelled, and the cancelled timers are more than half of the heap, all of them are removed.
 """
 
 

@@ -1,10 +1,10 @@
 """Decides when a log is flushed. Does no I/O.
 
 If a request waits until records of the log are flushed, the flush begins at once, so that the
-request waits only for the flush, and not for a timer. Otherwise the flush begins after
-`flush.messages` records or after `flush.ms`, so that many records are flushed together. At most one
-flush of a partition runs at a time. Records that are appended during a flush are flushed by the
-next flush.
+request waits only for the flush, and not for a timer. If no request waits, the flush begins when
+`flush.messages` records are unflushed, or when records have been unflushed for `flush.ms`. So many
+records are flushed together. At most one flush of a partition runs at a time. Records that are
+appended during a flush are flushed by the next flush.
 """
 
 from __future__ import annotations

@@ -132,8 +132,9 @@ class HostedPartitions:
 
     def flush(self, partition: TopicPartition) -> None:
         """Begins a flush of a partition's log, unless everything is flushed or a flush is running.
-        If the storage refuses the flush, a timer tries it again, but only if there are unflushed
-        records. If there are none, the caller has to call again later.
+        If the storage refuses the flush and the log has unflushed records, a timer tries the flush
+        again. If the log has none (only a new segment without records needs the flush), the caller
+        has to call again later.
         """
         replica = self.replicas.get(partition)
         if replica is not None:

@@ -143,7 +143,7 @@ def is_loopback(name: str) -> bool:
 
 
 def reached_at(host: HostVars, port: Any) -> str:
-    """Returns host:port for a host, with brackets around an IPv6 address."""
+    """Returns `<address of the host>:<port>`, with brackets around an IPv6 address."""
     name = address(host)
     return f"[{name}]:{port}" if ":" in name and not name.startswith("[") else f"{name}:{port}"
 

@@ -155,7 +155,7 @@ def _counters(
 ) -> Sequence[Mapping[str, Any]]:
     """Returns the settings of the audit's counters: those in the variable `audit_counters`, or else
     the role's default. Defaults of a role are not visible in the variables of other hosts, so this
-    function repeats them."""
+    function repeats the role's default."""
     given = audit.get("audit_counters")
     brokers = [hosts[name] for name in groups.get("brokers", [])]
     agents = [hosts[name] for name in groups.get("agents", [])]

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from .inventory import HostVars
 
 NAMED = 20
-"""`wave_problems` returns at most this many messages and the number of all others, because a wave
-may contain all agents of the fleet."""
+"""`wave_problems` returns at most this many messages. If there are more, it adds a message with the
+number of the others. A limit is needed because a wave may contain all agents of the fleet."""
 
 
 def wave_problems(
