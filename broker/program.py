@@ -41,8 +41,9 @@ STOP_WITHIN_MS = 10_000
 are sent."""
 
 IDLE_GROUPS_MS = 10_000
-"""The broker searches at this interval for groups without members. It stores such groups, and
-removes them from memory if nobody uses them."""
+"""The broker searches at this interval for groups without members. If ZooKeeper has an outdated
+record of such a group, the broker stores the group. If no request has used the group for a while,
+the broker removes it from memory."""
 
 _MINUTE_MS = 60_000
 _log = log.get(__name__)

@@ -90,7 +90,8 @@ class Purgatory:
                 self._try(operation, partition)
 
     def forget(self, operation: Delayed) -> None:
-        """Drops a waiting request. Does nothing if the request has completed already."""
+        """Removes an operation from the waiting operations, without answering its request. Does
+        nothing if the operation does not wait any more."""
         found = self._waiting.pop(operation, None)
         if found is None:
             return

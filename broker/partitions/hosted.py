@@ -151,7 +151,8 @@ class HostedPartitions:
 
     def storage_failed(self, failure: StorageFailed) -> None:
         """Called when an operation in a log directory has failed. Takes the directory offline,
-        unless the failure may pass by itself (see `StorageFailed`)."""
+        unless the cause of the failure may pass without a repair (see
+        `StorageFailed.is_passing`)."""
         if failure.is_passing:
             _log.error("append_refused", reason=str(failure))
             if failure.is_disk_full:

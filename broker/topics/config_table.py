@@ -3,8 +3,8 @@
 A topic setting may list keys of the broker's settings (`broker_keys`). If a topic does not set a
 value, the first of these keys that is set gives the value; a setting without such keys has a fixed
 default. Some settings are stored and shown although the broker does not act on them, because
-clients and tools expect them. But if a value asks for compaction or for another compression, the
-broker refuses the value and does not ignore it.
+clients and tools expect them. But the broker refuses a value that asks for compaction, or for a
+compression other than the producer's.
 """
 
 from __future__ import annotations
