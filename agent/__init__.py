@@ -76,7 +76,7 @@ longer than READ_BYTES, the reading has only the first READ_BYTES bytes. When th
 have TURN_BYTES together, the turn begins no further reading. One search of the brokers' logs looks
 for records that were made from about SEARCH_BYTES bytes of log files. The agent reads nothing while
 `buffer.memory` bytes of batches are unacknowledged. It reads nothing of a topic if the topic's own
-unacknowledged batches have at least as many bytes as are still free of `buffer.memory`
+unacknowledged batches have at least as many bytes as the part of `buffer.memory` that is still free
 (`values.room`). It also reads nothing while RECORDS_MAX records that brokers refused are undecided:
 it does not know yet whether an earlier attempt to send these records arrived (`delivery.refused`).
 At most `max.open.files` log files are open. While the disk with the state's database is full, the

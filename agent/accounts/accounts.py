@@ -312,8 +312,8 @@ class Accounts:
     ) -> None:
         """Reports to the audit each topic that the agent reads, but could never seal because one of
         the topic's files cannot be read. Without this report, the audit would not know of the
-        topic, and would treat the host as if all its topics were sealed. Reports each topic only
-        once.
+        topic, and would treat the host as if all its topics were sealed. A process reports each
+        topic only once.
         """
         held = [
             topic

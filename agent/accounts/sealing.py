@@ -28,7 +28,8 @@ files for which the seal waits.
 """
 
 NAMED_MAX: Final = 5
-"""The agent names at most this many files of a topic."""
+"""If the seal of a topic waits, the agent names at most this many of the files for which it
+waits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -402,7 +402,8 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 def _times(event_ms: Int64s, read_ms: int) -> tuple[Int64s, int]:
     """Returns the timestamps of the records, and how many records had an event time before 1970 or
-    too far ahead (more than AHEAD_MS_MAX after `read_ms`); their timestamp is `read_ms`.
+    too far ahead (more than AHEAD_MS_MAX after `read_ms`). The timestamp of such a record is
+    `read_ms`.
     """
     stated = event_ms != NO_TIME
     believed = stated & (event_ms >= 0) & (event_ms <= read_ms + AHEAD_MS_MAX)

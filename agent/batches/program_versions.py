@@ -28,7 +28,8 @@ from skidway.errors import ConfigurationRefused
 PRESS_VERSION: Final = 1
 """Increase this version when a change to Skidway's own code changes the record (topic, partition,
 key, time or value) that a line becomes under the same recipe.
-tests/unit/agent/batches/test_recipe.py checks this with known lines and their records.
+tests/unit/agent/batches/test_recipe.py finds such changes: it fails if known lines become other
+records.
 """
 
 _UTC: Final = ("UTC", "Z", "GMT")

@@ -28,8 +28,8 @@ of its rejected lines is."""
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """Rejected lines of a topic about which the agent has made no log entry yet. path, position:
-    where the first of these lines begins.
+    """Lines of one topic that were rejected, and that no log entry of the agent has counted yet.
+    path, position: where the first of these lines begins.
     """
 
     topic: str

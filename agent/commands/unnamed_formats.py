@@ -64,7 +64,7 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
         counts = Counter(len(each) for each in cut if isinstance(each, list))
         count, lines_of_count = counts.most_common(1)[0] if counts else (0, 0)
         is_regular = lines_of_count >= SHARE_LEAST * len(lines)
-        # Prefer a delimiter that cuts the first line into as many values as the other lines. The
+        # Prefer a delimiter by which the first line has as many values as the other lines. The
         # other lines may have decimal commas, which look like delimiters. If the first line is a
         # header, it has no decimal commas.
         found = len(cut[0]) == count if cut else False, count, delimiter

@@ -27,9 +27,9 @@ _WHOLE_SINCE = f"""
 UPDATE meta SET value = max(value, coalesce(
     (SELECT max(noted_ms) + 1 FROM unnoted WHERE {_TOO_MANY}), 0)) WHERE key = ?
 """  # noqa: S608 - our own text
-"""Sets the time since which the notes are complete. The table `unnoted` lists byte ranges without a
-note. If the table has too many rows, the oldest rows are deleted. After that, the notes count as
-complete only for the time after the deleted rows.
+"""The SQL statement that sets the time since which the notes are complete. The table `unnoted`
+lists byte ranges without a note. If the table has too many rows, the oldest rows are deleted. After
+that, the notes count as complete only for the time after the deleted rows.
 """
 
 
@@ -125,7 +125,8 @@ def _is_of_others(name: str) -> bool:
 
 
 class CountChanges(Changes):
-    """The statements of one transaction: those of the agent about files, and those about notes."""
+    """The SQL statements of one transaction: the statements about files, which the agent also has,
+    and the statements about notes."""
 
     def begin_count(self, now_ms: int) -> None:
         """Stores when `skidway agent count` first started with this directory."""

@@ -46,7 +46,7 @@ class Replay:
         self._inquiry = inquiry
         self._later: list[Intent] = []
         self._later_at = 0.0
-        self._held_back: dict[str, deque[Intent]] = {}  # by topic, in the order of sending
+        self._held_back: dict[str, deque[Intent]] = {}  # by topic: its waiting intents, in order
 
     @property
     def is_over(self) -> bool:

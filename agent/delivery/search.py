@@ -160,8 +160,8 @@ class Search(Generic[W]):
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
 
     def verdict(self, reach: Iterable[TopicPartition]) -> tuple[Certainty, str]:
-        """Returns whether bytes that were not found in these partitions are lost or uncertain, and
-        why."""
+        """Returns whether bytes whose records were not found in these partitions are lost or
+        uncertain, and why."""
         hole = next((self._holes[tp] for tp in sorted(reach) if tp in self._holes), None)
         if hole is not None:
             return Certainty.UNCERTAIN, f", and {hole}"

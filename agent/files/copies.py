@@ -32,8 +32,9 @@ _Content = tuple[int | None, int, int]
 
 
 class Copies:
-    """Owns two tables: the file ids that began at each path or are there now, and the copies of
-    which the agent has delivered, or declared lost, all bytes when it read their originals.
+    """Owns two tables: the file ids that began at each path or are there now, and the copies that
+    the agent need not read, because it has delivered, or declared lost, all their bytes when it
+    read their originals.
     """
 
     def __init__(self, host: Host) -> None:

@@ -18,7 +18,8 @@ from skidway.agent.files.host import Handle
 from skidway.agent.values.tracked import TrackedFile
 
 HOLES_MAX: Final = 16
-"""The agent remembers at most this many holes (runs of NUL bytes) of each file: the last ones."""
+"""The agent remembers at most this many holes (runs of NUL bytes) of each file: the holes that it
+read last."""
 
 READ_AGAIN_BYTES: Final = 1 << 12
 """A look reads at most this many bytes at the beginning of each hole (run of NUL bytes). Programs

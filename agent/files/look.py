@@ -192,8 +192,8 @@ class Look:
         return place.looked_ms >= 0 and moment.now_ms + STEP_MS < place.looked_ms + elapsed_ms
 
     def looked_ms(self, index: int) -> int:
-        """Returns the time (ms) of the last look at the directory, which an earlier process may
-        have made."""
+        """Returns the time (ms) of the last look at the directory. An earlier process may have made
+        this look."""
         place, now_ms = self.place, self.moment.now_ms
         if place.looked_ms >= 0:
             elapsed_ms = int((self.moment.now - place.looked_s) * 1000)

@@ -186,8 +186,8 @@ class OperatingSystem:
         return None
 
     def _described(self, path: str, real_path: str, status: os.stat_result) -> Found:
-        """Returns the description of a file. Raises FileNotFoundError if the file is no longer at
-        the path, and its time of birth is not known yet.
+        """Returns the description of a file. If the file's time of birth is not known yet, looks it
+        up at the path, and raises FileNotFoundError if the file is no longer there.
         """
         size, before = self._size(real_path, status), self._seen.get(path)
         key = _key(status)

@@ -15,9 +15,9 @@ class HeldSeals:
         self._named: set[tuple[str, str]] = set()
 
     def name(self, held: Mapping[str, Mapping[str, str]]) -> None:
-        """Logs the files for which seals have waited for long, except those of the previous call.
+        """Logs the files in `held`, except those that were in `held` at the previous call too.
 
-        held: by topic and path, what is missing.
+        held: the files for which seals have waited for long: by topic and path, what is missing.
         """
         found = {
             (topic, path): reason

@@ -61,7 +61,7 @@ EPOCHS = {
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
 # How many years are tried for a time without a year: next year, this year and the 8 years before
-# it, because 29 February may be missing for 8 years.
+# this year, because 29 February may be missing for 8 years.
 _GUESSES = 10
 _SLOT_MS = 900_000  # clocks are changed at whole quarters of an hour
 

@@ -14,7 +14,8 @@ from skidway.dataclass import dataclass
 
 SHAPE_VERSION: Final = 2
 """Increase this version if a change to Skidway's own code makes the same rules give another result
-for the same record. tests/unit/agent/shaping/test_shaper.py checks this with known records.
+for the same record. tests/unit/agent/shaping/test_shaper.py finds such changes: it fails if the
+results for known records differ.
 """
 
 EQUALS, NOT_EQUALS, LESS, AT_MOST, MORE, AT_LEAST = "=", "!=", "<", "<=", ">", ">="
@@ -133,8 +134,8 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Of the records for which the condition `where` is true, keeps on average `kept` of every
-    `of`. Keeps all other records. where: None if the rule is for all records.
+    """Of the records for which the condition `where` is true, keeps on average `kept` of every `of`
+    records. Keeps all other records. where: None if the rule is for all records.
     """
 
     kept: int

@@ -14,8 +14,8 @@ UNREADABLE_MAX: Final = 5
 
 
 def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
-    """Returns the results of the trials, as a JSON document for programs. ok: whether no source
-    rejects more than `share_max` of its lines."""
+    """Returns the results of the trials, as a JSON document for programs. The member `ok` of the
+    document is true if no source rejects more than `share_max` of its lines."""
     sources = [
         {**asdict(each), "rejected": each.rejected, "share": round(each.share, 4)}
         for each in trials
@@ -68,7 +68,8 @@ def _of_source(each: Trial) -> list[str]:
 
 
 def _of_taken(topic: str, count: int) -> str:
-    """Returns a sentence about files that an earlier source takes."""
+    """Returns a sentence that says how many files (`count`) an earlier source takes. topic: the
+    topic of this earlier source."""
     go = "file that its paths match goes" if count == 1 else "files that its paths match go"
     return f"{count:,} {go} to the source of topic {topic}, which comes first"
 

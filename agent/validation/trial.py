@@ -50,12 +50,12 @@ class Misfit:
 
 @dataclass(slots=True)
 class Trial:
-    """The result for one source. taken: how many of the files that the source's patterns match go
-    to an earlier source, by the topic of that source; `files` does not count them. replaced: how
-    many lines had invalid bytes that were replaced, so that the lines are not rejected. filtered:
-    how many records each rule left out. untried: why no line was tried; None if lines were tried.
-    reserved: the fields whose names the loader needs for its own columns; because of these fields,
-    the loader refuses the topic.
+    """The result for one source. taken: the patterns of this source may also match files that an
+    earlier source takes; by the topic of the earlier source, how many these are. `files` does not
+    count them. replaced: how many lines had invalid bytes that were replaced, so that the lines are
+    not rejected. filtered: how many records each rule left out. untried: why no line was tried;
+    None if lines were tried. reserved: the fields whose names the loader needs for its own columns;
+    because of these fields, the loader refuses the topic.
     """
 
     topic: str
@@ -85,8 +85,8 @@ class Trial:
 def find(
     source: SourceSettings, host: Host, owners: dict[FileKey, str]
 ) -> tuple[list[Found], Trial]:
-    """Returns the files of a source, newest first, and a `Trial` (the result for the source) in
-    which no lines have been tried yet.
+    """Returns the files of a source, and a `Trial` (the result for the source) in which no lines
+    have been tried yet. The file that changed last comes first.
 
     owners: the topic to which each file of the earlier sources goes. The agent gives a file to the
     first source that matches it. So `find` does not return the files in `owners`, and adds to
@@ -109,9 +109,9 @@ def run(
     lines_max: int,
     big_endian: Press | None = None,
 ) -> None:
-    """Tries the newest files: at most lines_max first lines and lines_max last lines of each file.
-    Also adds to `trial` the files that cannot be read. big_endian: the press for files that begin
-    with a big-endian byte order mark; `press` is for all other files.
+    """Tries the first FILES_MAX of `files`: of each, at most lines_max first lines and lines_max
+    last lines. Also adds to `trial` the files that cannot be read. big_endian: the press for files
+    that begin with a big-endian byte order mark; `press` is for all other files.
     """
     for each in files[:FILES_MAX]:
         try:

@@ -75,8 +75,8 @@ Note = Callable[[Sequence[BucketVerdict], int], None]
 class Judge:
     """Owns the last judgement of each bucket. Only the thread that owns the ledger's connection
     uses this object, except that any thread may read `blocks`. note: a function that gets verdicts
-    that may have changed. `note` is called only while `may_note` returns true, and not before all
-    buckets were judged once. From then on, `note` gets each verdict at least once.
+    that may have changed. The object calls `note` only while `may_note` returns true, and only
+    after it has judged every bucket once. From then on, `note` gets each verdict at least once.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ def next_step_s(taken_s: float, due: Due | None) -> float:
     if due_s <= 1.5 * wait_s:
         return due_s + AFTER_DUE_S
     # If the next step began shortly before buckets become due (due_s), it might still run at that
-    # time.
+    # time. So the next step begins at half of `due_s` at the latest.
     return min(wait_s, due_s / 2)
 
 

@@ -176,7 +176,7 @@ def tell_pruned(buckets: int) -> None:
 
 
 class _Families(Collector):
-    """Yields the metrics in `families`. All of them are replaced at once after a step of judging,
+    """Yields the metrics in `families`. All of them are replaced together after a step of judging,
     so a scrape never sees values from two steps.
     """
 

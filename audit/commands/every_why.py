@@ -69,10 +69,10 @@ def worst(
     explained: Explain,
     differing: Iterable[tuple[Source, Explanation]] = (),
 ) -> list[dict[str, Any]]:
-    """Returns a row for each topic with a bucket that somebody should look at, and a row without a
-    bucket for each output that, according to its newest recount, differs from the counts.
-    explained: a function that returns the causes why a bucket is not complete. differing: the
-    topics and explanations of these outputs."""
+    """Returns a row for each topic with a bucket that somebody should look at. Also returns a row
+    for each output that, according to its newest recount, differs from the counts; this row names
+    no bucket. explained: a function that returns the causes why a bucket is not complete.
+    differing: the topics and explanations of these outputs."""
     bad: dict[Source, list[BucketVerdict]] = {}
     for verdict in found:
         if is_bad(verdict):

@@ -88,9 +88,9 @@ def keys_of(hashes: Any, begins: Any) -> Any:
 
 
 def files_of(patterns: Iterable[str]) -> list[str]:
-    """Returns the absolute paths of the regular files that match the patterns; the file that was
-    modified first comes first. If several paths lead to one file, returns one of them. Raises
-    UsageError if no file matches, or if a file cannot be accessed."""
+    """Returns the absolute paths of the regular files that match the patterns, sorted by the files'
+    times of modification, the oldest time first. If several paths lead to one file, returns one of
+    them. Raises UsageError if no file matches, or if a file cannot be accessed."""
     found: dict[tuple[int, int], tuple[float, str]] = {}
     for pattern in patterns:
         for path in sorted(glob.glob(os.path.abspath(pattern), recursive=True)):

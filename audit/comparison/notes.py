@@ -6,7 +6,7 @@ The notes are tables of one SQLite database, `<directory>/count.db`. The databas
 positions up to which the agent has read the files. One transaction writes new notes and moves the
 positions, so a crash neither loses nor doubles a note.
 
-    notes         a range of one file that was read at once, with its lines: for each line its
+    notes         the range of one reading (of one file), with its lines: for each line its
                   length (u32), and then for each line its hash (u64), little-endian. The sum of
                   the lengths is the length of the range. The hash NOT_COMPARED (that of an empty
                   text) marks a line that the comparison leaves out, because it is empty or not

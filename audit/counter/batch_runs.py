@@ -1,6 +1,6 @@
 """Groups the batches of one fetch into runs, without I/O. The counter counts all batches of a run
-together. If it counted each batch by itself, a batch of one record would cost as much as a batch of
-hundreds of records.
+together. If it counted each batch separately, a batch of one record would cost as much as a batch
+of hundreds of records.
 
 Only the first batch of a run needs the checks of module `continuity`, because every later batch of
 the run begins where the batch before it ends. `unpack_run` decompresses the batches of a run

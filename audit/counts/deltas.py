@@ -52,7 +52,7 @@ class Numbered:
     last: int
 
 
-def number_deltas(  # its arguments are the fields of a delta and the limit
+def number_deltas(  # arguments: the fields of a delta, and a limit
     sender: Sender,
     time_ms: int,
     last: int,

@@ -16,7 +16,7 @@ number_bases     base numbers: the number of an agent's delta is stored as its d
                  base
 tally_packing    encodes the tallies of a bucket in few bytes
 evidence         tallies, seals, losses and gaps as values, without I/O
-loss_buckets     the buckets that only declared losses name
+loss_buckets     the buckets that declared losses name and in which nothing was counted
 ledger           stores all messages in SQLite
 ledger_tables    the ledger's tables
 pending_rows     the rows of one transaction, added up before they are written
@@ -32,8 +32,8 @@ pruning          deletes old buckets and seals that no verdict needs
 ledger_seals     reads the seals that a judgement needs
 ledger_evidence  reads evidence from the ledger's tables
 line_evidence    files, losses and filtered records of single agents, for commands about lines
-announced        keeps what the ledger knows about agents and files from one step of judging to the
-                 next
+announced        keeps, from one step of judging to the next, what the ledger knows about agents and
+                 files
 blocked          the partitions of audit topics that cannot be read at present, without I/O
 collection       reads the audit topics of a cluster into a ledger
 """

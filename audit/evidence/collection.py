@@ -39,7 +39,7 @@ WAITING_RECORDS_MAX = 65_536
 WAITING_BYTES_MAX = 24 * 1024 * 1024
 """Writing many records together is much cheaper than writing each of them alone. So record batches
 wait, and transactions of the ledger take at most about one part in TAKE_SHARE of the time: if a
-transaction took 0.1 s, the next transaction begins 1 s after the beginning of this one. The next
+transaction took 0.1 s, the next transaction begins 1 s after this transaction began. The next
 transaction begins earlier in three cases: WAITING_RECORDS_MAX records or WAITING_BYTES_MAX bytes
 wait; the topics are about to be looked up again (at least every REFRESH_S seconds); or the ends of
 all partitions are reached for the first time. In a small fleet, transactions are short, so the

@@ -142,7 +142,8 @@ class TopicEvidence:
     paths: the paths of the files with losses that may concern the window, by agent and file id.
     pruned: the buckets whose counts were deleted because the buckets were old, and complete or
         accepted. If such a bucket has tallies, they count records that came later.
-    lossy: the buckets that only declared losses name (see loss_buckets).
+    lossy: the buckets that declared losses name and in which nothing was counted (see
+        loss_buckets).
     loss_acceptances: the acceptances of buckets that begin after the window, and in which declared
         losses end. Such a loss may also concern buckets of the window.
     """

@@ -1,4 +1,4 @@
-"""Finds the buckets that only declared losses name.
+"""Finds the buckets that declared losses name and in which nothing was counted.
 
 If all lines of a bucket are lost, no tier counts anything in the bucket. Then a declared loss is
 the only message that names the bucket, by its `to_bucket`, a time in the bucket. A message about a
@@ -52,9 +52,10 @@ def loss_buckets(
     accepted: Accepted,
     counted: set[int],
 ) -> set[BucketId]:
-    """Returns the buckets of a topic that only declared losses name. times: the `to_bucket` of each
-    loss. size_ms: the present length of buckets. counted: times that are known to lie in a counted
-    or deleted bucket; this call adds the times for which it finds such a bucket."""
+    """Returns the buckets of a topic that declared losses name and in which nothing was counted.
+    times: the `to_bucket` of each loss. size_ms: the present length of buckets. counted: times that
+    are known to lie in a counted or deleted bucket; this call adds the times for which it finds
+    such a bucket."""
     left = set(times) - counted
     sizes = list(_deleted_sizes(connection, source)) if left else []
     found: set[BucketId] = set()

@@ -27,8 +27,8 @@ _WIDTH, _HEIGHT = 96, 20
 
 
 def _versioned(path: str, content: str) -> str:
-    """Returns the address of a file, which contains a hash of the file's content. So a changed file
-    has a new address, and browsers do not take the old file from their caches.
+    """Returns the address of a file. The address contains a hash of the file's content. So a
+    changed file has a new address, and browsers do not take the old file from their caches.
     """
     return f"{path}?{zlib.crc32(content.encode()):08x}"
 
