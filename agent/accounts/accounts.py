@@ -199,8 +199,8 @@ class Accounts:
     # --- deltas and heartbeats ------------------------------------------------------------------
 
     def account(self, changes: Changes, now: float, now_ms: int, *, at_once: bool) -> None:
-        """Makes deltas if they are due. at_once: whether to make deltas even if they are not
-        due."""
+        """If deltas are due, makes deltas of all counts and losses that are in no delta yet.
+        at_once: whether to make these deltas even if they are not due."""
         if now >= self._cut_at or at_once:
             self._cut_at = now + self._settings.audit_interval_ms / 1000
             self._deltas.cut(now_ms, changes)

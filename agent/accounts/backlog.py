@@ -181,7 +181,7 @@ class Backlogs:
 
 
 class Lives:
-    """Owns, for each directory, how long (ms) the files lived that were deleted last."""
+    """For each directory, owns the lives (ms) of those of its files that were deleted last."""
 
     def __init__(self) -> None:
         self._found: OrderedDict[str, deque[int]] = OrderedDict()
@@ -219,7 +219,7 @@ def then(
     found = [each for each in before if each[0] > tracked.position]
     if not found or end > found[-1][0]:
         found.append((end, now_ms))
-    if len(found) > REACHES_MAX:  # two neighbours become one: the larger size, the earlier time
+    if len(found) > REACHES_MAX:  # two entries become one: the larger size, the earlier time
         pairs = zip(found[:-1:2], found[1::2], strict=False)
         found = [(later[0], earlier[1]) for earlier, later in pairs] + found[len(found) // 2 * 2 :]
     return found

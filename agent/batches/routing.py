@@ -21,7 +21,7 @@ _MASK_64 = (1 << 64) - 1
 
 
 def of_file(file: int, partitions: int) -> int:
-    """Returns the partition of all records of a file."""
+    """Returns the partition to which all records of a file go."""
     return _mix(file) % partitions
 
 

@@ -171,7 +171,7 @@ def status(settings: AgentSettings, topic: str) -> list[dict[str, Any]]:
 
 
 def sentences(done: Replayed) -> Iterator[str]:
-    """Says in words what a call of the command did."""
+    """Yields the sentences by which the command says what it did."""
     for topic, count in sorted(done.lines.items()):
         yield f"{count:,} lines for topic {topic}"
     if done.unfit:

@@ -194,7 +194,7 @@ def _texts(lines: pa.BinaryArray, kind: str | None) -> list[bytes]:
 
 
 def _decoded(text: bytes, encoding: str) -> bytes | None:
-    """Converts a text from `encoding` to UTF-8; None if the text is not valid in `encoding`."""
+    """Returns a text, converted from `encoding` to UTF-8; None if it is not valid in `encoding`."""
     try:
         return text.decode(encoding).encode()
     except ValueError:

@@ -78,7 +78,8 @@ def _run(loop: CountLoop, watch: Watch, clock: SystemClock, shutdown: Shutdown) 
 
 
 def _tell(now: Progress, told: Progress) -> Progress:
-    """Logs how much was noted since the last call, if anything was."""
+    """If anything was noted since the last call, logs how much. told: the result of the last
+    call."""
     if now != told:
         lines, size = now.lines - told.lines, now.bytes - told.bytes
         _log.info("lines_noted", lines=lines, bytes=size)

@@ -95,7 +95,7 @@ class Refusal:
 
     @property
     def end(self) -> int:
-        """The position after the record's last byte."""
+        """The position in the file after the record's last byte."""
         return self.first + self.length
 
     def land(self) -> None:

@@ -121,7 +121,7 @@ class Decompressed:
         self._head = b""
 
     def read(self, count: int, position: int) -> bytes:
-        """Returns at most `count` bytes at a position."""
+        """Returns at most `count` plain bytes of the file, from a position on."""
         if position + count <= len(self._head):
             return self._head[position : position + count]
         if position < self._at - len(self._last):

@@ -33,8 +33,8 @@ class Directories:
         return found
 
     def names(self, directory: str) -> list[tuple[str, int]]:
-        """Returns (name, inode) of each entry. Raises OSError: FileNotFoundError if there is no
-        such directory.
+        """Returns (name, inode) of each entry of a directory. Raises OSError: FileNotFoundError if
+        there is no such directory.
         """
         found = self._names.get(directory)
         if found is None:

@@ -62,8 +62,8 @@ class Endings:
                 self.ended[tracked.file] = tracked
 
     def begin_look(self, now: float, now_ms: int) -> None:
-        """Notes the time of a look. At the first look, treats all file ids that have ended as if
-        they had ended just before this look.
+        """Notes the time at which a look begins. At the first look, treats all file ids that have
+        ended as if they had ended just before this look.
         """
         if not self._now:
             closed = (x for x in self._known.files.values() if x.state is not FileState.OPEN)

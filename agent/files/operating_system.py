@@ -35,7 +35,7 @@ class OpenFile:
             raise OSError(22, "it is no regular file")
 
     def read(self, count: int, position: int) -> bytes:
-        """Returns at most `count` bytes at a position."""
+        """Returns at most `count` bytes of the file, from a position on."""
         return os.pread(self.descriptor, count, position)
 
     def status(self) -> Status:

@@ -73,7 +73,7 @@ class Recognition:
         self._truncated: set[str] = set()  # paths where a file was truncated
 
     def begin_look(self, now: float, now_ms: int) -> None:
-        """Notes the time of a look."""
+        """Notes the time at which a look begins."""
         self.note_clock(now, now_ms)
         self._now, self._now_ms = now, now_ms
 

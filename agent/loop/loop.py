@@ -374,7 +374,7 @@ class Loop:
         return turn
 
     def _write(self, turn: _Turn) -> bool:
-        """Writes the turn's transaction. Returns whether it is durable now."""
+        """Writes the turn's transaction. Returns whether the transaction is durable now."""
         if turn.changes:
             begin = self._clock.monotonic()
             try:

@@ -68,5 +68,5 @@ def has_order(text: bytes) -> bool:
 
 
 def unit_bytes(encoding: str) -> int:
-    """Returns how many bytes a code unit has."""
+    """Returns how many bytes a code unit of an encoding has."""
     return 2 if encoding in WIDE else 1

@@ -116,7 +116,7 @@ class Framer(Protocol):
 
 
 class LineFramer:
-    """Makes a record of each line."""
+    """The framer that makes a record of each line."""
 
     def __init__(self, encoding: str = UTF_8) -> None:
         self.unit: Final = unit_bytes(encoding)

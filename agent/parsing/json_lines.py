@@ -50,7 +50,7 @@ from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 
 DEPTH_MAX = 200
-"""How deep objects and arrays may be nested."""
+"""In a line, objects and arrays may be nested at most this deep."""
 
 
 _MISSING = object()

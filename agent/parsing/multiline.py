@@ -80,7 +80,7 @@ class _Joints:
 
 
 class JoiningFramer:
-    """Makes records of one or several lines."""
+    """The framer that joins lines: each of its records has one or several lines."""
 
     def __init__(
         self,

@@ -137,7 +137,7 @@ class _Scan:
     row so far. `at` is one position if it is the same in all rows, and otherwise has a position for
     each row."""
 
-    matrix: npt.NDArray[np.uint8]  # rows x (greatest width + a margin of zeros)
+    matrix: npt.NDArray[np.uint8]  # its shape: rows x (greatest width + a margin of zeros)
     width: Int64s  # characters of each row
     good: Bools = field(init=False)
     at: int | Int64s = 0
@@ -249,8 +249,9 @@ def _zone(name: str) -> tzinfo:
 
 
 def _number(name: str, digits: int, least: int, most: int, *, exact: bool = False) -> _Step:
-    """Reads one to `digits` digits. Stops before a digit that would make the number exceed `most`;
-    the next directive reads that digit.
+    """Returns a step that reads a number of one to `digits` digits. The step stops before a digit
+    that would make the number exceed `most`; the next directive reads that digit. exact: whether
+    the number must have `digits` digits.
     """
 
     def step(scan: _Scan) -> None:
@@ -272,7 +273,7 @@ def _number(name: str, digits: int, least: int, most: int, *, exact: bool = Fals
 
 
 def _day(scan: _Scan) -> None:
-    """Reads two digits, one digit, or a blank and one digit."""
+    """Reads a day of the month: two digits, one digit, or a blank and one digit."""
     blank = scan.char() == 32
     if not blank.any():
         _TWO_DIGIT_DAY(scan)
@@ -308,8 +309,8 @@ def _fraction(scan: _Scan, digits: int = 6) -> None:
 
 
 def _name(name: str, words: tuple[str, ...], *, whole: bool) -> _Step:
-    """Reads the name of a month or weekday. The first three letters decide which name it is. With
-    `whole`, the other letters must match that name, too.
+    """Returns a step that reads the name of a month or weekday. The first three letters decide
+    which name it is. With `whole`, the other letters must match that name, too.
     """
     codes = np.array([_code(word) for word in words])
     order = np.argsort(codes)
@@ -346,7 +347,7 @@ def _half_day(scan: _Scan) -> None:
 
 
 def _utc_offset(scan: _Scan) -> None:
-    """Reads Z, +HHMM, +HH:MM or +HH:MM:SS. There may be a minus sign in place of the plus sign."""
+    """Reads an offset from UTC: Z, +HHMM, +HH:MM or +HH:MM:SS, or the same with a minus sign."""
     sign = scan.char(0)
     zulu = sign == ord("Z")
     signed = (sign == ord("+")) | (sign == ord("-"))

@@ -113,13 +113,13 @@ def is_card(digits: str) -> bool:
 
 
 def mask_cards(text: str, shown: str) -> str:
-    """Replaces the numbers of cards in a text."""
+    """Puts `shown` in place of each card number in a text."""
     return _DIGITS.sub(lambda found: _without_cards(found[0], shown), text)
 
 
 def _without_cards(run: str, shown: str) -> str:
-    """Replaces the card numbers in a run: groups of digits with one blank or one dash between two
-    groups.
+    """Puts `shown` in place of each card number in a run: groups of digits with one blank or one
+    dash between two groups.
     """
     groups = [(each.start(), each.end()) for each in _GROUP.finditer(run)]
     pieces, at, index = [], 0, 0
@@ -173,7 +173,7 @@ _IBAN_HEAD = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?=[ A-Z0-9])")
 
 
 def mask_ibans(text: str, shown: str) -> str:
-    """Replaces the numbers of bank accounts in a text."""
+    """Puts `shown` in place of each number of a bank account in a text."""
     pieces, at = [], 0
     for head in _IBAN_HEAD.finditer(text):
         end = None if head.start() < at else _iban_end(text, head.start())
@@ -216,7 +216,7 @@ _IPV6_COLONS = (6, 7)
 
 
 def mask_ips(text: str, shown: str) -> str:
-    """Replaces addresses of IPv6 and IPv4 in a text."""
+    """Puts `shown` in place of each address of IPv6 or IPv4 in a text."""
     if "::" in text or text.count(":") >= min(_IPV6_COLONS):
         text = _IPV6_LIKE.sub(lambda found: _without_ipv6(found[0], shown), text)
     return _IPV4.sub(shown, text)

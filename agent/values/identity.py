@@ -83,7 +83,7 @@ class Fingerprint(bytes):
 
     @property
     def length(self) -> int:
-        """From how many bytes the digest was computed."""
+        """From how many bytes of the file the fingerprint was computed."""
         return int.from_bytes(self[:_LENGTH_BYTES], "little")
 
     @property

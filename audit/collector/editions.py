@@ -81,7 +81,7 @@ class Edition:
 
     @property
     def policy(self) -> Policy:
-        """What the audit expected in the step."""
+        """The policy of the step: what the audit expected of hosts and tiers."""
         return self.step.common.policy
 
     def evidence(self, window: Window, topics: Sequence[str] | None = None) -> Evidence:

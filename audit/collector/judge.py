@@ -44,7 +44,7 @@ from skidway.clock import Clock
 from skidway.kafka.source import Source
 
 BLOCK_MS = 3_600_000
-"""Verdicts are summed up by hours of event time."""
+"""The length of a block, one hour of event time. Verdicts are summed up block by block."""
 
 STEP_S = 2.0
 """A step ends after about this time, even if buckets are left, but judges at least one bucket."""

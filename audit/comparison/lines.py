@@ -97,7 +97,7 @@ def files_of(patterns: Iterable[str]) -> list[str]:
             try:
                 status = os.stat(path)
             except FileNotFoundError:
-                continue  # deleted by a rotation meanwhile, or a broken link
+                continue  # the file was deleted meanwhile, or the path is a broken link
             except OSError as error:
                 raise UsageError(f"--files: cannot read {path}: {error.strerror}.") from error
             if stat.S_ISREG(status.st_mode):

@@ -36,7 +36,7 @@ def is_good(result: Result) -> bool:
 
 
 def rows(result: Result) -> list[dict[str, Any]]:
-    """Returns a row for each file."""
+    """Returns the rows of the table of files: a row for each file."""
     return [
         {
             "file": each.path,

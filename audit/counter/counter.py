@@ -71,7 +71,7 @@ class _Counted:
 
 
 class Counter:
-    """Counts the topics of one cluster for one tier."""
+    """Counts the records in one cluster's topics, for one tier."""
 
     def __init__(
         self, settings: CounterSettings, client: Client, fetcher: Fetcher, state: CounterState,

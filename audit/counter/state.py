@@ -139,7 +139,7 @@ class CounterState:
         return Position(row[0], None if row[1] is None else BatchId(*row[1:]))
 
     def marks(self, partition: PartitionId) -> dict[FileKey, int]:
-        """Returns the marks of a partition."""
+        """Returns the marks of a partition, by (agent, file)."""
         rows = self._connection.execute(
             "SELECT agent, file, end FROM marks WHERE source = ? AND partition = ?",
             (self._source(partition[0]), partition[1]),

@@ -86,7 +86,7 @@ _NOTHING = Sums()
 
 
 def total(parts: Sequence[Sums]) -> Sums:
-    """Returns the sums of all parts, added up."""
+    """Adds up the parts, and returns their sums."""
     if len(parts) < 2:  # a shortcut: most keys have only one part
         return parts[0] if parts else _NOTHING
     return Sums(

@@ -88,7 +88,7 @@ class Offsets(NamedTuple):
     last: int
 
     def or_wider(self, other: Offsets) -> Offsets:
-        """The smallest range that contains both ranges of offsets."""
+        """Returns the smallest range of offsets that contains this range and `other`."""
         return Offsets(min(self.first, other.first), max(self.last, other.last))
 
 
