@@ -258,7 +258,8 @@ def file_began(path: str, file: int, begin: int, predecessor: int | None) -> Non
 
 
 def bytes_skipped(topic: str, count: int) -> None:
-    """A new file id begins after the first `count` bytes of its file, which the agent skips."""
+    """A new file id begins after the first `count` bytes of its file. The agent skips these
+    bytes."""
     if count:
         _SKIPPED.labels(topic).inc(count)
 

@@ -140,8 +140,8 @@ class Presses:
         return found
 
     def arrived(self, recipe: Recipe, file: int, records: Records) -> ReadingOutcome:
-        """Returns the outcome (bytes and counts) of these records of a file, which were found in
-        the recipe's topics."""
+        """Returns the outcome (bytes and counts) of these records. They belong to one file, and
+        were found in the recipe's topics."""
         return outcome_of(records, self._agent, file, self._sources(recipe), self._bucket_ms)
 
     def press(self, taken: Iterable[Taken], outbound: Outbound, now: float) -> None:

@@ -90,8 +90,8 @@ class Progress:
         return intent in self._before
 
     def floors_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Returns the floor of each partition, which is the offset at which a search of the
-        partition begins: 0 if the partition has no floor yet.
+        """Returns, for each partition, the offset at which a search of the partition begins: the
+        partition's floor, or 0 if the partition has no floor yet.
         """
         return {tp: self.floors.get(tp, 0) for tp in sorted(places)}
 

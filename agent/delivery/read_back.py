@@ -136,7 +136,7 @@ class Marks:
     """Owns the marks. The mark of a file in a partition is the position in the file up to which
     readers of the partition have seen the file's records. Readers drop a record that does not end
     after the mark. After a gap (records that cannot be read), the mark is unknown: a record after
-    the gap may repeat a record in the gap, which readers may have kept.
+    the gap may repeat a record that is in the gap, and that readers may have kept.
     """
 
     def __init__(self) -> None:

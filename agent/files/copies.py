@@ -112,7 +112,7 @@ class Copies:
         return 0 if there is None else there.size
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether a file is a copy that contains unread bytes, which a truncation removed from the
+        """Whether a file is a copy that contains unread bytes that a truncation removed from the
         original at the path.
         """
         if self._is_known(found):

@@ -66,8 +66,8 @@ class Handles:
 
     @contextmanager
     def glance(self, tracked: TrackedFile) -> Iterator[Handle]:
-        """Gives the file's handle to a `with` block, which does not count as a use of the file: if
-        the file was not open, it is closed again after the block; if it was open, it does not
+        """Gives the file's handle to a `with` block. The block does not count as a use of the file:
+        if the file was not open, it is closed again after the block; if it was open, it does not
         become the most recently used file. Raises the same errors as `get`."""
         handle = self._open.get(tracked.file)
         if handle is not None:

@@ -57,8 +57,8 @@ class Known(Protocol):
         ...
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy that contains unread bytes, which a truncation removed
-        from the file at the path `base`.
+        """Whether a found file is a copy that contains unread bytes that a truncation removed from
+        the file at the path `base`.
         """
         ...
 

@@ -224,8 +224,8 @@ class _Compiler:
 
 
 def _mark(at: int) -> Piece:
-    """Returns a piece of the regular expression, which matches the escape code with which a color
-    begins or ends. The escape code may be missing in a record."""
+    """Returns the piece (part of the regular expression) that matches the escape code with which a
+    color begins or ends. The escape code may be missing in a record."""
     return Piece(at, "", _ANSI, "mark")
 
 

@@ -307,9 +307,9 @@ class TrackedFile:
     def read_on(
         self, prefix_crc: int, tail: bytes, end: int, first: Mark | None = None
     ) -> Checkpoint:
-        """Moves the read position to `end`. Returns the checkpoint at `end`, which becomes valid
-        when all bytes before `end` are accounted for. first: the end of the file's first record, if
-        the bytes before `end` begin with it.
+        """Moves the read position to `end`. Returns the checkpoint at `end`. This checkpoint
+        becomes valid when all bytes before `end` are accounted for. first: the end of the file's
+        first record, if the bytes before `end` begin with it.
         """
         self.read_position, self.read_crc = end, prefix_crc
         self.unfinished_at = None

@@ -250,10 +250,11 @@ class Judge:
             self._scattered.append((look.source, key))
 
     def _tell(self, judged: Iterable[BucketVerdict], now_ms: int | None) -> None:
-        """Passes verdicts to `note` in groups. judged: an iterator of verdicts, which judges a
-        bucket when its verdict is asked for. now_ms: the time by the audit's clock; if it is None,
-        the buckets are judged, but no verdict is passed to `note`. To save memory, a group is
-        dropped before the next group is made, because a verdict holds the counts of its bucket.
+        """Passes verdicts to `note` in groups. judged: an iterator over verdicts. It judges a
+        bucket only when the bucket's verdict is asked for. now_ms: the time by the audit's clock;
+        if it is None, the buckets are judged, but no verdict is passed to `note`. To save memory, a
+        group is dropped before the next group is made, because a verdict holds the counts of its
+        bucket.
         """
         found, agents = list[BucketVerdict](), 0
         for verdict in judged:

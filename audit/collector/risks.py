@@ -74,8 +74,8 @@ def backlogs(notes: Iterable[Note]) -> dict[int, tuple[Note, Backlog]]:
 
 
 def _is_agent(producer: str) -> bool:
-    """Returns whether the name of a producer is the id of an agent, which is a decimal number of at
-    most 20 digits.
+    """Returns whether the name of a producer is an agent's id, that is, a decimal number of at most
+    20 digits.
     """
     is_number = producer.isascii() and producer.isdecimal() and len(producer) <= 20
     return is_number and str(int(producer)) == producer

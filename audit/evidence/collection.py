@@ -296,8 +296,8 @@ class Collection:
         return is_hidden or not self._ledger.positions().keys() <= self._begins.keys()
 
     def _ends(self, new: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Returns the high watermarks of these partitions, which are read from their beginnings; 0
-        for an empty partition."""
+        """Returns the high watermarks of new partitions, that is, partitions that are read from
+        their beginnings. The high watermark of an empty partition is 0."""
         found = topic.bounds(self._client, {tp.topic for tp in new})
         return {
             tp: end if first < end else 0

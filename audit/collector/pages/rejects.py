@@ -147,8 +147,8 @@ def _row(found: Rejected, *, everything: bool) -> tuple[Cell, ...]:
 
 
 def _example_cell(found: BucketVerdict | None) -> Cell:
-    """Returns a cell with a link to the page of a bucket with rejects, where the reader finds the
-    hosts. If the newest buckets have no rejects, the cell says so."""
+    """Returns a cell with a link to the page of a bucket with rejects. On that page, the reader
+    finds the hosts. If the newest buckets have no rejects, the cell says so."""
     if found is None:
         return Cell("none in the newest minutes")
     count = found.rejects or found.records
