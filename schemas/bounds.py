@@ -78,7 +78,7 @@ def text_fault(avro: AvroType) -> str | None:
         for each in named_types(avro).values():
             if _named_bytes(each, known) > CLAIM_MAX * max(least_bytes(each), 1):
                 return f"{each.kind} {each.name} takes up to {CLAIM_MAX} times its bytes and more"
-    except RecursionError:  # the records refer to each other in a long chain
+    except RecursionError:  # record types contain one another in too long a chain
         return "it is nested too deeply"
     return None
 

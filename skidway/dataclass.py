@@ -6,8 +6,8 @@ each dataclass. This took a quarter of the time of the agent's start. This modul
 `__init__`, and only when the first object of the class is made. All classes share the compiled code
 of the other methods. The objects behave like the objects of the standard library's dataclasses.
 
-Most modules that a starting agent imports use this module. It leaves some dataclasses to the
-standard library: those without slots, those with an order, and those that inherit from another
+Most modules that a starting agent imports use this module. This module leaves some dataclasses to
+the standard library: those without slots, those with an order, and those that inherit from another
 dataclass.
 """
 

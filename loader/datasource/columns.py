@@ -36,7 +36,8 @@ _RAW: Final = pa.schema([pa.field("key", pa.binary()), pa.field("value", pa.bina
 
 
 def own_fields() -> list[pa.Field]:
-    """Returns all columns that a query can have besides the columns of schemas, in their order."""
+    """Returns the columns that a query can have besides the columns of schemas, in the query's
+    order."""
     fields = [
         field.with_type(pa.string()) if types.is_dictionary(field.type) else field for field in OWN
     ]

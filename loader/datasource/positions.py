@@ -10,8 +10,8 @@ A topic that was deleted and created again has another id, and its offsets mean 
 If a stream's batch ends at these positions, `from` has the offsets at which the batch begins.
 Partitions that `from` leaves out begin at 0. After a crash, Spark repeats a batch with the same
 start and end positions. But if this batch is the first batch of the stream, Spark asks for new
-start positions, and these may be higher than before the crash. So the end positions of each batch
-also contain the offsets at which the batch begins.
+start positions, and these may be higher than before the crash. Therefore the end positions of each
+batch store, in `from`, where the batch really begins.
 
 In options, -2 stands for the first offset of a partition, and -1 for the offset after its last
 record, as in Spark's own Kafka source. Positions of a stream never have negative offsets.

@@ -92,9 +92,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Returns the offset ranges that the tasks of one batch read. If some of the batch's
         records are missing and `failOnDataLoss` is true, raises DataLost.
 
-        `end` also contains the offsets at which the batch begins (`TopicPositions.begins`).
-        Usually these offsets are equal to those in `start`. But when Spark repeats the first batch
-        of a stream after a crash, `start` has new initial positions.
+        `end` has the offsets at which the batch ends, and also the offsets at which it begins
+        (`TopicPositions.begins`). Usually these offsets are equal to those in `start`. But when
+        Spark repeats the first batch of a stream after a crash, `start` has new initial positions.
         """
         if start == end:
             return []

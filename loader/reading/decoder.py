@@ -94,9 +94,9 @@ class Decoder:
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """Decodes values. Returns the columns of the decoded values, and why the other values could
-        not be decoded. Raises RegistryUnreachable if the registry does not answer, and
-        RegistryRefused, which names the schema id, if its answer does not show whether it has a
-        schema."""
+        not be decoded. Raises RegistryUnreachable if the registry does not answer. Raises
+        RegistryRefused, which names the schema id, if the answer does not show whether the registry
+        has the schema."""
         if len(values) == 0:
             return Decoded([pa.nulls(0, each.type) for each in self.schema], np.zeros(0, np.bool_))
         ids, datums = wire.split(values)

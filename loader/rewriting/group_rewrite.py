@@ -31,7 +31,8 @@ from skidway.loader.state.parquet_file import ROW_GROUP_ROWS, new_file
 from skidway.loader.store import Store
 
 BUFFER_BYTES: Final = 64 << 20
-"""A task collects rows until they have this size or `ROW_GROUP_ROWS` rows, and then writes them."""
+"""A task collects rows until they take this many bytes, or until it has `ROW_GROUP_ROWS` rows. Then
+the task writes these rows."""
 
 
 class FileRefused(SkidwayError):

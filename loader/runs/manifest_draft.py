@@ -175,8 +175,8 @@ def _range(
 ) -> PartitionRange:
     gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
     # If there is no result, the load has read nothing of the partition, and the entry keeps these
-    # values. The next load then begins at `planned.first`. If there is a `planned.gap`, it ends
-    # there.
+    # values. The next load then begins at `planned.first`. If there is a `planned.gap`, the gap
+    # ends at `planned.first`.
     end, below = planned.first, planned.below
     if result is not None:
         end, gaps = result.end, gaps + result.gaps

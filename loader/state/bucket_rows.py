@@ -49,7 +49,7 @@ def rows_in(table: pa.Table) -> Rows:
 
 
 def rows_of(numbers: Mapping[BucketKey, int]) -> Rows:
-    """Returns a row for each key (agent and bucket) with its number, sorted by (bucket, agent)."""
+    """Returns the entries of `numbers` as rows, sorted by (bucket, agent)."""
     agents, buckets = (np.array([key[at] for key in numbers], np.int64) for at in (0, 1))
     return ordered(Rows(agents, buckets, np.array(list(numbers.values()), np.int64)))
 

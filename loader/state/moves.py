@@ -32,7 +32,7 @@ class Settle(Enum):
 
 
 def moves(manifest: Manifest) -> list[Move]:
-    """Returns the moves of the files that the manifest lists, in the same order."""
+    """Returns the moves of the files that the manifest lists, in the manifest's order."""
     return [Move(file.staged, file.path, file.length) for file in manifest.files]
 
 

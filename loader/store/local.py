@@ -109,8 +109,8 @@ class LocalStore(LocalOutput):
                     fsync_directory(self._root / path)
 
     def _make(self, directory: Path) -> None:
-        """Creates a directory and its missing parents, and makes each of their names durable.
-        Several tasks may create the same directory at once."""
+        """Creates a directory and its missing parents, and makes the names of all these directories
+        durable. Several tasks may create the same directory at once."""
         if directory in self._made and directory.is_dir():
             return
         missing = []

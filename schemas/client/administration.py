@@ -70,7 +70,7 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("GET", target, lambda found: _whole(found.get("maxId")))
 
     def users(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
-        """Returns the subject and the number of each version that has the schema with this id."""
+        """Returns the subject and the number of each version whose schema has this id."""
         return self._requests.json(
             "GET",
             f"/schemas/ids/{schema_id}/versions?deleted={_flag(deleted)}",

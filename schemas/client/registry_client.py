@@ -84,8 +84,9 @@ class RegistryClient:
         """Returns the schema with this id, as a JSON text that itself declares every type that it
         uses.
 
-        Raises `SchemaInvalid` if the schema's type is not AVRO. Only a schema with references is
-        parsed; if it or a schema that it references cannot be parsed, also raises `SchemaInvalid`.
+        Raises `SchemaInvalid` if the schema's type is not AVRO. Parses the schema only if it has
+        references; also raises `SchemaInvalid` if this schema, or a schema that it references,
+        cannot be parsed.
         """
 
         def ask() -> str:

@@ -75,8 +75,8 @@ class Resolver:
     def _read(
         self, schema_id: int, schema: str, references: Sequence[Reference], depth: int
     ) -> tuple[AvroType, Known]:
-        """Returns the type of the schema with this id, and all types that are known after the
-        schema is read."""
+        """Returns the type of the schema with this id. Also returns, by full name, all types that
+        this schema, and the schemas that it references, declare."""
         resolved = self._client.resolved(schema_id) if references else None
         avro = None if resolved is None else _self_contained(resolved)
         if avro is not None:

@@ -134,11 +134,12 @@ class Codec:
         return spread(datums, fit), refused
 
     def encode_pieces_checked(self, batch: pa.RecordBatch) -> tuple[list[pa.BinaryArray], Refused]:
-        """Returns columns of bytes, and (index, reason) for each refused row. The columns have one
-        row for each row that is not refused. This row's bytes in all columns, joined, are the
-        datum. If the schema has only a text field, there is one column with the lengths and one
-        with the texts. A caller that puts more bytes around each datum can then join all these
-        columns in one step, and copies the text only once.
+        """Returns columns of bytes, and (index, reason) for each refused row. Each column has one
+        row for each row of the batch that is not refused. A row's datum consists of the row's bytes
+        in all columns, joined. If the schema has only a text field, there is one column with the
+        lengths and one with the texts. A caller that puts more bytes around each datum can join
+        columns of these bytes and the returned columns in one step. So it copies the text only
+        once.
 
         Fills missing columns and raises errors like `encode_rows_checked`.
         """

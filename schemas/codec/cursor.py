@@ -133,7 +133,7 @@ class Cursor:
         self.fail((self.at != self.end) & ~self.bad)
 
     def byte(self) -> Bytes:
-        """Returns the next byte of each datum, and moves the positions behind it."""
+        """Returns the next byte of each datum, and moves the positions past it."""
         found: Bytes = self.chunk.data.take(self.at, mode="clip")
         self.at += 1
         return found

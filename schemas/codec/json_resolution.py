@@ -65,7 +65,7 @@ def text_step(writer: AvroType, reader: AvroType, path: str) -> Step:
     the two columns consists of JSON texts. Raises `Unresolvable`."""
     try:
         convert = Resolver().of(writer, reader, path)
-    except RecursionError:  # types refer to one another in too long a chain
+    except RecursionError:  # types contain one another in too long a chain
         raise Unresolvable(f"Field {path} is nested too deeply.") from None
     values, column = _values_of(writer), _column_of(reader)
 

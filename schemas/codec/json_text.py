@@ -76,7 +76,7 @@ class JsonText:
         self._avro = avro
         try:
             self._plain = plain_schema(avro, tagged=True)
-        except RecursionError:  # the records refer to each other in a long chain
+        except RecursionError:  # record types contain one another in too long a chain
             raise SchemaUnsupported("A type that contains itself is nested too deeply.") from None
 
     def read(self, data: bytes, begin: int, end: int) -> tuple[str | None, int]:

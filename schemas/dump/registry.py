@@ -34,7 +34,7 @@ Tell = Callable[[int, int], None]
 
 def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
     """Returns everything that the registry lists. Calls `tell` each time that it has read the level
-    and the mode of a subject, or the global ones. Raises the client's errors.
+    and the mode of a subject, or the global level and mode. Raises the client's errors.
 
     The first request lists all versions, also deleted ones; the second lists only live versions. If
     a version is added or deleted between the two requests, the second answer counts. The result
@@ -141,8 +141,8 @@ def _reserve(client: RegistryAdministration, highest_id: int) -> None:
 
 def _with_lasting_texts(client: RegistryAdministration, found: Contents) -> Iterator[StoredVersion]:
     """Yields each version whose references no longer mean what they meant at its registration, with
-    a text that needs no references. Only an id that no live version has can have such references,
-    because a registry does not delete what a live version references."""
+    a text that needs no references. References can lose their meaning only if no live version has
+    the same schema id, because a registry does not delete what a live version references."""
     live = {each.id for each in found.versions.values() if not each.deleted}
     for each in found.versions.values():
         if each.references and each.schema_type == AVRO and each.id not in live:

@@ -19,7 +19,7 @@ gap, the registry writes no more entries.
 
 The registry keeps the state after the newest entry in memory, and answers reads from memory if
 memory has the answer. It has a ZooKeeper watch on the node with the next number, so it notices and
-reads new entries. While ZooKeeper is unreachable, the registry still answers these reads, and
+reads new entries. While ZooKeeper is unreachable, the registry still answers reads from memory, and
 requests to register a schema that the subject already has. It answers all other writes with 503. If
 a read finds nothing in memory, the registry asks ZooKeeper once for newer entries before it answers
 404. While ZooKeeper is unreachable, the registry answers 503 instead of 404. The reason is that

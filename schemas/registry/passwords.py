@@ -8,10 +8,9 @@ A user with several lines has several valid passwords. To change a password, add
 password, tell the clients, and then remove the old line.
 
 Salt and hash are base64 without padding, as in the PHC string format. A check takes about 30 ms and
-16 MB, so an attacker can guess only some dozens of passwords per second. After a check that a
-password passes, the registry remembers the password as a keyed digest (not as text), so only a
-client's first request needs the slow check. When the file changes, the registry forgets all
-remembered passwords.
+16 MB, so an attacker can guess only some dozens of passwords per second. If a password is correct,
+the registry remembers it as a keyed digest (not as text), so only a client's first request needs
+the slow check. When the file changes, the registry forgets all remembered passwords.
 """
 
 from __future__ import annotations

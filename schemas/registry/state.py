@@ -128,8 +128,8 @@ class RegistryState:
         return sorted(found)
 
     def uses(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
-        """Returns the subject and the number of each version that has the schema with this id,
-        sorted. `deleted` says whether to include deleted versions."""
+        """Returns, sorted, the subject and the number of each version whose schema has this id.
+        `deleted` says whether to include deleted versions."""
         self.schema(schema_id)
         return sorted(
             (name, version)

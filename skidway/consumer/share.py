@@ -27,7 +27,7 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.1
-"""Time between two requests to a ZooKeeper or broker that does not answer."""
+"""Seconds between two requests to a ZooKeeper or a broker that does not answer."""
 TURN_LEAST_S = 0.01
 
 _log = log.get(__name__)

@@ -10,8 +10,8 @@ The steps are:
     drain    waits until the agent's account (`skidway agent state show`) says what happened to
              every byte up to these sizes. The verdict covers all time buckets (*windows*) of the
              audit up to the bucket of this moment. Then waits until the agent's seals reach the end
-             of these buckets plus the lateness that the audit allows for, and until the mirror has
-             all records that the broker has at that time
+             of these buckets plus the lateness that the audit allows for. Then asks for the
+             broker's log ends, and waits until the mirror has all records before them
     load     loads all records that are not loaded yet
     verdict  waits until all buckets that the verdict covers are complete, then recounts the rows
 

@@ -31,8 +31,9 @@ class UnreadablePaths:
         self._since = 0.0
 
     def take(self, health: Mapping[str, Any], now_s: float) -> None:
-        """Takes what the agent's /health says now. Raises SkidwayError if the first unreadable path
-        has been the same for `UNREADABLE_FOR_S`. A file that is being decompressed is no obstacle.
+        """Notes the first unreadable path in `health`, which is what the agent's /health says now.
+        Raises SkidwayError if the first unreadable path has been the same for `UNREADABLE_FOR_S`. A
+        file that is being decompressed is no obstacle.
         """
         passing = not_yet().strerror
         paths = {
@@ -61,9 +62,10 @@ class StuckFiles:
         return now_s - self._asked_at >= ASK_EVERY_S
 
     def take(self, ledger: Sequence[Mapping[str, Any]], now_s: float) -> None:
-        """Takes the files of `skidway agent state show`. Raises SkidwayError if a file has pending
-        bytes, and the agent has accounted for no further byte of the file for `STUCK_FOR_S`. Then a
-        line of the file probably grows for ever, and the agent cannot seal the file's topic."""
+        """Notes how far the agent has come in the files of `ledger` (see `pending`). Raises
+        SkidwayError if a file has pending bytes, and the agent has accounted for no further byte of
+        the file for `STUCK_FOR_S`. Then a line of the file probably grows for ever, and the agent
+        cannot seal the file's topic."""
         self._asked_at, before = now_s, self._since
         stuck = [row for row in ledger if row["pending"]]
         counts = {row["file"]: fates_of(row).total() for row in stuck}

@@ -223,7 +223,7 @@ class DemoOutcome:
         )
 
     def note(self, files: list[FileSize]) -> None:
-        """Takes the sizes of all files at the cut-off. The caller must have passed the accounts
+        """Stores the sizes of all files at the cut-off. The caller must have passed the accounts
         from just before the cut-off to `take_ledger`."""
         self.files = files
         for file in files:

@@ -97,7 +97,7 @@ def table(filled: list[Filled], away: Mapping[str, str]) -> list[str]:
 
 
 def line(filled: list[Filled]) -> str:
-    """Returns the number of lines in each tier, and the writer's rate, as one line, for output to a
-    file."""
+    """Returns one line of text, for output to a file. It says how many lines each tier has, and how
+    fast the writer writes."""
     counts = ", ".join(f"{each.tier} {each.lines:,}" for each in filled)
     return f"{counts}; {filled[0].bytes_per_s / MB:.1f} MB/s"

@@ -5,8 +5,8 @@
 The writer appends to FOLDER/<stream>/<stream>.log. When that file is large enough, it becomes
 <stream>.log.1. The earlier <stream>.log.1 becomes .2, and so on, as with logrotate. The writer
 spreads LINES evenly over SECONDS, then writes AFTERWARDS_PER_S lines per second until SIGTERM. It
-writes only whole lines. If a killed writer left part of a line, the next writer ends that line.
-Such a line counts as a torn line, and does not count as a line.
+writes only whole lines. If a killed writer left part of a line, the next writer ends that line. The
+ended line is a torn line; it is counted separately, and is not in the number of lines.
 
 FOLDER/written.json has the number of lines, torn lines and bytes of each stream, over all runs. At
 every start the writer counts the lines and bytes in the log files again. It takes the number of
@@ -169,7 +169,7 @@ class Writer:
             stream.close()
 
     def write(self, until: int) -> None:
-        """Writes lines until this run has written `until` lines in all, but at most
+        """Writes lines until this run has written `until` lines in all. One call writes at most
         `LINES_AT_ONCE_MAX` lines."""
         now = datetime.now(UTC)
         missing = min(until - self._made, LINES_AT_ONCE_MAX)

@@ -1,6 +1,6 @@
 """Makes decisions about the deletion of versions and subjects. A version must be soft-deleted
-before it can be deleted permanently. A version that the schema of a live version references cannot
-be deleted."""
+before it can be deleted permanently. A version cannot be deleted as long as the schema of a live
+version references it."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ def submitted(registry: Registry, call: Call) -> Submitted:
 
 
 def described(state: RegistryState, call: Call, subject: str, version: Version) -> dict[str, Any]:
-    """Returns the JSON object that describes a version of a subject, and its schema, in an
-    answer."""
+    """Returns the JSON object with which an answer describes a version of a subject and its
+    schema."""
     kept = state.schema(version.id)
     answer = {"subject": subject, "version": version.version, "id": version.id}
     return answer | _content(state, call, kept)
