@@ -72,8 +72,8 @@ class Messages:
         self._by_header = {each.header: each for each in known}
 
     def schema(self, schema_name: str) -> MessageSchema:
-        """Returns the current schema of that name. Raises `KeyError` if the program has no such
-        schema.
+        """Returns the current schema `schema_name`. Raises `KeyError` if the program has no schema
+        with this name.
         """
         return self._current[schema_name]
 
@@ -134,7 +134,7 @@ class Messages:
 
 
 def encode(schema_name: str, record: dict[str, Any]) -> bytes:
-    """Returns `record` as a message, encoded with the current schema of that name (such as `Audit`
+    """Returns `record` as a message, encoded with the current schema `schema_name` (such as `Audit`
     or `Announcement`).
 
     Times are milliseconds (`born_ns`: nanoseconds). A field that is missing gets its default value.
@@ -170,13 +170,14 @@ def name_of(data: bytes) -> str | None:
 
 
 def is_known(fingerprint: bytes) -> bool:
-    """Returns whether this version of the program can read messages with that fingerprint (8 bytes,
+    """Returns whether this version of the program can read messages with this fingerprint (8 bytes,
     as in `UnknownFingerprint`)."""
     return shipped().is_known(fingerprint)
 
 
 def schema_text(schema_name: str) -> str:
-    """Returns the text of the `.avsc` file for the record of that name, for example `Rejected`."""
+    """Returns the text of the `.avsc` file that declares the record `schema_name`, for example
+    `Rejected`."""
     return shipped().schema(schema_name).text
 
 

@@ -118,7 +118,7 @@ class Coordinator:
 
     @property
     def state(self) -> SessionState:
-        """The state that kazoo last reported."""
+        """The session's state, as kazoo last reported it."""
         return SessionState(str(self.client.state).lower())
 
     @property

@@ -97,7 +97,7 @@ class GroupRewrite:
         return Rewritten(group, made)
 
     def _tables(self) -> Iterator[pa.Table]:
-        """Yields the rows of all files, in tables of about the size of a row group."""
+        """Yields the rows of the group's files, in tables of about the size of a row group."""
         waiting: list[pa.Table] = []
         rows = size = 0
         for table in self._small_tables():
@@ -110,7 +110,8 @@ class GroupRewrite:
             yield pa.concat_tables(waiting)
 
     def _small_tables(self) -> Iterator[pa.Table]:
-        """Yields the row groups of all files, each as a table with the columns of the new file."""
+        """Yields the row groups of the group's files, each as a table with the columns of the new
+        file."""
         rewritten = self._rewriting()
         for each in self._group.files:
             with _refusing(each.file.path):
@@ -123,8 +124,8 @@ class GroupRewrite:
             yield parquet.read_row_group(number)
 
     def _opened(self, file: DataFile) -> pq.ParquetFile:
-        """Opens the file. Raises FileRefused if the file no longer has the bytes that were
-        committed."""
+        """Opens a file of the group. Raises FileRefused if the file no longer has the bytes that
+        were committed."""
         data = self._store.read(file.path)
         if data is None:
             raise FileRefused(f"{file.path} is gone")
@@ -139,7 +140,8 @@ class GroupRewrite:
         return self._group.files[0].schema_id if self._job.reader is None else None
 
     def _rewriting(self) -> Callable[[pa.Table], pa.Table]:
-        """Returns the function that turns a row group into rows with the new columns."""
+        """Returns the function that turns a row group into rows with the columns of the new
+        file."""
         job, file = self._job, self._group.files[0]
         if job.reader is None:
             columns = self._common_columns()

@@ -61,7 +61,7 @@ class Compacted:
         self.rows += sum(file.rows for file in manifest.files)
 
     def document(self) -> dict[str, Any]:
-        """Returns the fields of one topic for `--json`."""
+        """Returns this topic's result as the fields that `--json` prints."""
         return {
             "topic": self.topic,
             "loads": self.loads,

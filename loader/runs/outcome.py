@@ -43,7 +43,7 @@ class TopicOutcome:
     ranges: list[PartitionRange] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
-        """Returns the fields of one topic for `--json`."""
+        """Returns this topic's result as the fields that `--json` prints."""
         return {
             "topic": self.topic,
             "loads": self.loads,

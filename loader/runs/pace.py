@@ -24,8 +24,8 @@ class Pace:
         self._steps: deque[tuple[float, int]] = deque()
 
     def note(self, now_s: float, done: int) -> None:
-        """Notes how much is done. If `done` is smaller than before, the measurement begins
-        again."""
+        """Notes that the number is `done` at the time `now_s`. If `done` is smaller than before,
+        the measurement begins again."""
         if self._steps and done < self._steps[-1][1]:
             self._steps.clear()
         if not self._steps or done > self._steps[-1][1]:
@@ -34,7 +34,7 @@ class Pace:
             self._steps.popleft()
 
     def per_second(self, now_s: float) -> float | None:
-        """Returns the rate, or None if the rate is not known yet."""
+        """Returns the rate at the time `now_s`, or None if the rate is not known yet."""
         if len(self._steps) < 2:
             return None
         (begin_s, first), (end_s, last) = self._steps[0], self._steps[-1]

@@ -60,7 +60,7 @@ class ProgressLine:
         self._line.show(done, words(figures))
 
     def end(self) -> None:
-        """Ends the line, if there is one."""
+        """Ends the line on the terminal, if one was begun."""
         self._lines.close()
         self._line = None
 

@@ -57,8 +57,8 @@ class Look:
 def runs(
     store: Store, clock: Clock, pause: Callable[[float], object], look_s: float | None = None
 ) -> list[Row]:
-    """Returns one row per run, the oldest run first. look_s: after how many seconds to read the
-    runs' notes a second time; None to read the notes only once."""
+    """Returns one row per run, in the order in which the runs began. look_s: after how many seconds
+    to read the runs' notes a second time; None to read the notes only once."""
     notes = read_notes(store)
     look: Look | None = None
     if look_s is not None and notes:

@@ -41,7 +41,7 @@ class Checkpoint(NamedTuple):
 
 
 def checkpoints(topic: str) -> Steps[list[Checkpoint]]:
-    """Returns all checkpoints of a topic, oldest first."""
+    """Returns all checkpoints of a topic, in the order of their loads."""
     names: list[str] = yield Names(layout.checkpoints(topic))
     found = map(layout.checkpoint_numbers, names)
     return sorted(Checkpoint(*each) for each in found if each)

@@ -63,8 +63,8 @@ class ParquetFileWriter:
         self._writer: pq.ParquetWriter | None = None
 
     def write(self, table: pa.Table) -> None:
-        """Appends rows, in row groups of at most `ROW_GROUP_ROWS`. Raises StoreFailed and
-        StoreUnreachable."""
+        """Appends the rows of `table`, in row groups of at most `ROW_GROUP_ROWS`. Raises
+        StoreFailed and StoreUnreachable."""
         self._open(table).write_table(table, ROW_GROUP_ROWS)
         self._rows += table.num_rows
         self._checksum = checksum.add(self._checksum, _checksum(table))

@@ -134,7 +134,7 @@ class OwnNote:
 
 
 def read_notes(store: Store) -> list[RunNote]:
-    """Returns the notes of all runs, the oldest first."""
+    """Returns the notes of all runs, in the order in which the runs began."""
     notes = (_read(store, name) for name in store.names(layout.RUNS) if not _is_partial(name))
     return sorted((x for x in notes if x is not None), key=lambda each: (each.since, each.id))
 

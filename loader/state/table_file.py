@@ -59,7 +59,7 @@ def read_rows(store: Store, paths: Sequence[str], schema: pa.Schema) -> list[tup
 
 
 def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    """Returns the rows as an Arrow table."""
+    """Returns the rows as an Arrow table with this schema."""
     if not rows:
         return schema.empty_table()
     columns = [

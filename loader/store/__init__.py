@@ -35,7 +35,7 @@ class StoreWriter(Protocol):
     """A new file. The bytes of the file are durable only after `close`."""
 
     def write(self, data: bytes | memoryview, /) -> int:
-        """Appends all of `data`, and returns its number of bytes."""
+        """Appends all of `data` to the file, and returns the number of bytes in `data`."""
 
     def close(self) -> None:
         """Makes all bytes of the file durable, and closes the file. Raises StoreFailed and

@@ -73,7 +73,7 @@ class Contents:
         self.highest_id = max(self.highest_id, version.id)
 
     def of(self, subject: str) -> list[StoredVersion]:
-        """Returns the versions of a subject, ascending."""
+        """Returns the versions of a subject, in ascending order of their numbers."""
         return sorted(
             (each for each in self.versions.values() if each.subject == subject),
             key=lambda each: each.version,

@@ -128,7 +128,7 @@ def supported(contents: Contents, types: Collection[str]) -> Contents:
 
 
 def same_schema(one: StoredVersion, other: StoredVersion) -> bool:
-    """Returns whether both versions have the same schema, even if its text is written
+    """Returns whether both versions have the same schema, even if they write its text
     differently."""
     if (one.schema_type, one.references) != (other.schema_type, other.references):
         return False

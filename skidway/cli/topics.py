@@ -161,7 +161,7 @@ def _delete(args: argparse.Namespace) -> int:
 
 
 def _missing(client: Client, names: list[str]) -> Results:
-    """Returns the error for each topic that does not exist."""
+    """Returns an error for each topic in `names` that does not exist."""
     topics, code = client.metadata(names).topics, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return {
         name: KafkaError(code, f"there is no topic {name}")

@@ -114,11 +114,12 @@ class GroupRegistry:
         return [_check(path, found.version)]
 
     def unregister(self, consumer: str) -> None:
-        """Removes the registration. The other members' watches report the removal at once."""
+        """Removes a consumer's registration. The other members' watches report the removal at
+        once."""
         self._coordinator.delete(f"{self._ids}/{consumer}")
 
     def is_registered(self, consumer: str) -> bool:
-        """Returns whether ZooKeeper still has the registration."""
+        """Returns whether ZooKeeper still has the consumer's registration."""
         return self._coordinator.get(f"{self._ids}/{consumer}") is not None
 
     def readers(self, watch: Watch | None = None) -> Readers:
@@ -189,7 +190,8 @@ class GroupRegistry:
                 raise Fenced(f"a partition of group {self._group} is not ours any more")
 
     def offset(self, tp: TopicPartition) -> int | None:
-        """Returns the committed offset, or None if no offset is committed."""
+        """Returns the group's committed offset in a partition, or None if no offset is
+        committed."""
         found = self._coordinator.get(group_nodes.offset_path(self._group, tp))
         if found is None:
             return None

@@ -128,7 +128,7 @@ class Stream:
         return self._reader.is_settled
 
     def position(self, tp: TopicPartition) -> int:
-        """Returns the offset of the next record that will be handed out. Raises NotOwned."""
+        """Returns the offset of the partition's next record to hand out. Raises NotOwned."""
         return self._owned(tp).handed
 
     def committed(self, tp: TopicPartition) -> int | None:

@@ -363,6 +363,6 @@ class Demo:
 
 
 def bucket_end_ms(now_s: float, bucket_ms: int) -> int:
-    """Returns the end (ms) of the audit's time bucket that contains this moment."""
+    """Returns the end (ms) of the audit's time bucket that contains the time `now_s`."""
     now_ms = int(now_s * 1000)
     return now_ms - now_ms % bucket_ms + bucket_ms

@@ -16,9 +16,9 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The earlier versions with which a schema is compared, newest first, and the compatibility
-    level. The methods of a `Comparison` do not need the registry's state. Only the functions that
-    make a `Comparison` need the state."""
+    """The earlier versions with which a schema is compared (the highest number first), and the
+    compatibility level. The methods of a `Comparison` do not need the registry's state. Only the
+    functions that make a `Comparison` need the state."""
 
     earlier: tuple[tuple[int, Kept], ...]
     level: Level

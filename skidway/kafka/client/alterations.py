@@ -102,7 +102,8 @@ def describe_log_dirs_call() -> MessageCall:
 
 
 def described_log_dirs(response: DescribeLogDirsResponse) -> list[LogDir]:
-    """Returns the directories. Raises KafkaError if the broker refuses to list them."""
+    """Returns the log directories in the response. Raises KafkaError if the broker refuses to list
+    them."""
     if response.error_code:
         raise error_for(response.error_code, "log directories")
     return [

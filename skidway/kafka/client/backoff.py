@@ -23,7 +23,7 @@ class Backoff:
         self._next_s = FIRST_S
 
     def next_s(self) -> float:
-        """Returns seconds to wait after the failure that has just happened."""
+        """Returns how many seconds to wait after the failure that has just happened."""
         wait_s = self._next_s * (1 - _JITTER + 2 * _JITTER * self._random())
         self._next_s = min(2 * self._next_s, MOST_S)
         return wait_s
