@@ -40,7 +40,8 @@ class Health:
 
 
 def host_and_port(listen: str, *, key: str = "metrics.listener") -> tuple[str, int]:
-    """Splits "host:port", "[v6]:port", ":port" or "port". Raises ConfigurationRefused."""
+    """Returns the host and the port of "host:port", "[v6]:port", ":port" or "port". Without a host,
+    the host is loopback. Raises ConfigurationRefused if the port is missing or invalid."""
     host, _, port = listen.rpartition(":")
     if not port.isdigit() or int(port) > 65535:
         raise ConfigurationRefused(f"{key}: {listen!r} is not host:port")

@@ -195,7 +195,7 @@ def _tell_ready(settings: ZookeeperSettings) -> bool:
 
 def prepare(settings: ZookeeperSettings) -> None:
     """Makes the directories, and writes zoo.cfg, log4j2.properties and, if it is set, myid. Raises
-    SkidwayError."""
+    SkidwayError if a directory or a file cannot be made."""
     directories = [settings.data_dir]
     if settings.data_log_dir is not None:
         directories.append(settings.data_log_dir)

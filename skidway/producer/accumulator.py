@@ -195,8 +195,8 @@ class Accumulator:
 
 def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
     """Finds how many messages from `start` on fit into `room` bytes. The first message counts as
-    fitting even if it is larger. Returns the index after the last message that fits, and the bytes
-    of the messages that fit."""
+    fitting even if it is larger. Returns the index after the last message that fits, and the total
+    size in bytes of the messages that fit."""
     stop, used = start, 0
     while stop < end:
         ahead = min(stop + AHEAD, end)

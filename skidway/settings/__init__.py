@@ -59,7 +59,7 @@ def load(
     directory: Path = DEFAULT_DIRECTORY,
 ) -> T:
     """Makes an instance of the settings class `cls` from its defaults, the file and the overrides.
-    Raises ConfigurationRefused.
+    Raises ConfigurationRefused if the file cannot be read, or if the settings contain a mistake.
 
     Without `config` the file is `<directory>/<program>.yml`, if `program` is given and the file
     exists. A file that `config` names must exist.
@@ -80,7 +80,7 @@ def peek(
     directory: Path = DEFAULT_DIRECTORY,
 ) -> str | None:
     """Reads the value of one key as text, even if `load` refuses other keys. Returns None if
-    neither the file nor an override gives one value for the key, for example because the file
+    neither the file nor an override gives the key a scalar value, for example because the file
     cannot be read. A program whose configuration is refused uses this function to find out where to
     report the refusal.
     """

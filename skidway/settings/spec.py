@@ -81,8 +81,8 @@ def setting(
 
     Bounds are inclusive. The bounds of a list limit its length. `choices` are the allowed values;
     they are ignored if the type is a Literal, because a Literal itself lists the allowed values.
-    `example` is the value that the example file shows for a setting that has no default, or the
-    default None.
+    `example` is the value that the example file shows if the setting has no default, or if its
+    default is None.
     """
     metadata = {
         _METADATA: {

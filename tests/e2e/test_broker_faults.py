@@ -276,7 +276,7 @@ def zookeeper_of(pipeline: Pipeline, cluster: str) -> Iterator[KazooClient]:
 
 @contextmanager
 def down(pipeline: Pipeline, name: str) -> Iterator[None]:
-    """Kills the program, and starts it again after the `with` block."""
+    """Kills the pipeline's program `name`, and starts it again after the `with` block."""
     pipeline.kill(name)
     yield
     pipeline.start(name)

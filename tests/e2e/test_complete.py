@@ -30,7 +30,8 @@ def test_a_job_asks(stage: Stage, story: Story) -> None:
 
 
 def asked(trial: Trial, until: datetime, wait: str) -> dict[str, Any]:
-    """Runs `skidway audit complete` for the ten minutes before `until`, and returns its answer."""
+    """Runs `skidway audit complete` for the ten minutes before `until`, with the option `--wait`,
+    and returns the command's answer."""
     since = until - timedelta(minutes=10)
     options = ["--since", since.isoformat(), "--until", until.isoformat(), "--wait", wait]
     return trial.pipeline.audit("complete", "--topic", trial.topic, *options)
@@ -52,7 +53,7 @@ def rows_that_are_asked_for_before_and_after_the_load(trial: Trial) -> Told:
         lacking = [each for topic in before["topics"] for each in topic["lacking"]]
         return sum(each["records"] for each in lacking if each["tier"] == "hdfs")
 
-    # Only when the brokers have the lines does the agent tell the audit how many lines it has read.
+    # The agent tells the audit how many lines it has read only after the brokers have these lines.
     eventually(lambda: missing() == 200, what="200 rows are missing in hdfs")
     yield
     after = asked(trial, until, "60s")

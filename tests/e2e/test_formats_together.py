@@ -56,8 +56,9 @@ class Log:
 
 
 def log_of(settings: dict[str, Any], data: bytes, *rest: Any, cut: int = 0, **more: Any) -> Log:
-    """Returns a log with the bytes `data`. Its first part (`head`) ends at the byte position `cut`.
-    If `cut` is 0, the first part is the first half of `data`."""
+    """Returns a log with the bytes `data`. The log's first part (`head`) ends at the byte position
+    `cut`. If `cut` is 0, the first part is the first half of `data`. `rest` and `more` contain the
+    log's other fields."""
     cut = cut or len(data) // 2
     return Log(settings, data[:cut], data[cut:], *rest, **more)
 

@@ -79,7 +79,8 @@ class Samples:
         return Oracle(self.folder / topic)
 
     def deliver(self, topic: str, name: str, lines: list[str], log: Oracle | None = None) -> Path:
-        """Writes lines, and waits until the agent has delivered them."""
+        """Appends lines to the file `name` of the topic's log, or of `log` if it is given. Waits
+        until the agent has delivered the lines, and returns the file's path."""
         log = log or self.log(topic)
         path = log.append(name, lines)
         eventually(lambda: self.pipeline.settled_bytes(log.folder) >= log.bytes, within_s=60)

@@ -307,8 +307,8 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
 @promise("2 silent topic")
 @pytest.mark.parametrize("partitioning", ["file", "key"])
 def test_a_topic_without_room_loses_and_doubles_nothing(partitioning: str, seeds: Seeds) -> None:
-    """If files and intents are often held back, no line is lost or doubled, and lines keep their
-    order: `buffer.memory` is so small that the topic often has no room."""
+    """If `buffer.memory` is so small that the topic often has no room, the agent often holds back
+    files and intents. Still, no line is lost or doubled, and lines keep their order."""
     for seed in seeds(range(9000, 9010)):
         run(seed, partitioning, EVERYTHING_SURE | {"tight"})
 

@@ -12,10 +12,10 @@ which the audit waits for late lines after the end of a bucket. A bucket is due 
 passed. A last word is the final seal that an agent sends when it leaves.
 
 The test checks each bucket that the audit reports as complete. D3 below must not be true of such a
-bucket: it must be over by the host's clock, unless this clock is set during the run, and over by
-the true time, unless the audit's own clock is ahead. The bucket must not have a row twice. Each
-line of the bucket that D1, D2, D4 or D5 describes must have a row. The lines of the bucket that D6
-describes must be shown in the verdict, as D6 says:
+bucket. If the host's clock is not set during the run, the bucket must be over by this clock. If the
+audit's own clock is not ahead, the bucket must be over by the true time. The bucket must not have a
+row twice. Each line of the bucket that D1, D2, D4 or D5 describes must have a row. The lines of the
+bucket that D6 describes must be shown in the verdict, as D6 says:
 
     D1  a line that was in a file when the agent noted the W of the newest received seal
     D2  a line that was in a file when the agent made the last received delta with counts of the
@@ -28,10 +28,11 @@ describes must be shown in the verdict, as D6 says:
 
 A line that a rule left out needs no row if a received delta counts it as left out. A line in
 `unseen` needs no row either, because the rules do not require the audit to know of it. The test
-checks D4 only in runs with the fault `drains`, or with `clocks` and without `clock_steps`. It does
-not check D4 if the agent has left, that is, if the agent is retired and its last word is its newest
-received message. In this case the audit does not wait for lines that are written later. The test
-checks D5 only if the agent has left and the collector has received the agent's last message.
+checks D4 only in two kinds of runs: runs with the fault `drains`, and runs with `clocks` but
+without `clock_steps`. Even in these runs it does not check D4 if the agent has left, that is, if
+the agent is retired and its last word is its newest received message. In this case the audit does
+not wait for lines that are written later. The test checks D5 only if the agent has left and the
+collector has received the agent's last message.
 """
 
 from __future__ import annotations

@@ -365,7 +365,7 @@ class World:
 
     def cut(self, agent: Agent, losses: list[Loss] | None = None) -> None:
         """Moves the agent's checkpoint and sends a delta, which is a message with the counts since
-        the last checkpoint."""
+        the last checkpoint. The delta also declares `losses`."""
         first = agent.teller.last
         self.tell(agent.teller, agent.open, self.clock_ms(), losses=losses)
         for sent in agent.open:

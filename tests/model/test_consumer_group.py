@@ -106,8 +106,8 @@ class Member:
         self.is_busy = False
 
     def take(self, most: int) -> list[Record]:
-        """Returns the records of one poll. Returns no records if the poll raises the error with
-        which the brokers refuse to send a partition."""
+        """Polls once, and returns at most `most` records. Returns no records if the poll raises the
+        error with which the brokers refuse to send a partition."""
         try:
             return self.stream.poll(0, max_records=most)
         except KafkaError as error:

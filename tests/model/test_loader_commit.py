@@ -524,8 +524,9 @@ class Stopped:
 
 
 def folding_loads(*numbers: int, prefixes: Sequence[str]) -> Run:
-    """A series of runs. Each run loads records, and then replaces old manifests by a checkpoint
-    (the set of the output's files) as early as possible."""
+    """A series of runs, one for each of `numbers`, which make the runs' uuids. Each run loads
+    records, and then replaces old manifests by a checkpoint (the set of the output's files) as
+    early as possible."""
     mine = None
     for number in numbers:
         mine = yield from session(f"{number:032x}", 9, prefixes)

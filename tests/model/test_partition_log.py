@@ -177,8 +177,9 @@ class Logs(RuleBasedStateMachine):
     @precondition(lambda self: self.sent and not self.pending)
     @rule(back=st.integers(0, 7))
     def retry(self, back: int) -> None:
-        """Sends an earlier batch again. If this batch is one of the last five batches, the log must
-        return the batch's first offset, and store nothing. The log must refuse an older batch."""
+        """Sends the batch again that was written `back` batches before the last batch. If the
+        repeated batch is one of the last five batches, the log must return the batch's first
+        offset, and store nothing. The log must refuse an older batch."""
         at = len(self.sent) - 1 - back
         if at < 0:
             return

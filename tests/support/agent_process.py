@@ -67,7 +67,7 @@ class AgentProcess:
         return answers(f"http://127.0.0.1:{self.metrics_port}/health")
 
     def health(self) -> dict[str, Any]:
-        """Returns the JSON document that the agent's /health answers, also if the HTTP status is
+        """Returns the JSON document that the agent's /health answers, even if the HTTP status is
         503. Returns an empty dict if the agent does not answer."""
         url = f"http://127.0.0.1:{self.metrics_port}/health"
         try:

@@ -349,7 +349,8 @@ def records_of(encoded: EncodedBatch) -> list[Record]:
 
 class Producer:
     """Implements agent.delivery.outbound.Sink. Its cluster is `Brokers`. The test decides when
-    batches arrive and are answered. `room` is a limit in batches, `buffer_memory` one in bytes."""
+    batches arrive and are answered. `room` limits the number of batches that are not answered yet,
+    and `buffer_memory` limits the sum of their sizes in bytes."""
 
     def __init__(self, brokers: Brokers, room: int = 1_000) -> None:
         self._brokers = brokers
@@ -426,7 +427,7 @@ class Producer:
 
     def deliver_all(self, away: str = "") -> list[Delivery]:
         """Lets all batches arrive at the brokers, except those of the topic `away`. Returns the
-        answers to all that have arrived."""
+        answers to all batches that have arrived."""
         found: list[Delivery] = []
         while any(self.sent[tp] for tp in self._there(away)) or self.appended:
             for tp in self._there(away):

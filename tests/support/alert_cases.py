@@ -53,7 +53,7 @@ def gauge(
 
 
 def series(name: str, **labels: str) -> str:
-    """The name of a series in promtool's notation."""
+    """The metric `name` with the given labels, as promtool writes the name of a series."""
     return f"{name}{{{','.join(f'{key}={value!r}' for key, value in labels.items())}}}".replace(
         "'", '"'
     )

@@ -141,8 +141,8 @@ class StoredFleet(AuditFleet):
         return self.random.choice(self._running())
 
     def _tell(self, source: Source, start: int, size: int = SIZE) -> None:
-        """Lets an agent send a delta that counts one record of the bucket. Each counter counts the
-        record, too, with a probability of 0.9.
+        """Lets an agent send a delta that counts one record of the bucket of `size` ms that begins
+        at `start`. Each counter counts the record, too, with a probability of 0.9.
         """
         agent = self._any_agent()
         number = int(agent.sender.producer)

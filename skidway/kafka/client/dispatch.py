@@ -211,8 +211,8 @@ class Dispatch:
     def _request(
         self, address: Address, boxes: list[Outbox], now: float, wall_ms: int
     ) -> Planned | None:
-        """Returns one request with a batch of each partition that may send one now, up to the size
-        limit. Returns None if no partition may send."""
+        """Returns one request that contains a batch of each partition that may send a batch now, up
+        to the size limit of a request. Returns None if no partition may send."""
         entries: dict[TopicPartition, OutboxEntry] = {}
         data: list[TopicBuffers] = []
         size = 0

@@ -49,7 +49,8 @@ RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # max_bytes grows up to this limit to fe
 
 Leaders = Callable[[TopicPartition], Address | None]
 Place = tuple[Address, int]
-"""One connection: its address, and how many connections to that address have ended before."""
+"""Identifies a connection: its address, and how many earlier connections to this address have
+ended."""
 
 
 @dataclass(frozen=True, slots=True)

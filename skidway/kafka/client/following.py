@@ -232,8 +232,8 @@ class LoopClient:
         self._network.close()
 
     def _now(self) -> float:
-        """Returns the present time (monotonic seconds). If the last call was more than
-        `STOOD_STILL_S` ago, interrupts the reading of every partition (`Fetching.interrupt`).
+        """Returns the present time (monotonic seconds). If the client was not called for more than
+        `STOOD_STILL_S`, interrupts the reading of every partition (`Fetching.interrupt`).
 
         After such a long time without a call, the loop or the whole machine must have stood still.
         Responses that wait in the sockets may then be old. Meanwhile a topic may have been deleted

@@ -20,9 +20,9 @@ of events would lead to missing records in the log:
 * A drain begins when the broker refuses a batch for good, or answers with an error in
   `IDENTITY_LOST`, such as OUT_OF_ORDER_SEQUENCE_NUMBER (45) or UNKNOWN_PRODUCER_ID (59). During a
   drain nothing is sent. The drain ends when every batch in flight is answered or has lost its
-  connection. Then the partition gets a new producer id, and sends all batches from the first
-  unacknowledged batch on under the new id. But a batch that was refused for good goes back to the
-  owner, with all batches after it.
+  connection. Then the partition gets a new producer id. It sends the first unacknowledged batch and
+  all later batches under the new id. But a batch that was refused for good goes back to the owner,
+  with all batches after it.
 * The owner gets acknowledgements in send order, and none is left out.
 
 This module uses no I/O and no clock: times are parameters.

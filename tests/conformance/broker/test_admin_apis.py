@@ -94,8 +94,8 @@ def create(broker: SkidwayBroker, partitions: int = 1, **configs: str) -> str:
 def deleted(
     client: RawClient, topic: str, offset: int, *, partition: int = 0, version: int = 2
 ) -> tuple[int, int]:
-    """Asks the broker to delete the records before `offset`. Returns the answer's error code and
-    low watermark."""
+    """Asks the broker to delete a partition's records before `offset`. Returns the error code and
+    the low watermark of the broker's answer."""
     row = DeleteRecordsPartition(partition_index=partition, offset=offset)
     request = DeleteRecordsRequest(topics=(DeleteRecordsTopic(name=topic, partitions=(row,)),))
     answer = client.ask(request, version, DeleteRecordsResponse)
@@ -186,7 +186,9 @@ def alter(
     client: RawClient, name: str, configs: Mapping[str, str | None], *, kind: int = TOPIC,
     version: int = 2, only: bool = False,
 ) -> int:  # fmt: skip
-    """Replaces all settings of a resource. Returns the error code."""
+    """Asks the broker to replace all settings of the resource `name` (a topic or a broker) by
+    `configs`, or, with `only`, to check the request without changing a setting. Returns the error
+    code of the broker's answer."""
     rows = tuple(AlterableConfig(name=key, value=value) for key, value in configs.items())
     resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=rows)
     request = AlterConfigsRequest(resources=(resource,), validate_only=only)
@@ -199,7 +201,9 @@ def change(
     client: RawClient, name: str, *changes: tuple[str, int, str | None], kind: int = TOPIC,
     version: int = 1, only: bool = False,
 ) -> tuple[int, str | None]:  # fmt: skip
-    """Changes some settings of a resource. Returns the error code and the message."""
+    """Asks the broker to make `changes` to settings of the resource `name` (a topic or a broker). A
+    change is a triple (setting, operation, value). With `only`, the broker checks the request and
+    changes nothing. Returns the error code and the error message of the broker's answer."""
     rows = tuple(
         Change(name=key, config_operation=operation, value=value)
         for key, operation, value in changes

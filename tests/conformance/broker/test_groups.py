@@ -236,7 +236,8 @@ def fill(address: str, topic: str, count: int) -> None:
 
 
 def step_until(condition: Callable[[], object], *members: Member, within_s: float = 120.0) -> None:
-    """Calls `step` of each member until the condition is true."""
+    """Calls `step` of each member again and again until the condition is true, for at most
+    `within_s` seconds."""
 
     def look() -> object:
         for member in members:
@@ -255,8 +256,8 @@ def shared(*members: Member) -> bool:
 
 
 def committed(address: str, group: str, topic: str) -> dict[int, int]:
-    """Returns the offsets that a group has committed, read with a consumer that does not join the
-    group."""
+    """Returns the offsets that a group has committed for a topic, by partition. Reads these offsets
+    with a consumer that does not join the group."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": group})
     try:
         wanted = [TopicPartition(topic, number) for number in range(PARTITIONS)]

@@ -321,8 +321,8 @@ the connection, and its metric counts the connection under this reason.
 def test_a_bad_frame_closes_its_connection_only(
     skidway_broker: SkidwayBroker, data: bytes, reason: str
 ) -> None:
-    """If a client sends a bad frame, the broker closes this connection, and a metric counts the
-    closed connections by reason. Other connections stay open.
+    """If a client sends a bad frame, the broker closes the client's connection, and a metric counts
+    the closed connections by reason. Other connections stay open.
     """
     metric = f'skidway_broker_connections_closed_total{{reason="{reason}"}}'
     before = skidway_broker.metric(metric)

@@ -284,8 +284,9 @@ def fill(broker: ScriptedBroker, tp: TopicPartition, batches: int, first: int = 
 
 
 def read(fetcher: Fetcher, tp: TopicPartition, until: int, start: int = 0) -> list[bytes]:
-    """Returns the values of the records from the offset `start` up to the offset `until`. Asserts
-    that no record is skipped or repeated."""
+    """Polls the fetcher until it has the records of a partition from the offset `start` up to the
+    offset `until`. Returns the values of these records. Asserts that no record is skipped or
+    repeated."""
     found: list[bytes] = []
     position = start
     deadline = time.monotonic() + 300

@@ -20,8 +20,8 @@ BATCH = 10
 def fill(
     java: JavaClients, bootstrap: str, topic: str, numbers: Sequence[int], partition: int = 0
 ) -> None:
-    """Produces records in batches of BATCH records. Each value is `b"<number>"`, and the timestamps
-    are one second apart."""
+    """Produces one record for each number in `numbers`, in batches of BATCH records. A record's
+    value is its number in decimal, and its timestamp is that many seconds after START_MS."""
     with java.producer(bootstrap, linger_ms=60_000) as producer:
         for at in range(0, len(numbers), BATCH):
             for number in numbers[at : at + BATCH]:

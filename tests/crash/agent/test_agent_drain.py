@@ -90,8 +90,8 @@ def last_words(broker: SkidwayBroker) -> set[str]:
 
 @contextmanager
 def written_to(log: Path, first: int, *, every_s: float = 0.01) -> Iterator[list[int]]:
-    """Appends lines to the file during the `with` block. Yields a list whose only item is the
-    current number of lines in the file."""
+    """Appends lines to the file during the `with` block. `first` is the number of lines that the
+    file has already. Yields a list whose only item is the current number of lines in the file."""
     over, written = threading.Event(), [first]
 
     def append() -> None:

@@ -29,7 +29,8 @@ def source(topic: str, *paths: Path, **others: Any) -> dict[str, Any]:
 
 
 def write(process: AgentProcess, *sources: dict[str, Any], **others: Any) -> None:
-    """Changes the given sources and settings in the agent's configuration file."""
+    """Writes the agent's configuration file with changed settings. The given sources replace all
+    sources; if no source is given, the sources stay. `others` are further settings to change."""
     process.settings |= {"sources": list(sources)} if sources else {}
     process.settings |= {key.replace("_", "."): value for key, value in others.items()}
     process.config.write_text(yaml.safe_dump(process.settings))

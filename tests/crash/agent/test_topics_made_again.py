@@ -85,8 +85,9 @@ def test_what_was_on_its_way_to_the_old_one_is_left_to_an_operator(
 def test_a_deleted_topic_stops_no_other_topic(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
-    """A topic is deleted, and its lines take their share of `buffer.memory`. The agent continues
-    with its other topic, also after a kill, and if the deleted topic's source is removed."""
+    """If a topic is deleted, its undelivered lines fill only a share of `buffer.memory`. So the
+    agent continues with its other topic, even after it was killed and the deleted topic's source
+    was removed."""
     gone, other = tmp_path / "gone.log", tmp_path / "other.log"
     sources = {"topic": "logs", "paths": [str(gone)]}, {"topic": "other", "paths": [str(other)]}
     process = agent(*sources)

@@ -214,7 +214,8 @@ def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet)
 
 
 def this_second() -> str:
-    """Returns the current second in the format that operators use."""
+    """Returns the current time in whole seconds, in UTC, in the format that operators use, such as
+    2026-01-02T03:04:05Z."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -471,7 +471,8 @@ def test_a_damaged_batch_of_a_real_audit_topic_is_named(site: Site) -> None:
 
 
 def _flip(path: Path, at: int) -> None:
-    """Changes a bit of a file; the second call changes it back."""
+    """Changes a bit of the byte at the position `at` of a file. A second call for the same byte
+    changes the bit back."""
     with path.open("r+b") as file:
         file.seek(at)
         byte = file.read(1)[0]

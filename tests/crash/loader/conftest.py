@@ -273,8 +273,8 @@ class Loading:
         return list(table.sort_by(order).to_pylist())
 
     def state(self, name: str) -> list[Path]:
-        """Returns the files in the output's folder `_skidway/<topic>/` whose paths there match the
-        pattern `name`."""
+        """Returns the files in the output's folder `_skidway/<topic>/` whose paths inside this
+        folder match the pattern `name`."""
         return sorted((Path(self.output) / "_skidway" / self.topic).glob(name))
 
 

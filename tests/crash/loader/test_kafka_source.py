@@ -75,7 +75,8 @@ def test_both_sources_give_the_same_rows(cluster: Cluster, tmp_path: Path) -> No
 
 
 def bounded(topic: str, first: list[int], end: list[int]) -> dict[str, str]:
-    """Returns options that select a range of offsets in each of two partitions."""
+    """Returns Spark options that select a range of offsets in each partition of a topic. `first`
+    and `end` contain the partitions' first offsets and end offsets."""
     return {
         "subscribe": topic,
         "startingOffsets": json.dumps({topic: {str(p): at for p, at in enumerate(first)}}),

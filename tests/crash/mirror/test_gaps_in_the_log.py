@@ -27,8 +27,8 @@ def mirrored(*gaps: Gap, segment_bytes: int = 1 << 20) -> LogConfig:
 
 
 def put(log: PartitionLog, base: int, count: int = 1, size: int = 200, epoch: int = 0) -> None:
-    """Writes one batch to the mirror's log with the offsets and the epoch that the batch has in the
-    source."""
+    """Writes one batch of `count` records to the mirror's log, as a batch from the source. The
+    batch begins at the offset `base` and has the leader epoch `epoch`."""
     view = memoryview(sized(size, count))
     stamp(view, 0, base, epoch)
     log.append_mirrored(view, read_header(view), NOW_MS)

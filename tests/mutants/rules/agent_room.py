@@ -1,4 +1,5 @@
-"""Mutants of the rule that a topic which brokers do not acknowledge leaves room for the others."""
+"""Mutants of the rule that other topics have room even if the brokers acknowledge no records of one
+topic."""
 
 from mutants.mutant import Mutant
 
