@@ -57,7 +57,7 @@ def _ends_by_origins(data: Bytes, run: UnpackedRun) -> Int64s | None:
         return None
     last = len(payload) - ORIGIN.itemsize
     found = np.flatnonzero(data[1 : last + 2] == ORIGIN_HEAD[1])
-    words = np.ndarray(last + 1, "<u8", payload, strides=(1,))  # the 8 bytes at each position
+    words = np.ndarray(last + 1, "<u8", payload, strides=(1,))  # words[i]: the 8 bytes from i on
     ends = found[words[found] == _ORIGIN_WORD] + ORIGIN.itemsize
     counts = np.cumsum(run.counts)
     if len(ends) != counts[-1]:
@@ -119,7 +119,7 @@ def varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
     IndexError. In valid records, other bytes follow each varint that callers read with this
     function. Raises CorruptBatch if a varint has more than `bytes_max` bytes.
     """
-    pairs = np.ndarray(len(data) - 1, "<u2", data, strides=(1,))  # the two bytes at each position
+    pairs = np.ndarray(len(data) - 1, "<u2", data, strides=(1,))  # pairs[i]: bytes i and i + 1
     found = _SHORT_VARINTS[pairs[at]]
     number, after = (found >> 2).astype(np.int64), at + (found & 3)
     rows = np.flatnonzero(found == 0)

@@ -34,7 +34,8 @@ TEXTFILE = "/var/lib/skidway/loader/skidway_load.prom"
 
 
 def show(host: Host, unit: str, *names: str) -> dict[str, str]:
-    """Returns the properties `names` of a systemd unit, by name."""
+    """Returns the values of the properties `names` of a systemd unit on the host, by the property's
+    name."""
     asked = " ".join(f"--property={name}" for name in names)
     return dict(
         line.split("=", 1) for line in host.read(f"systemctl show {unit} {asked}").splitlines()
@@ -400,7 +401,8 @@ def test_a_failed_load_is_seen(fleet: Fleet) -> None:
 
 
 def metrics(fleet: Fleet) -> dict[str, float]:
-    """Returns the metrics in the text file that the loader writes."""
+    """Returns the values of the metrics in the text file that the loader writes for Prometheus, by
+    the metric's name."""
     lines = fleet.server.read(f"cat {TEXTFILE}").splitlines()
     return {name: float(value) for name, value in (x.split() for x in lines if x[0] != "#")}
 

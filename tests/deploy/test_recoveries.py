@@ -118,8 +118,9 @@ def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_p
 
 
 def ask_for_subjects(site: Recoveries, trust: str, user: str) -> tuple[int, str]:
-    """Configures `skidway schemas` on the registry's host as the guide describes, lists the
-    subjects, and returns the exit status and the output."""
+    """Configures `skidway schemas` on the registry's host as the guide describes: `trust` is the
+    certificate of the authority, and `user` is the name and the password. Lists the subjects, and
+    returns the command's exit status and output."""
     site.offline.run("cat >/etc/skidway/ca.pem", given=trust)
     site.offline.run(
         "cat >/etc/skidway/schemas.yml; chgrp skidway-registry /etc/skidway/schemas.yml; "
@@ -300,7 +301,8 @@ def keep_a_copy(site: Recoveries) -> None:
 
 
 def agents(site: Recoveries, what: str) -> None:
-    """Stops or starts all agents."""
+    """Runs `systemctl stop` or `systemctl start` (`what` says which) for the agent on each
+    application host."""
     for host in site.applications:
         host.run(f"systemctl {what} skidway-agent")
 

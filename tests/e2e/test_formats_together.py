@@ -316,7 +316,7 @@ def rows_of(told: Told, topic: str) -> list[dict[str, Any]]:
 
 
 def filtered_of(told: Told, name: str) -> dict[str, int]:
-    """Returns how many records each rule left out, according to the audit."""
+    """Returns how many records of the topic `name` each rule left out, according to the audit."""
     (topic,) = (each for each in told.report["topics"] if each["topic"] == name)
     return {each["rule"]: each["records"] for each in topic["filtered_by_rule"]}
 

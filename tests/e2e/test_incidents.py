@@ -95,8 +95,8 @@ class Incidents:
         return [source(topic, self.folder / topic, **parts) for topic, parts in TOPICS.items()]
 
     def rewrite(self) -> None:
-        """Writes the agent's configuration again, from TOPICS. The agent reads it at its next
-        start."""
+        """Writes the agent's configuration again, from TOPICS. The agent reads the new
+        configuration at its next start."""
         self.pipeline.rewrite(self.sources())
 
     def log(self, topic: str) -> Oracle:
@@ -280,9 +280,9 @@ def test_a_log_was_deleted_unread(site: Incidents) -> None:
 
 
 def test_lines_were_rejected(site: Incidents) -> None:
-    """If lines were rejected, `skidway audit why` names their host, shows one of them, and names a
-    command that shows all of them. The audit's web page shows one of them, too. A person who has
-    looked at the lines can accept the bucket."""
+    """If lines were rejected, `skidway audit why` names the host of these lines, shows one of the
+    lines, and names a command that shows all of the lines. The audit's web page shows one of the
+    lines, too. A person who has looked at the lines can accept the bucket."""
     log = site.log("rejected-lines")
     log.write("app.log", 50)
     log.append("app.log", ["no number here"] * 5)

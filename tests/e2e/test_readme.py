@@ -108,8 +108,8 @@ class Reader:
         return words
 
     def _setting(self, words: list[str], key: str) -> str | None:
-        """Returns the value that the setting `key` has on the command line or in the configuration
-        file, or None if it has no value."""
+        """Returns the value of the setting `key` on the command line `words`, or in the
+        configuration file that the command line names. Returns None if neither has the setting."""
         for word in words:
             if word.startswith(f"{key}="):
                 return word.partition("=")[2]

@@ -83,8 +83,8 @@ def told(trial: Trial) -> Told:
 
 
 def expect_tiled(rows: list[dict[str, Any]], lengths: list[int]) -> None:
-    """Asserts that the rows' byte ranges follow each other without gaps and cover the whole
-    file."""
+    """Asserts that the rows' byte ranges follow each other without gaps and cover the whole file,
+    whose lines have these lengths in bytes."""
     begins = [sum(lengths[:at]) for at in range(len(lengths))]
     assert [(row["_offset"], row["_length"]) for row in rows] == list(
         zip(begins, lengths, strict=True)

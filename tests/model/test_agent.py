@@ -45,7 +45,7 @@ pytestmark = pytest.mark.model
 
 GENERATIONS = 2
 LINES_MAX = 4
-TIGHT_BYTES = 600  # so few that the agent often stops reading, and replaying, after a reading
+TIGHT_BYTES = 600  # buffer.memory, so small that the agent often stops after one reading
 SAMPLED: dict[str, Any] = {"sample_ranges": 6, "sample_interval_ms": 3_000}
 PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)", r"(?P<line>[^xy].*)")
 

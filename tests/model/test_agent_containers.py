@@ -117,7 +117,8 @@ class Container(Schedule):
         self.say(f"write {data!r}")
 
     def line(self, stream: str, is_last: bool) -> bytes:
-        """Returns a log line, as the runtime writes it, with one new part of a text."""
+        """Returns a log line of the given stream, as the runtime writes it, with one new part of a
+        text. `is_last` says whether the text ends with this part."""
         cell = self.new_cell()
         file = self.rotations
         number = len(self.parts)

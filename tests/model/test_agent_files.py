@@ -40,12 +40,12 @@ STEPS = 60
 class Line:
     text: str
     written_ms: int
-    is_destroyed: bool = False  # the host has destroyed the line's bytes
+    is_destroyed: bool = False  # whether the host has destroyed the line's bytes
 
     # False if nothing shows that the line existed. An example is a line whose file was written and
     # deleted between two of the agent's scans for files.
     has_trace: bool = True
-    traced_by_others: bool = False  # only other rotated files show that this line's file existed
+    traced_by_others: bool = False  # whether only other rotated files show that the file existed
 
 
 @dataclass

@@ -75,8 +75,8 @@ class Moving(Schedule):
         return settings(*self.random.choice([[own], [other, own], [own, other]]))
 
     def read_message(self, message: Any) -> None:
-        """Ignores the message: only `finish` checks the messages. It compares the sums of their
-        counts with the rows."""
+        """Ignores the message. The messages are checked only at the end: `finish` compares the sums
+        of their counts with the rows."""
 
     def finish(self) -> None:
         self.settle()

@@ -93,7 +93,7 @@ class Skipping(Schedule):
         self.uncertain: set[str] = set()
         self.unsure: set[str] = set()  # lines that the agent may never have seen
         self.has_deleted = False
-        self.has_unseen = False  # a log was created and rotated between two scans
+        self.has_unseen = False  # whether a log was created and rotated between two scans
 
     # --- events -------------------------------------------------------------------------------
 
@@ -407,8 +407,8 @@ def is_big_endian(data: bytes | bytearray) -> bool:
 
 
 def unfinished_line(data: bytearray, *, is_wide: bool) -> int:
-    """Returns the byte position after the last line terminator, where an unfinished line may
-    begin."""
+    """Returns the byte position after the last line terminator in `data`, where an unfinished line
+    may begin. If `is_wide`, `data` is UTF-16."""
     if not is_wide:
         return data.rfind(b"\n") + 1
     end = b"\0\n" if is_big_endian(data) else b"\n\0"

@@ -1,9 +1,9 @@
 """Two collectors that read the same audit topics come to the same verdicts.
 
 One collector reads from the start, and judges after each portion of messages, which comes from one
-partition. The other collector begins later with an empty store. It reads the partitions in another
-order and in other portions. In the end, the standings (the verdicts on all buckets) of both
-collectors are equal.
+partition. The other collector begins later with an empty store. It reads the partitions in a
+different order and in different portions than the first collector. In the end, the standings (the
+verdicts on all buckets) of both collectors are equal.
 """
 
 from __future__ import annotations

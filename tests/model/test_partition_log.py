@@ -1,5 +1,5 @@
-"""A partition's log loses no flushed batch. It runs on a simulated disk, which may lose any
-unsynced bytes in a power loss.
+"""A partition's log loses no flushed batch. The tests run the log's real code on a simulated disk,
+which may lose any unsynced bytes in a power loss.
 
 The model is the list of the written batches. After a power loss, each file has its synced bytes and
 any part of the bytes after them, unchanged or as zeros. A new file may be missing if its directory

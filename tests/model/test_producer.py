@@ -317,8 +317,9 @@ class World:
         self._drop(self.random.choice(PLACES), tell=True)
 
     def _drop(self, place: Address, *, tell: bool) -> None:
-        """Breaks a connection. The connection's requests may arrive later, but the producer never
-        gets the answers to these requests."""
+        """Breaks the connection to the address `place`. The connection's requests may arrive later,
+        but the producer never gets the answers to these requests. If `tell` is true, the producer
+        learns at once that these requests are lost."""
         lost = [*self.wire[place], *(r for r, _ in self.parked if r.address == place)]
         answers = self.responses.get(place, deque())
         lost += [

@@ -128,8 +128,9 @@ class Registries(RuleBasedStateMachine):
 
     @rule(node=NODES, subjects=st.tuples(SUBJECTS, SUBJECTS), numbers=st.tuples(NUMBERS, NUMBERS))
     def race(self, node: int, subjects: tuple[str, str], numbers: tuple[int, int]) -> None:
-        """Lets the other registry write at a critical moment: this registry has decided about a
-        request, but has not yet written its own entry to the log."""
+        """Lets both registries register a schema. The other registry writes at a critical moment:
+        the registry `node` has decided about its request, but has not yet written its own entry to
+        the log."""
         (mine, theirs), (number, other) = subjects, numbers
         entries, _ = self.nodes[node]
         entries.meanwhile.append(

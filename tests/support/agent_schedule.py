@@ -311,8 +311,8 @@ class Schedule(ABC):
         self.content[tracked.file] = data
 
     def cells_between(self, file: int, first: int, end: int | None) -> list[str]:
-        """Returns the cells (unique pieces of text) in a range of the remembered bytes of a file
-        id."""
+        """Returns the cells (unique pieces of text) in the remembered bytes of a file id, from the
+        position `first` up to `end` (None: up to the last byte)."""
         return cells_of(self.content.get(file, b"")[first:end])
 
     def check_ledger(self) -> None:

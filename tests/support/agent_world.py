@@ -683,8 +683,8 @@ class World:
         self.turn(self.producer.deliver_all(away))
 
     def settle(self, rounds: int = 40, seconds: float = 0.3) -> None:
-        """Calls `tick` several times. With the default arguments, afterwards nothing is in flight,
-        and even a last line without a line terminator has arrived."""
+        """Calls `tick(seconds)` `rounds` times. With the default arguments, afterwards nothing is
+        in flight, and even a last line without a line terminator has arrived."""
         for _ in range(rounds):
             self.tick(seconds)
         self.publish()

@@ -44,7 +44,8 @@ class Client:
     A request that no broker answers within the request timeout raises `BrokerUnreachable`. If the
     answer is an error, most methods raise `KafkaError`. The methods that create, delete or alter
     topics return the errors instead. Producers and fetchers that are made with a client use the
-    client's connections. While one of them waits, bytes are sent and received for all of them.
+    client's connections. While the client, one of its producers or one of its fetchers waits, bytes
+    are sent and received for all of them.
     """
 
     def __init__(

@@ -146,7 +146,7 @@ class Fetching:
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
         """Reads a partition from an offset on. Batches of the partition that were fetched and not
-        taken are dropped. Its high watermark is unknown until the next answer."""
+        taken are dropped. The partition's high watermark is unknown until the next answer."""
         if offset < 0:
             raise ValueError("a position is an offset, not negative")
         backoff = Backoff(self._random)

@@ -59,7 +59,7 @@ def create(broker: SkidwayBroker, partitions: int = 1) -> str:
 
 
 def fetched(client: RawClient, version: int, request: fetch_request.Fetch) -> FetchAnswer:
-    """Sends the Fetch request, and returns the whole answer."""
+    """Sends the Fetch request in the given version, and returns the broker's answer."""
     client.send(fetch_request.write_request(1, "raw", version, request))
     return fetch_response.parse_response(
         response_body(memoryview(client.receive()), ApiKey.FETCH, version), version

@@ -74,8 +74,9 @@ def deliveries_of(producer: Producer, count: int) -> list[Delivery]:
 def read(
     client: Client, tp: TopicPartition, start: int, until: int
 ) -> list[columns.DecodedRecords]:
-    """Returns the batches from the offset `start` up to the offset `until`. Asserts that no batch
-    is skipped or repeated, and that each batch has a correct CRC."""
+    """Fetches a partition's batches from the offset `start` up to the offset `until`, and returns
+    their decoded records. Asserts that no batch is skipped or repeated, and that each batch has a
+    correct CRC."""
     fetcher = Fetcher(client, max_wait_ms=100, max_bytes=20_000)
     fetcher.seek(tp, start)
     found: list[columns.DecodedRecords] = []

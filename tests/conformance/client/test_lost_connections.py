@@ -81,8 +81,8 @@ def batch(number: int) -> EncodedBatch:
 
 
 def check_deliveries(producer: Producer, found: list[Delivery], count: int) -> None:
-    """Waits for `count` deliveries. Asserts that all batches are acknowledged in order, each with
-    its offset."""
+    """Polls the producer until `found` has `count` deliveries. Asserts that all batches are
+    acknowledged in order, each with its offset."""
     deadline = time.monotonic() + WITHIN_S
     while len(found) < count:
         assert time.monotonic() < deadline, f"{len(found)} of {count}: {producer.troubles}"

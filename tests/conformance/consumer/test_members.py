@@ -73,8 +73,8 @@ def start(topic: Topic, group: str, tmp_path: Path) -> Iterator[Start]:
 
 
 def owners(topic: Topic, group: str) -> Counter[str]:
-    """Returns how many partitions of the topic each owner has. The keys are the names of the owners
-    in ZooKeeper."""
+    """Returns how many partitions of the topic each member of the group owns. The keys are the
+    names that ZooKeeper has for the owners."""
     with Coordinator(topic.zookeeper) as coordinator:
         found = [coordinator.get(nodes.owner_path(group, tp)) for tp in topic.tps()]
     return Counter(each.data.decode() for each in found if each is not None)

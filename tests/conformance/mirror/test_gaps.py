@@ -36,7 +36,8 @@ def starts(clusters: Pair, topic: str, partitions: int) -> dict[int, int]:
 
 
 def until_expired(clusters: Pair, topic: str, partitions: int) -> None:
-    """Waits until the source has deleted all segments of the topic that exceed retention.bytes."""
+    """Waits until the source has deleted as many old segments of each partition of the topic as
+    retention.bytes allows."""
 
     def done(number: int) -> bool:
         # the file may be deleted before its size is read

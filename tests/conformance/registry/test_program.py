@@ -79,8 +79,8 @@ def test_an_unreachable_registry_is_status_3() -> None:
 
 def test_what_keeps_the_registry_from_starting(registry: Registry, zookeeper: str) -> None:
     """If the port is in use, the listener is malformed or the compatibility level is unknown, the
-    registry prints one sentence. It exits with status 1 because of the port, and with status 78
-    because of a setting."""
+    registry prints one sentence. It exits with status 1 if the port is in use, and with status 78
+    in the other two cases."""
     for settings, status, words in (
         (
             (f"listeners={registry.url}", f"zookeeper.connect={zookeeper}"),

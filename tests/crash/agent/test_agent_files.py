@@ -43,8 +43,8 @@ def source(pattern: Path) -> dict[str, Any]:
 
 
 def arrived(broker: SkidwayBroker) -> collections.Counter[str]:
-    """Returns how often each line is in the topic. A record that the agent sent twice counts only
-    once."""
+    """Returns how often each line is in the topic `logs`. A record that the agent sent twice counts
+    only once."""
     found = {(file, first, line) for line, file, first in rows(broker.address, "logs")}
     return collections.Counter(line for _, _, line in found)
 

@@ -62,8 +62,8 @@ def source(lines: Lines, pattern: str = "*", **others: Any) -> dict[str, Any]:
 
 
 def arrived(agent: AgentProcess, lines: Lines, broker: SkidwayBroker) -> None:
-    """Waits until the agent's state has no pending bytes. Then asserts that every line is in the
-    topic once, not counting repeated records."""
+    """Waits until the agent has settled every byte of the files that `lines` has written. Then
+    asserts that every line is in the topic `logs` once, not counting repeated records."""
     eventually(lambda: agent.settled(lines.sizes()), every_s=0.3, what="all settled")
     lines.expect([line for line, _, _ in rows(broker.address, "logs")])
 

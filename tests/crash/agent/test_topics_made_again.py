@@ -18,7 +18,8 @@ TOPICS = ("logs", "logs.rejected")
 
 
 def made_again(broker: SkidwayBroker, path: Path, process: AgentProcess) -> None:
-    """Lets the agent send ten lines to a topic, then deletes the topic and creates it again."""
+    """Writes ten lines to the log `path`, starts the agent, and waits until the agent has sent the
+    lines. Then deletes the topics TOPICS and creates them again."""
     path.parent.mkdir()
     path.write_text("".join(f"old {n}\n" for n in range(10)))
     process.start()

@@ -114,7 +114,8 @@ def started_to_read_back(process: AgentProcess, proxy: Proxy) -> Intervention:
 
 
 def check_each_once(logs: Logs, broker: SkidwayBroker) -> None:
-    """Asserts that the topic has exactly one record of every line, and so no repeated record."""
+    """Asserts that the topic `logs` has exactly one record of every written line, and so no
+    repeated record."""
     found = collections.Counter(line for _, _, line, _, _ in records(broker.address, "logs"))
     assert found == collections.Counter(logs.written)
 

@@ -62,7 +62,8 @@ def create(client: RawClient) -> None:
 
 
 def offsets(client: RawClient, group: str) -> dict[int, int]:
-    """Waits until the broker has loaded the group, and returns the group's committed offsets."""
+    """Waits until the broker has loaded the group, and returns the group's committed offsets by
+    partition."""
 
     def ask() -> OffsetFetchResponse | None:
         request = OffsetFetchRequest(group_id=group, topics=None)
@@ -80,7 +81,8 @@ def offsets(client: RawClient, group: str) -> dict[int, int]:
 
 
 def commit(client: RawClient, offset: int, member: str = "", generation: int = -1) -> int:
-    """Commits an offset of group g for partition 0, and returns the error code."""
+    """Commits an offset of group g for partition 0, by default as a client that is no member of the
+    group. Returns the broker's error code."""
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
     topic = OffsetCommitRequestTopic(name=TOPIC, partitions=(partition,))
     request = OffsetCommitRequest(

@@ -36,7 +36,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(kind: bytes, path: Path, options: bytes, flags: int = 0) -> None:
-    """Calls mount(2), which needs root."""
+    """Mounts a file system of the type `kind` at `path` with mount(2), which needs root."""
     if LIBC.mount(kind, bytes(path), kind, flags, options) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code), str(path))

@@ -233,8 +233,8 @@ class Loading:
         return ["load", verb, "--json", *sets, *(w for each in more for w in ("--set", each))]
 
     def run(self, *more: str) -> subprocess.CompletedProcess[str]:
-        """Runs a load to its end, in this process and, if the load needs Spark, on the shared
-        Spark."""
+        """Runs `skidway load run` to its end, with the further settings `more` (KEY=VALUE). The run
+        is in this process and, if it needs Spark, on the shared Spark."""
         return self.spark.run(self.arguments(*more))
 
     def loaded(self, *more: str) -> dict[str, Any]:
@@ -244,8 +244,9 @@ class Loading:
         return dict(json.loads(done.stdout))
 
     def start(self, *more: str, env: Mapping[str, str] | None = None) -> Program:
-        """Starts a run in a separate process, while the test continues. If the run needs Spark, it
-        has its own Spark."""
+        """Starts `skidway load run` in a separate process, with the further settings `more`
+        (KEY=VALUE), and does not wait for the end of the run. If the run needs Spark, it has its
+        own Spark."""
         return self._begun(self.arguments(*more), env)
 
     def start_resident(self, *more: str) -> Program:

@@ -37,8 +37,8 @@ def hours(count: int = 1) -> list[str]:
 
 
 def reloaded(loading: Loading, count: int = 1, *more: str, code: int = 0) -> dict[str, Any]:
-    """Runs `skidway load reload` for the first `count` hours with lines. Returns the JSON document
-    that it prints."""
+    """Runs `skidway load reload` for the first `count` hours with lines. Asserts that its exit
+    status is `code`. Returns the JSON document that the command prints."""
     words = [*loading.arguments(verb="reload"), loading.topic, *hours(count), *more]
     done = loading.spark.run(words)
     assert done.returncode == code, done.stderr[-4000:]

@@ -15,9 +15,9 @@ _STREAM = "tests/unit/skidway/consumer/test_stream.py"
 _PARTITIONING = "tests/unit/skidway/kafka/test_partitioning.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # These mutants break the order of batches under retries, refusals and crashes. Only one batch
-    # may be in flight until the broker knows the producer. After that, up to five batches may be in
-    # flight.
+    # These mutants break the rules that keep batches in order under retries, refusals and crashes.
+    # Only one batch may be in flight until the broker knows the producer. After that, up to five
+    # batches may be in flight.
     Mutant(
         "five are in flight before the first is acknowledged",
         "skidway/kafka/client/outbox.py",
