@@ -27,7 +27,7 @@ __all__ = ["DECOMPRESSED_BYTES_MAX", "Codec", "compress", "decompress"]
 # producer has a few MB.
 DECOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 
-_ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long, and saves few percent of bytes
+_ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long, and saves a few percent
 _LZ4_LEVEL = 1  # levels above 2 take five times as long, and save a tenth of the bytes
 _GZIP_LEVEL = 6
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS  # 16 means: with the header and the checksum of gzip

@@ -65,8 +65,8 @@ def partitions_added_while_running(trial: Trial) -> Told:
 
 
 def places(trial: Trial) -> dict[tuple[int, int], set[int]]:
-    """Maps each line, given by its file id and the position of its first byte, to the partitions
-    that have a record of it."""
+    """Returns for each line the partitions of the datacenter's broker that have a record of the
+    line. A line is given by its file id and the position of its first byte."""
     found: dict[tuple[int, int], set[int]] = collections.defaultdict(set)
     ends = {tp: end for tp, end in trial.watermarks().items() if end}
     with Client(trial.pipeline.site.address("broker-dc1")) as client:

@@ -91,7 +91,8 @@ class Samples:
         self.pipeline.load([topic, f"{topic}.rejected"])
 
     def run(self, verb: str, *options: str) -> tuple[int, dict[str, Any]]:
-        """Runs a subcommand of `skidway audit`. Returns its exit status and its JSON document."""
+        """Runs the subcommand `verb` of `skidway audit`. Returns its exit status and the JSON
+        document that it prints."""
         site = self.pipeline.site
         named = ["--config", str(site.config("audit"))]
         if verb == "sample":

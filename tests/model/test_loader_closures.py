@@ -51,8 +51,8 @@ record is one byte long."""
 
 
 def partition_of(sent: Sent) -> int:
-    """Returns the partition to which an agent sends a record. The records of one file go to several
-    partitions."""
+    """Returns the number of the partition to which an agent sends a record. The records of one file
+    go to several partitions."""
     (_, file), at = sent
     return (file + at // 4) % len(PARTITIONS)
 

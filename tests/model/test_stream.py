@@ -52,8 +52,9 @@ class Engine:
         self._reader: Any = None
 
     def trigger(self, *, may_die: bool = True) -> bool:
-        """Runs one batch if there are new records. Returns False if there were none, and otherwise
-        True, even if the engine was killed."""
+        """Runs one batch if there are new records. If `may_die` is true, the engine may be killed
+        meanwhile. Returns False if there were no new records, and otherwise True, even if the
+        engine was killed."""
         self._may_die = may_die
         try:
             return self._trigger()

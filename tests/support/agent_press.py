@@ -58,7 +58,8 @@ def records(pressed: Pressed, topic: str = "logs") -> list[Record]:
 
 
 def rejected_rows(brokers: Brokers) -> list[dict[str, Any]]:
-    """Returns the decoded records of the topic for rejected lines."""
+    """Returns the decoded records of the topic logs.rejected, which the agent sends for rejected
+    lines."""
     values = [record.value[5:] for record in brokers.records("logs.rejected")]
     return Codec(schema_text("Rejected")).decode(pa_binary(values)).batch.to_pylist()
 

@@ -236,8 +236,8 @@ def rss_mb(process: AgentProcess) -> int:
 
 
 def numbers(broker: str, name: str) -> collections.Counter[int]:
-    """Returns how often each line number is in a topic. A record that the agent sent twice counts
-    only once."""
+    """Returns how often each line number is in the topic `name`. A record that the agent sent twice
+    counts only once."""
     found: collections.Counter[int] = collections.Counter()
     for value in values(broker, name):
         found.update(map(int, NUMBER.findall(value)))

@@ -116,8 +116,8 @@ class Cluster:
         self, client: Client, topic: str, partition: int, values: pa.BinaryArray,
         origins: Origins | None, times: Any = None,
     ) -> None:  # fmt: skip
-        """Sends values with their origins and their times in milliseconds. If no times are given,
-        each time is START_MS."""
+        """Sends values to a partition, with their origins and their times in milliseconds. If no
+        times are given, each time is START_MS."""
         times = np.full(len(values), START_MS, np.int64) if times is None else times
         producer = Producer(client)
         for at in range(0, len(values), 500):
@@ -238,7 +238,8 @@ class Loading:
         return self.spark.run(self.arguments(*more))
 
     def loaded(self, *more: str) -> dict[str, Any]:
-        """Runs a load, asserts that the run succeeds, and returns its summary."""
+        """Runs `skidway load run` as `run` does, asserts that it succeeds, and returns the summary
+        that it prints."""
         done = self.run(*more)
         assert done.returncode == 0, done.stderr[-4000:]
         return dict(json.loads(done.stdout))
