@@ -78,8 +78,8 @@ def recover_in(directory: Path, config: LogConfig | None = None, **changes: obje
 
 
 def append(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0) -> int:
-    """Validates one batch, appends it to the log and writes it to the segment file. Returns its
-    base offset."""
+    """Validates one batch, appends it to the log and writes it to the segment file. Returns the
+    batch's base offset."""
     base = put(log, data, now_ms, epoch)
     log.write()
     return base
@@ -87,7 +87,7 @@ def append(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int 
 
 def put(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0) -> int:
     """Validates one batch and appends it to the log, but does not write it to the segment file.
-    Returns its base offset."""
+    Returns the batch's base offset."""
     view = memoryview(data)
     return log.append(view, validate(view, message_bytes_max=1 << 30), epoch, now_ms).base_offset
 

@@ -56,7 +56,8 @@ class SkidwayBroker:
             return dict(json.load(error))
 
     def metric(self, name: str) -> float:
-        """Returns the value of the first series that begins with `name`, or 0 if there is none."""
+        """Returns the first value in the broker's /metrics whose line begins with `name`, or 0 if
+        there is no such line."""
         url = f"http://127.0.0.1:{self.metrics_port}/metrics"
         with urllib.request.urlopen(url, timeout=60) as answer:
             for line in answer.read().decode().splitlines():

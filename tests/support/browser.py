@@ -109,7 +109,7 @@ class Browser:
 @contextmanager
 def browser() -> Iterator[Browser]:
     """Starts a browser, and yields its window. If Chromium is missing and the tests run as root,
-    installs it with apt-get. Raises SkidwayError if it is still missing."""
+    installs it with apt-get. Raises SkidwayError if Chromium is still missing afterwards."""
     driver = provide("chromedriver", PACKAGES, WHY)
     port = free_port()
     program = subprocess.Popen(

@@ -87,7 +87,8 @@ class ExistingFleet:
                     sums[each["topic"], agent["host"], place["tier"]] += place["count"]
         return dict(sums)
 
-    # The next methods run a load, and return what the services contain.
+    # The first of the next methods runs a load. The others return what the operator's services
+    # contain.
 
     def load(self) -> None:
         """Starts the loader's service, as its timer does at night, and waits until the load has

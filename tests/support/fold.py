@@ -234,8 +234,8 @@ def _add_lossy(found: Evidence) -> None:
 
 
 def _lossy(topic: TopicEvidence, size: int) -> Iterator[BucketId]:
-    """Yields the buckets to which only declared losses refer. `size` is the length of such a
-    bucket."""
+    """Yields the buckets of a topic for which there is a declared loss, but no counts. `size` is
+    the length in ms that such a bucket gets if nobody has accepted it."""
     accepted = {(each.bucket, each.bucket_ms) for each in topic.acceptances}
     for note in (note for notes in topic.losses.values() for note in notes):
         time_ms = note.loss.to_bucket

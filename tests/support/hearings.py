@@ -102,7 +102,8 @@ class Hearings:
 
 @lru_cache(maxsize=1024)
 def _log(topic: str, topic_id: str, partition: int) -> Log:
-    """Returns one object for equal logs, because nearly all messages come from a few logs."""
+    """Returns the `Log` with these values. Equal logs share one object, which saves memory because
+    nearly all messages come from a few logs."""
     return Log(topic, topic_id, partition)
 
 

@@ -4,8 +4,8 @@ and have the methods that Skidway's programs call.
 No call waits, and by default no batch is lost. A test can change this: `MemoryCluster.refusals`
 contains the errors with which the cluster refuses the next batches, and `MemoryLog.expire` drops
 the beginning of a log. `MemoryCluster.fetch_errors` contains, for each partition that the cluster
-does not send at present, the error of its answers. Retriable errors do not belong there, because
-the real fetcher does not raise them.
+refuses to send at present, the error with which it answers fetches of this partition. Retriable
+errors do not belong there, because the real fetcher does not raise them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ that runs a command inside such a network.
 
 A test may ask whether a program listens on a port, or may request a URL. If the program runs in a
 separate network, only a process in the same network can connect to it. Therefore this module starts
-itself there, by the command `python places.py URL` or `python places.py HOST PORT`.
+itself in that network, by the command `python places.py URL` or `python places.py HOST PORT`.
 """
 
 from __future__ import annotations

@@ -61,7 +61,8 @@ class RejectedTopic:
     def read(
         self, _: Client, ranges: Mapping[TopicPartition, tuple[int, int]]
     ) -> Iterator[tuple[TopicPartition, DecodedRecords]]:
-        """Yields the batches of these ranges, in place of `read_ranges`."""
+        """Yields the topic's batches that have offsets in these ranges (first offset, end offset).
+        Tests use this method in place of `read_ranges`."""
         for tp, (first, end) in ranges.items():
             for data in self.cluster.log(tp).batches:
                 header = read_header(data)

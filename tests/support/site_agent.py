@@ -36,11 +36,11 @@ from support.site_logs import (
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A seal that the agent has prepared and not yet sent. The agent sends it as soon as its deltas
-    have counted all lines that its files had at the time `sealed_until`. `sizes` contains the
-    number of these lines, by topic. `at` is the number of the last message that the agent had made
-    at the time `sealed_until`. `written` is the number of lines that the whole site had written at
-    this time."""
+    """A seal that the agent has prepared and not yet sent. The agent sends the seal as soon as the
+    agent's deltas have counted all lines that its files had at the time `sealed_until`. `sizes`
+    contains the number of these lines, by topic. `at` is the number of the last message that the
+    agent had made at the time `sealed_until`. `written` is the number of lines that the whole site
+    had written at this time."""
 
     sealed_until: int
     sizes: dict[str, int]

@@ -96,7 +96,8 @@ class SiteCounter:
         self.kill()
 
     def logs(self, topic: Topic) -> list[Log]:
-        """The logs of the topic that this counter counts, by partition."""
+        """Returns the logs that this counter counts: those of the topic itself or of its mirror, in
+        the order of the partitions."""
         return topic.broker if self.teller.sender.tier is Tier.BROKER else topic.mirror
 
     def notice(self, name: str, now_ms: int) -> None:

@@ -183,8 +183,8 @@ class Truth:
                 yield place.agent, f"X: {line} is {times} rows"
 
     def epoch_of_rows(self, source: Source) -> int | None:
-        """The newest of the epochs of this topic's output of which the collector has heard; None if
-        there is no such epoch. If an output is removed, the collector hears of the new epoch only
+        """The newest epoch of this topic's output from which the collector has read a message, or
+        None if there is none. If an output is removed, the collector hears of the new epoch only
         with the counts of the next load."""
         newest = _newest_epochs(self.world, self.collector.heard)
         return max(

@@ -40,7 +40,8 @@ class Group:
         member.ask("leave")
 
     def write(self) -> None:
-        """Writes EACH further records to every partition, with librdkafka."""
+        """Writes further records to the topic with the reference client: as many as EACH says to
+        every partition."""
         numbers = range(self._written, self._written + EACH)
         sent = [each for p in PARTITIONS for each in records("group", numbers, partition=p)]
         self._reference.ask(
@@ -96,7 +97,8 @@ class Group:
                 member.ask("commit")
 
     def committed(self) -> list[int]:
-        """The committed offset of every partition, as librdkafka reads it."""
+        """Returns the group's committed offset of every partition, as the reference client reads
+        it."""
         found: list[int] = self._reference.ask(
             "committed", group=self.name, topic=self.topic, partitions=list(PARTITIONS)
         )["offsets"]

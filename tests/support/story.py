@@ -15,14 +15,16 @@ FIRST_MS = 1_700_000_000_000
 
 
 def each_client(*commands: str) -> pytest.MarkDecorator:
-    """Runs a test once for every stock client that has all of these commands."""
+    """Returns a pytest mark that runs a test once for every stock client that has all of the given
+    commands."""
     able = [each for each in CLIENTS.values() if not set(commands) & each.lacks.keys()]
     params = [pytest.param(each, id=each.name, marks=[*_marks(each)]) for each in able]
     return pytest.mark.parametrize("client", params)
 
 
 def each_codec() -> pytest.MarkDecorator:
-    """Runs a test with every stock client, once for each compression codec that the client has."""
+    """Returns a pytest mark that runs a test with every stock client, once for each compression
+    codec that the client has."""
     params = [
         pytest.param(each, codec, id=f"{each.name}-{codec}", marks=[*_marks(each)])
         for each in CLIENTS.values()

@@ -193,7 +193,8 @@ class Trial:
         return self.pipeline.rows(topic or self.topic, self._stage.output)
 
     def loaded(self, topic: str | None = None) -> dict[str, Any]:
-        """What the last load of all stories' topics reported about this topic."""
+        """Returns what the stage's last load has reported about a topic, by default about the
+        story's own topic. Each load of a stage loads the topics of all its stories."""
         return self._stage.loaded[topic or self.topic]
 
     def expect_exactly(self) -> None:

@@ -115,7 +115,7 @@ class Programs:
         return self._trees.get(name)
 
     def once(self, name: str, *options: str) -> None:
-        """Adds these options to the program's next start only."""
+        """Adds these options to the program's command line, but only at its next start."""
         self._once[name] = list(options)
 
     def tail(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""/health of the agent's program says what the agent does not read, and why."""
+"""Tests that the agent's /health says which files the agent does not read at present, and why."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def grow(site: Site, turns: int) -> None:
 
 
 def test_a_topic_that_is_held_back_is_named(site: Site) -> None:
-    """While no broker acknowledges a topic's batches, /health says that its files are not read."""
+    """While no broker acknowledges a topic's batches, /health names the topic as one whose files
+    the agent does not read."""
     grow(site, 40)
     health = site.agent._status.health
     assert not health.ok
@@ -50,7 +51,8 @@ def test_a_full_buffer_is_named(site: Site) -> None:
 
 
 def test_a_topic_that_is_acknowledged_again_is_read(site: Site) -> None:
-    """When brokers acknowledge the topic's batches again, /health is well and names nothing."""
+    """When the brokers acknowledge the topic's batches again, the agent reads the topic's files,
+    and /health reports no problem."""
     grow(site, 40)
     producer = site.agent._producer
     assert isinstance(producer, Sending)

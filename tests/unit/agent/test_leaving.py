@@ -23,7 +23,8 @@ def newest(world: World, topic: str = "logs") -> SealedTopic:
 
 
 def drain(world: World, rounds: int = 40) -> bool:
-    """Starts the agent, asks it to leave, and returns whether it has left."""
+    """Starts the agent and asks it to leave. Returns whether it has left within `rounds` turns of
+    its loop."""
     world.start().leave()
     for _ in range(rounds):
         world.tick(0.1)

@@ -302,8 +302,8 @@ def test_a_file_whose_holes_cannot_be_read_again_is_not_closed_unchecked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Before the agent closes a deleted file, it reads the file's holes (runs of NUL bytes) again.
-    If they cannot be read, the agent keeps the file open and tries again later. So it does not miss
-    that a hole was filled, and declares a loss."""
+    If they cannot be read, the agent keeps the file open and tries again later. So it notices later
+    that a program has filled a hole, and then declares a loss."""
     world = World(settings(raw(), close_rotated_ms=9_000))
     world.start()
     file = world.files.append(PATH, b"one\n" + bytes(4096) + b"later\n")

@@ -87,9 +87,9 @@ def test_a_clock_that_was_set_back_hides_no_lost_line() -> None:
 @promise("6 complete")
 def test_a_loss_reaches_the_buckets_of_an_earlier_size() -> None:
     """If `audit.bucket.ms` is raised at a restart, new buckets are longer. A declared loss then
-    ends at the time up to which lines may be lost, and not at the start of the longer bucket with
-    this time. So the loss also affects a shorter, old bucket that begins between that start and
-    this time."""
+    ends at the time up to which lines may be lost, and not at the start of the longer bucket that
+    contains this time. So the loss also affects a shorter, old bucket that begins between that
+    start and this time."""
     world = World(settings(raw("logs", A), audit_bucket_ms=30_000))
     world.clock.set_time_ms(BEGIN_MS + 20_000)
     world.files.append(A, b"read\n")

@@ -43,7 +43,8 @@ def test_whole_lines_are_noted_with_their_places(world: Counting) -> None:
 
 
 def test_a_line_that_is_written_for_hours_is_noted_whole(world: Counting) -> None:
-    """`skidway agent count` never divides a line that still grows: a shipper sends it whole."""
+    """`skidway agent count` never divides a line that still grows, because log shippers send such a
+    line as one record."""
     for _ in range(100):
         world.files.append(LOG, b"\r 45%")
         world.turn(times=2, seconds=60.0)

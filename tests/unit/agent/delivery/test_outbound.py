@@ -65,8 +65,9 @@ def test_what_the_producer_does_not_take_waits_in_order() -> None:
 
 
 def test_the_bytes_of_a_topic_are_counted_until_brokers_have_answered() -> None:
-    """The bytes of a topic's batches count until brokers have acknowledged or refused the batches,
-    even while the batches wait for room, come back or are halved. Rejected lines count, too."""
+    """The agent counts the bytes of a topic's batches as unanswered until brokers have acknowledged
+    or refused the batches, even while the batches wait for room, come back or are halved. Rejected
+    lines count, too."""
     sending = Sending(b"a\nb\n\xff\n", b"c\n", b"d\n", room=2)
     parcels = [each.token for sent in sending.producer.sent.values() for each in sent]
     assert sending.outbound.held_bytes["logs"] > sum(each.encoded.size_bytes for each in parcels)

@@ -1,4 +1,5 @@
-"""Tests the table in which the agent looks up the logs that began at a path or are there now."""
+"""Tests the table in which the agent looks up which logs began at a given path, or are at this path
+now."""
 
 from __future__ import annotations
 

@@ -535,7 +535,7 @@ def test_a_file_that_grew_with_an_overlong_line_was_not_written_again() -> None:
     assert losses(world) == []
 
 
-# --- cut to a part, and written on before the next look -----------------------------------------
+# --- logs that are cut and then grow before the next look -----------------------------------------
 
 
 def rewritten(size: int, text: bytes) -> World:
@@ -547,7 +547,7 @@ def rewritten(size: int, text: bytes) -> World:
     world.settle()
     world.files.append(RUN, b"line 3\n")
     world.settle()
-    world.kill()  # after its start, the agent takes the evidence from its state
+    world.kill()  # so the agent has to use what its state says about the file
     world.start()
     world.settle()
     world.files.truncate(RUN, size)

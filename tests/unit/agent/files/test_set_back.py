@@ -1,6 +1,7 @@
 """Tests how the agent notices that the wall clock was set back. The clock then shows a span of
-times twice. If a file's time of change becomes older, and both times are in this span, a program
-may have written to the file. In these tests, the older time is then called later."""
+times twice. If a file's time of change becomes older, and the old and the new value are both in
+this span, a program may have written to the file. The agent then treats the new value as the later
+one."""
 
 from __future__ import annotations
 
@@ -32,9 +33,9 @@ def test_a_clock_that_is_set_back_twice() -> None:
 
 
 def test_a_clock_that_is_set_back_less_the_second_time() -> None:
-    """If the clock is set back a second time, to a time within the first span, the times before
-    that time stay in the span. If the clock is set back again after it has passed the span, a new
-    span begins, which has none of the old times."""
+    """The clock is set back a second time, to a time within the first span. The times of the first
+    span before this time then stay in the span. If the clock is set back again after it has passed
+    the span, a new span begins, which has none of the old times."""
     clock = SetBack()
     clock.note(1.0, 100_000)
     clock.note(2.0, 50_000)

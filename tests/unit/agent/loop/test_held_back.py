@@ -1,5 +1,5 @@
-"""Two topics share `buffer.memory`. While brokers do not acknowledge the batches of one of them,
-the agent delivers the lines of the other."""
+"""The batches of two topics share the agent's `buffer.memory`. While the brokers do not acknowledge
+the batches of one topic, the agent still delivers the lines of the other topic."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def of(*sources: SourceSettings, buffer_memory: int = MEMORY) -> AgentSettings:
 
 
 class Two(World):
-    """An agent with a topic that brokers acknowledge, and a topic that they do not acknowledge
-    while it is `away`."""
+    """An agent with two topics, `good` and `bad`. The brokers acknowledge all batches, except those
+    of the topic that `away` names."""
 
     def __init__(self) -> None:
         super().__init__(of(*SOURCES))
@@ -31,7 +31,9 @@ class Two(World):
         self.written: dict[str, list[str]] = {"good": [], "bad": []}
 
     def write(self, turns: int, *paths: str) -> None:
-        """In each turn, a line of the topic `good` and a long line of each path are written."""
+        """Runs `turns` turns of the agent. Before each turn, appends a line to the file of the
+        topic `good`, and a long line to each of the files `paths`, which belong to the topic
+        `bad`."""
         for _ in range(turns):
             self.line("good", GOOD, f"good {len(self.written['good'])}")
             for path in paths:
@@ -47,12 +49,14 @@ class Two(World):
             self.tick(away=self.away)
 
     def come_back(self) -> None:
-        """Lets brokers acknowledge the batches of `bad` again, until all lines have arrived."""
+        """Makes the brokers acknowledge the batches of both topics from now on, and runs the agent
+        until it has delivered all lines."""
         self.away = ""
         self.settle()
 
     def assert_all_arrived(self) -> None:
-        """Asserts that every line of both topics arrived once, and those of each file in order."""
+        """Asserts that every written line arrived once, that the lines of each file arrived in
+        order, and that no loss was declared."""
         assert self.values("good") == self.written["good"]
         arrived = self.values("bad")
         for path in (BAD, BESIDE):
@@ -71,7 +75,8 @@ def two() -> Two:
 
 @promise("2 silent topic")
 def test_a_topic_that_is_not_acknowledged_stops_no_other_topic(two: Two) -> None:
-    """While the batches of a topic are not acknowledged, the lines of other topics are."""
+    """While the brokers do not acknowledge the batches of one topic, the agent delivers the lines
+    of other topics."""
     two.write(300, BAD, BESIDE)
     two.turns()
     assert two.values("good") == two.written["good"]
@@ -82,7 +87,8 @@ def test_a_topic_that_is_not_acknowledged_stops_no_other_topic(two: Two) -> None
 
 
 def test_a_held_back_file_does_not_keep_the_loop_busy(two: Two) -> None:
-    """While files of a topic are held back, the loop waits for events between its turns."""
+    """While the agent does not read the files of a topic, because too many bytes of the topic are
+    unacknowledged, its loop still waits for events between two turns."""
     two.write(100, BAD)
     two.turns()
     assert two.agent.held_back
@@ -93,8 +99,10 @@ def test_a_held_back_file_does_not_keep_the_loop_busy(two: Two) -> None:
 @promise("2 silent topic")
 @pytest.mark.parametrize("is_removed", [False, True])
 def test_after_a_restart_its_intents_stop_no_other_topic(two: Two, is_removed: bool) -> None:
-    """After a kill, the intents of a topic that is not acknowledged stop no other topic, even if
-    the settings name the topic no more. They are sent in their order when it is acknowledged."""
+    """An intent is a stored promise to send certain bytes. After a kill, the agent delivers other
+    topics even if it has many intents of a topic whose batches are not acknowledged. This is so
+    even if no source has this topic any more. When the batches are acknowledged again, the lines of
+    the intents arrive in order."""
     two.write(100, BAD, BESIDE)
     two.kill()
     two.settings = of(*SOURCES[: 1 if is_removed else 2], buffer_memory=MEMORY // 2)
@@ -108,8 +116,9 @@ def test_after_a_restart_its_intents_stop_no_other_topic(two: Two, is_removed: b
 
 
 def test_intents_of_an_unreadable_file_and_of_a_full_topic_stay_in_order(two: Two) -> None:
-    """If a file cannot be opened when its intents are to be sent again, and its topic then has no
-    room, its intents still go out in the order of its bytes."""
+    """An intent is a stored promise to send certain bytes of a file. After a kill, the agent cannot
+    open a file for a while. When it can open the file, too many bytes of the file's topic are
+    unacknowledged. The agent still sends the file's intents in the order of the file's bytes."""
     two.write(60, BAD, BESIDE)
     two.kill()
     two.files.by_path[BAD].unreadable = True
@@ -129,8 +138,10 @@ def test_intents_of_an_unreadable_file_and_of_a_full_topic_stay_in_order(two: Tw
 def test_what_is_sent_after_a_search_leaves_room_too(
     two: Two, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After an upgrade, the missing records of a topic that is not acknowledged stop no other
-    topic: neither do they fill the memory, nor does their search delay another search."""
+    """After an upgrade, the agent searches the brokers for the records of its intents (stored
+    promises to send bytes), and sends the missing records. If the batches of one topic are not
+    acknowledged, the missing records of this topic do not fill `buffer.memory`, and the search for
+    them delays no search for records of other topics."""
     two.write(60, BAD, BESIDE)
     two.line("good", GOOD, "on its way")
     two.hold(2)

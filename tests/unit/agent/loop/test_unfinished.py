@@ -1,7 +1,7 @@
 """Tests how the agent reads a record that stays unfinished while its file grows, such as a progress
-bar: a program rewrites it every second, and ends it with a line feed only after hours. A seal says
-that all lines before a certain time are counted. As long as bytes of one file are unread, the agent
-sends no seal for the file's topic."""
+bar. A program appends to such a record every second, and ends the record with a line feed only
+after hours. A seal says that all lines before a certain time are counted. As long as bytes of one
+file are unread, the agent sends no seal for the file's topic."""
 
 from __future__ import annotations
 
@@ -24,28 +24,31 @@ BAR = "\r 45% [==>  ]"
 
 
 def made(**source: Any) -> World:
-    """Returns a world whose agent runs."""
+    """Returns a simulated host with a running agent. `source` contains settings of the agent's only
+    source."""
     world = World(settings(raw(**source), seal_interval_ms=1_000, idle_flush_ms=5_000))
     world.start()
     return world
 
 
 def draw(world: World, text: bytes, seconds: float) -> None:
-    """Appends the text to the job's log every second."""
+    """Lets `seconds` pass. In each second, appends `text` to the log JOB and runs a turn of the
+    agent."""
     for _ in range(int(seconds)):
         world.files.append(JOB, text)
         world.tick(1.0)
 
 
 def records(world: World) -> list[tuple[str, int, int]]:
-    """Returns the value of each record of the topic, its position in the file, and its length."""
+    """Returns, for each record in the topic `logs`, its value, and the position and the length of
+    its bytes in the file."""
     found = world.brokers.records("logs")
     return [(datum_text(each.value), each.first, each.length) for each in found]
 
 
 def lengths(world: World) -> list[int]:
-    """Returns the length of each record of the topic. Asserts that the records follow one another
-    in the file."""
+    """Returns how many bytes of the file each record in the topic `logs` has. Asserts that the
+    records follow one another in the file without a gap."""
     found = records(world)
     ends = [first + length for _, first, length in found]
     assert [first for _, first, _ in found] == [0, *ends[:-1]]
@@ -54,9 +57,9 @@ def lengths(world: World) -> list[int]:
 
 @promise("6 seal")
 def test_a_record_that_never_ends_holds_back_no_seal_for_long() -> None:
-    """If a progress bar is drawn into a log without a pause, the agent still seals the topic.
+    """If a program writes a progress bar to a log without a pause, the agent still sends seals.
 
-    The newest seal is never older than twice UNFINISHED_S and some seconds.
+    The time in the newest seal is never more than twice UNFINISHED_S plus ten seconds ago.
     """
     world = made()
     told, latest = 0, [world.clock.time_ms()]
@@ -80,7 +83,7 @@ def test_what_is_written_slowly_stays_one_record() -> None:
     world.files.append(JOB, b"\n")
     world.settle(3)
     assert lengths(world) == [UNFINISHED_S - 9]
-    draw(world, b"y", UNFINISHED_S - 10)  # the time begins anew with each record
+    draw(world, b"y", UNFINISHED_S - 10)  # each record may take UNFINISHED_S
     assert len(records(world)) == 1
 
 
@@ -108,7 +111,8 @@ def test_a_killed_agent_sends_the_parts_of_a_record_again() -> None:
 
 @promise("2 over-long line")
 def test_an_overlong_line_that_never_ends_is_divided() -> None:
-    """A line that has more than READ_BYTES and still grows is divided after UNFINISHED_S, too."""
+    """A line of more than READ_BYTES bytes that still grows is divided after UNFINISHED_S, like a
+    shorter line."""
     world = made()
     world.files.append(JOB, b"x" * (2 * READ_BYTES + 5))
     draw(world, b"y", UNFINISHED_S - 10)
@@ -122,9 +126,10 @@ def test_an_overlong_line_that_never_ends_is_divided() -> None:
 
 @promise("2 over-long line")
 def test_a_long_line_is_divided_only_where_the_file_ends() -> None:
-    """An over-long line of which bytes are unread is not divided, however long ago it began.
+    """The agent does not divide an over-long line while the file has bytes of it that are not read.
 
-    While the brokers take nothing, the agent does not read, so much of a line may wait.
+    It does not matter how long ago the line began. While the producer takes no batches, the agent
+    reads nothing, so a large part of a line may be unread.
     """
     world = made()
     world.files.append(JOB, b"x" * (2 * READ_BYTES))
@@ -140,8 +145,8 @@ def test_a_long_line_is_divided_only_where_the_file_ends() -> None:
 
 @promise("2 framing")
 def test_a_record_of_lines_that_never_ends_is_divided_between_lines() -> None:
-    """If more and more lines belong to a record, the agent divides it after UNFINISHED_S, and never
-    inside a line."""
+    """If a record of several lines gets more and more lines, the agent divides the record after
+    UNFINISHED_S, but only between two lines."""
     rule = MultilineSettings(type="start", pattern="^[A-Z]", timeout_ms=5_000)
     world = made(multiline=rule)
     world.files.append(JOB, b"A")
@@ -167,7 +172,8 @@ def test_no_code_unit_is_divided() -> None:
 
 
 def test_a_longer_time_without_changes_applies_to_growing_files_too() -> None:
-    """If `idle.flush.ms` is longer than UNFINISHED_S, a record may be unfinished for that time."""
+    """If `idle.flush.ms` is longer than UNFINISHED_S, the agent divides a record only after
+    `idle.flush.ms`."""
     world = World(settings(raw(), idle_flush_ms=int(2 * UNFINISHED_S * 1_000)))
     world.start()
     draw(world, b"x", 2 * UNFINISHED_S - 10)
@@ -181,7 +187,8 @@ def test_a_longer_time_without_changes_applies_to_growing_files_too() -> None:
 
 @promise("6 seal")
 def test_a_file_that_holds_back_a_seal_for_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a seal waits for longer than HELD_S for bytes of a file, log and /health name the file."""
+    """If a seal waits for more than HELD_S seconds because bytes of a file are not delivered, the
+    agent's log and /health name the file."""
     told: list[tuple[str, str, str]] = []
     monkeypatch.setattr(events, "seal_held_back", lambda *said: told.append(said))
     rule = MultilineSettings(type="start", pattern="^[A-Z]", timeout_ms=3_600_000)

@@ -1,4 +1,5 @@
-"""The room of a turn: how many bytes of each topic's files the agent may read."""
+"""Tests the room of a topic: how many bytes of the topic's files the agent may read in one turn of
+its loop."""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ MEMORY = 1_000
 
 
 def filled(topics: Sequence[str], held: Counter[str]) -> Counter[str]:
-    """Reads the topics' files in turn, one byte at a time, until no topic has room. Nothing is ever
-    acknowledged."""
+    """Counts one more unacknowledged byte for each topic that has room, again and again, until no
+    topic has room. `held` contains the unacknowledged bytes of each topic at the beginning, and the
+    result those at the end."""
     held = Counter(held)
     while True:
         room = Room(MEMORY - held.total(), held)
@@ -26,7 +28,8 @@ def filled(topics: Sequence[str], held: Counter[str]) -> Counter[str]:
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_topics_without_acknowledgements_leave_room_for_another(count: int) -> None:
-    """However many topics get no acknowledgements, a topic that does has room."""
+    """However many topics get no acknowledgements, a topic without unacknowledged bytes still has
+    room."""
     dead = [f"dead-{number}" for number in range(count)]
     held = filled(dead, Counter())
     assert Room(MEMORY - held.total(), held).has("good")
@@ -34,14 +37,16 @@ def test_topics_without_acknowledgements_leave_room_for_another(count: int) -> N
 
 
 def test_a_later_topic_without_acknowledgements_takes_half_of_what_is_left() -> None:
-    """A topic that gets no acknowledgements takes half of what earlier such topics have left."""
+    """If a topic gets no acknowledgements, it takes at most half of the bytes that were free
+    before. So a second topic of this kind takes half of the bytes that the first one has left."""
     held = filled(["second"], filled(["first"], Counter()))
     assert held == {"first": 500, "second": 250}
 
 
 def test_what_a_turn_takes_counts_at_once() -> None:
-    """Within a turn, a topic has room until it has taken half of the free bytes. A last range of
-    bytes may exceed this, and the other topics have only what is left."""
+    """The bytes that a turn has read of a topic's files reduce the room of all topics at once. A
+    topic has no more room when it has taken half of the bytes that were free at first. The last
+    range that the turn reads may exceed this half. Other topics then have less room."""
     room = Room(MEMORY, {})
     room.take("logs", 499)
     assert room.has("logs")

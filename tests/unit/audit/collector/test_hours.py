@@ -45,7 +45,8 @@ SETTINGS = [
     f"--set=lateness.ms={POLICY.lateness_ms}",
     f"--set=silence.ms={POLICY.silence_ms}",
 ]
-"""Settings that make the policy POLICY."""
+"""The collector's settings, as options of the command line. They give the policy POLICY, by which
+buckets are judged."""
 
 
 def heard() -> list[Message]:

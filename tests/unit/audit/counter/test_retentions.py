@@ -18,7 +18,8 @@ LOGS, HELD = (Source("dc1", "cid", name, f"{name}-id") for name in ("logs", "hel
 
 
 class Brokers:
-    """Brokers that return the configs in `settings` for each topic."""
+    """Stands for the brokers. `settings` contains the config of each topic. While `is_away` is
+    true, the brokers cannot be reached."""
 
     def __init__(self) -> None:
         self.is_away = False

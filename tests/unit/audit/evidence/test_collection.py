@@ -292,13 +292,14 @@ def test_an_answer_without_a_topic_id_does_not_hide_a_new_topic(
 
 
 def _damage(cluster: MemoryCluster, tp: TopicPartition, index: int, at: int = -1) -> None:
-    """Changes a byte of a batch, by default the last; the second call changes it back."""
+    """Changes the byte at position `at` (by default the last byte) of the partition's batch number
+    `index`. A second call with the same arguments restores the byte."""
     cluster.log(tp).batches[index][at] ^= 1
 
 
 class Site:
-    """A cluster with two audit topics. The mirrored topic has a damaged batch between two good
-    batches; each batch has one message."""
+    """A cluster with two audit topics. The mirrored topic has three batches of one message each.
+    The second batch is damaged."""
 
     def __init__(self) -> None:
         self.cluster, self.clock, self.ledger = MemoryCluster(), ManualClock(), Ledger()
@@ -310,7 +311,8 @@ class Site:
         self.collection = _collection(self.cluster, self.ledger, self.clock)
 
     def turn(self, after_s: float = 0.0) -> None:
-        """Lets the collector read all that it can read now."""
+        """Lets `after_s` seconds pass, and then lets the collector read and store all messages that
+        it can read."""
         self.clock.advance(after_s)
         for _ in range(3):
             self.collection.turn(0)
@@ -344,9 +346,10 @@ def test_a_damaged_batch_stops_only_its_partition(site: Site) -> None:
 @promise("6 damaged audit topic")
 @pytest.mark.parametrize("ends", ["repaired", "expired", "made again"])
 def test_a_damaged_batch_is_tried_again(site: Site, ends: str) -> None:
-    """If a damaged batch is intact later, because another broker leads the partition, the collector
-    reads on, and every message is counted once. It also reads on if the batch has expired, or if
-    the topic was made again."""
+    """The collector tries again and again to read a damaged batch. If the batch is intact later,
+    for example because another broker leads the partition, the collector continues to read, and
+    counts every message once. It also continues if the batch has expired, or if the topic was
+    deleted and created again."""
     site.turn()
     site.turn(RETRY_S)
     assert (site.position(MIRRORED), len(site.collection.blocked)) == (1, 1)
@@ -368,7 +371,8 @@ def test_a_damaged_batch_at_the_end_of_its_partition_is_not_overlooked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If the last batch of an audit topic is damaged, the collector has fetched the partition to
-    its end. Nevertheless, it has not caught up."""
+    its end. Nevertheless, the collector does not count as caught up, because it could not read this
+    batch."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     take = ledger.take_records
 
@@ -393,7 +397,8 @@ def test_a_damaged_batch_at_the_end_of_its_partition_is_not_overlooked(
 @promise("6 damaged audit topic")
 def test_a_batch_with_a_damaged_header_is_tried_again(site: Site) -> None:
     """If the header of a batch is so damaged that the client cannot find the batch's end, the
-    collector blocks the partition as for any damaged batch, and reads on when it is intact."""
+    collector stops reading the partition, as for any damaged batch. It continues to read when the
+    batch is intact."""
     _damage(site.cluster, MIRRORED, 1)
     _damage(site.cluster, MIRRORED, 1, MAGIC_AT)
     site.turn()
@@ -408,8 +413,8 @@ def test_a_batch_with_a_damaged_header_is_tried_again(site: Site) -> None:
 @promise("6 damaged audit topic")
 def test_several_damaged_batches_are_found_one_after_the_other(site: Site) -> None:
     """If both audit topics have a damaged batch, the collector stores the messages before each of
-    them. If one of the batches is repaired, the collector finds the next damaged batch of the
-    partition."""
+    these two batches. If one of the batches is repaired, the collector reads on in this partition,
+    up to its next damaged batch."""
     for number in (11, 12):
         _publish(site.cluster, OWN, number)
     _damage(site.cluster, OWN, 1)
@@ -426,9 +431,9 @@ def test_several_damaged_batches_are_found_one_after_the_other(site: Site) -> No
 @promise("6 damaged audit topic")
 def test_a_partition_that_the_brokers_refuse_stops_no_other(site: Site) -> None:
     """If the brokers refuse to send a partition of an audit topic, the collector reads the other
-    partitions, and names the refused one. It tries this partition again now and then. If the
-    brokers send the partition then, the collector no longer names it, even if the partition has no
-    new message."""
+    partitions, and reports the refused one. From time to time it tries to read this partition
+    again. As soon as the brokers send the partition, the collector no longer reports it, even if
+    the partition has no new message."""
     _damage(site.cluster, MIRRORED, 1)
     site.turn()
     assert site.collection.has_caught_up
@@ -447,8 +452,8 @@ def test_a_partition_that_the_brokers_refuse_stops_no_other(site: Site) -> None:
 
 @promise("6 damaged audit topic")
 def test_a_command_that_cannot_read_everything_ends_with_an_error(site: Site) -> None:
-    """A command that judges from the messages in the audit topics gives no verdict if it cannot
-    read all of them."""
+    """A command that judges from the messages in the audit topics gives no verdict, but ends with
+    an error, if it cannot read all of these messages."""
     with pytest.raises(CorruptBatch, match="cannot be read at offset 1"):
         site.collection.catch_up()
 
@@ -456,8 +461,9 @@ def test_a_command_that_cannot_read_everything_ends_with_an_error(site: Site) ->
 @promise("6 damaged audit topic")
 @pytest.mark.parametrize("base_offset", [2, 77])
 def test_a_damaged_header_moves_no_position(site: Site, base_offset: int) -> None:
-    """If the base offset in a damaged batch is wrong, too, the collector's position is where the
-    batch should begin. When the batch is intact again, no message is missing."""
+    """If the base offset in a damaged batch is wrong, too, the collector's position stays at the
+    offset at which the batch should begin. When the batch is intact again, no message is
+    missing."""
     whole = bytes(site.cluster.log(MIRRORED).batches[1])
     site.cluster.log(MIRRORED).batches[1][:8] = base_offset.to_bytes(8)
     site.turn()
@@ -475,9 +481,10 @@ def test_a_damaged_header_moves_no_position(site: Site, base_offset: int) -> Non
 def test_any_number_of_damaged_topics_stops_no_other(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If many audit topics have damaged batches, one call of `take` finds all of them, and stores
-    what can be read. So a topic without damage is read on, even if transactions take as long as the
-    time between two attempts."""
+    """If many audit topics have damaged batches, one call of `take` notices all these batches, and
+    stores all messages that can be read. So the collector continues to read a topic without damage,
+    even if each transaction takes as long as the time after which the collector tries a damaged
+    batch again."""
     take = site.ledger.take_records
 
     def slowly(*values: Any) -> int:
@@ -499,7 +506,8 @@ def test_any_number_of_damaged_topics_stops_no_other(
 @promise("6 damaged audit topic")
 def test_a_log_that_became_shorter_is_no_longer_blocked(site: Site) -> None:
     """If the log of a blocked partition now ends before the damaged batch, the collector has read
-    all of it, and the partition is not blocked any more."""
+    the whole partition, and the partition is not blocked any more. A partition is blocked while the
+    collector cannot read it."""
     site.turn()
     log = site.cluster.log(MIRRORED)
     log.batches, log.end = log.batches[:1], 1
@@ -511,8 +519,9 @@ def test_a_log_that_became_shorter_is_no_longer_blocked(site: Site) -> None:
 @promise("6 damaged audit topic")
 def test_a_partition_that_the_brokers_cannot_send_now_is_named(site: Site) -> None:
     """The brokers may answer that they cannot send a partition now, for example because its log is
-    damaged. If this lasts, the collector names the partition, and has not caught up, although it
-    has read the partition up to the last end that it knows."""
+    damaged. If they give this answer for longer than REFUSED_AFTER_S, the collector reports the
+    partition, and does not count as caught up. This is so although it has read the partition up to
+    the last end offset that it knows."""
     _damage(site.cluster, MIRRORED, 1)
     site.turn()
     assert site.collection.has_caught_up
@@ -530,8 +539,8 @@ def test_a_partition_that_the_brokers_cannot_send_now_is_named(site: Site) -> No
 
 
 def test_a_topic_that_was_deleted_is_no_longer_blocked(site: Site) -> None:
-    """If an audit topic with a damaged batch is deleted, the collector forgets the partition, and
-    no longer says that it cannot be read."""
+    """If an audit topic with a damaged batch is deleted, the collector forgets the topic's
+    partition, and no longer reports it as unreadable."""
     _publish(site.cluster, OWN, 11)
     site.turn()
     assert list(site.collection.blocked) == [MIRRORED]
@@ -546,9 +555,9 @@ def test_a_topic_that_was_deleted_is_no_longer_blocked(site: Site) -> None:
 def test_a_restarted_collector_waits_for_a_topic_that_is_not_named(
     site: Site, monkeypatch: pytest.MonkeyPatch, error: ErrorCode | None, is_gone: bool
 ) -> None:
-    """A cluster may leave out an audit topic for a moment, or name it without its partitions. A
-    restarted collector that has read this topic before has not caught up until it can read it
-    again, or until the cluster has left out the topic for a minute (GONE_AFTER_S)."""
+    """A cluster may leave out an audit topic for a moment, or name it without its partitions. If a
+    restarted collector has read this topic before, it counts as caught up only when it can read the
+    topic again, or when the cluster has left out the topic for a minute (GONE_AFTER_S)."""
     _damage(site.cluster, MIRRORED, 1)
     _publish(site.cluster, OWN, 11)
     site.turn()
@@ -580,8 +589,9 @@ def test_a_restarted_collector_waits_for_a_topic_that_is_not_named(
 def test_a_command_ends_although_another_topic_is_busy(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command reads all audit topics. If no message of one of these topics arrives, the command
-    ends with an error, even if another topic gets messages all the time."""
+    """A command reads all audit topics to their ends. If the brokers send no message of one of
+    these topics for too long, the command ends with an error, even if messages of another topic
+    arrive all the time."""
     _damage(site.cluster, MIRRORED, 1)
     poll = MemoryFetcher.poll
 

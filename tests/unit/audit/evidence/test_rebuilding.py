@@ -1,6 +1,6 @@
-"""While the ledger (the audit's sums of all messages) is being rebuilt from the audit topics, it
-has only a part of the messages. Until it has all of them, the audit calls no bucket complete, even
-if all counts of this part agree."""
+"""While the ledger (the collector's store of all messages) is being rebuilt from the audit topics,
+it has only a part of the messages. Until it has all of them, the audit calls no bucket complete,
+even if all counts of this part agree."""
 
 from __future__ import annotations
 
