@@ -29,7 +29,8 @@ def varint(value: int) -> bytes:
 
 
 def record(value: bytes, timestamp_delta: int, offset_delta: int) -> bytes:
-    """Returns one record of format v2 without a key and without headers."""
+    """Returns one record in the format v2 of Kafka's record batches, without a key and without
+    headers."""
     body = b"\0" + varint(timestamp_delta) + varint(offset_delta) + varint(-1)
     body += varint(len(value)) + value + varint(0)
     return varint(len(body)) + body
@@ -43,7 +44,8 @@ def batch(
     epoch: int = -1,
     sequence: int = -1,
 ) -> bytearray:
-    """Returns a batch as a producer sends it, with the base offset 0."""
+    """Returns a batch with one record for each of the values, as a producer sends it. Its base
+    offset is 0. `timestamps` has one time for each record; by default all times are NOW_MS."""
     values = values or (b"value",)
     times = timestamps or [NOW_MS] * len(values)
     body = b"".join(

@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps only the drawn tests."""
+    """Removes from `items` all tests that this run leaves out."""
     parts, by = config.getoption("--parts"), config.getoption("--drawn-by")
     left_out = [x for x in items if not _runs(x, parts, by)]
     if left_out:
@@ -48,7 +48,8 @@ def is_drawn(test_id: str, parts: int, by: str) -> bool:
 
 
 def _runs(item: pytest.Item, parts: int, by: str) -> bool:
-    """Returns whether this test runs."""
+    """Returns whether this run includes a test. `parts` and `by` are the values of the options
+    --parts and --drawn-by."""
     if "deploy" not in item.keywords:
         return is_drawn(item.nodeid, parts, by)
     if parts > STORY_PARTS_MAX or not is_drawn(item.nodeid.partition("::")[0], parts, by):

@@ -19,8 +19,9 @@ KEEP, EVERY = 4, 2
 
 
 def load(number: int, removed: Sequence[str] = ()) -> Manifest:
-    """Returns the manifest of a load with a file of rows, a file of rejects and a file of marks
-    (which say how far each log file is loaded)."""
+    """Returns the manifest of load number `number`. The load has a file of rows, a file of rejects
+    and a file of marks (which say how far each log file is loaded). `removed` contains the paths of
+    the files that the load removes from the output."""
     marks = layout.table(TOPIC, "marks", number)
     files = (
         DataFile(ROWS, f"{TOPIC}/rows-{number}", f"staged/{number}", 1, number, 0, 0),

@@ -126,7 +126,7 @@ class JavaClients:
         key: bytes | None = None,
         headers: Mapping[str, bytes] | None = None,
     ) -> Any:
-        """Returns a Java ProducerRecord."""
+        """Returns a Java object of the class ProducerRecord with these values."""
         made = [
             self.kafka.common.header.internals.RecordHeader(name, content)
             for name, content in (headers or {}).items()

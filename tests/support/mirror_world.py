@@ -579,7 +579,8 @@ class LocalBroker:
             self.posted.popleft()()
 
     def batches(self, name: str, number: int = 0) -> list[bytes]:
-        """Returns the batches in the log files of a partition of the local broker."""
+        """Returns the batches in the local broker's log files of partition `number` of the topic
+        `name`."""
         directory = self._folder / f"{name}-{number}"
         data = b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
         return [data[at : at + header.size_bytes] for at, header in headers(data)]

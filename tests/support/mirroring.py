@@ -22,9 +22,9 @@ SOURCE, HERE = "dc1", "offline"
 
 
 def encoded(number: int, count: int = 3, size: int = 100) -> EncodedBatch:
-    """Returns a batch of `size` bytes, which claims to have `count` records and has a text with
-    `number` in their place. That is enough, because a mirror copies the bytes of batches and does
-    not read the records."""
+    """Returns a batch whose header says that it has `count` records. In place of the records, the
+    batch has a text of `size` bytes that contains `number`. That is enough, because a mirror copies
+    the bytes of batches and does not read the records."""
     body = f"batch {number:08d} ".encode().ljust(size, b".")
     now_ms = int(time.time() * 1000)
     return EncodedBatch(body, Codec.NONE, count, now_ms, now_ms, len(body))

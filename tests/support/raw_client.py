@@ -58,7 +58,7 @@ class RawClient:
         self, topic: str, batch: bytes | bytearray, *, acks: int = -1, partition: int = 0,
         version: int = 9, timeout_ms: int = 10_000,
     ) -> int:  # fmt: skip
-        """Sends a Produce request, and returns its correlation id."""
+        """Sends a Produce request with one batch, and returns the request's correlation id."""
         number = next(self._ids)
         data = [produce.TopicBuffers(topic, partition, (batch,))]
         pieces = produce.write_request(number, "raw", version, acks, timeout_ms, data)
@@ -66,14 +66,16 @@ class RawClient:
         return number
 
     def produced(self, version: int = 9) -> produce.ProduceResult:
-        """Receives and returns the answer to a Produce request with one partition."""
+        """Receives the answer to a Produce request of this version for one partition. Returns this
+        partition's part of the answer."""
         body = response_body(memoryview(self.receive()), ApiKey.PRODUCE, version)
         return produce.parse_response(body, version).results[0]
 
     def produce(
         self, topic: str, batch: bytes | bytearray, **options: int
     ) -> produce.ProduceResult:
-        """Sends a Produce request, and returns its answer."""
+        """Sends a Produce request with one batch, and returns the partition's part of the
+        answer."""
         self.send_produce(topic, batch, **options)
         return self.produced(options.get("version", 9))
 
@@ -81,7 +83,7 @@ class RawClient:
         self, topic: str, offset: int, *, partition: int = 0, max_wait_ms: int = 0,
         min_bytes: int = 1, max_bytes: int = 1 << 20, version: int = 11,
     ) -> int:  # fmt: skip
-        """Sends a Fetch request, and returns its correlation id."""
+        """Sends a Fetch request for one partition, and returns the request's correlation id."""
         number = next(self._ids)
         wanted = [fetch_request.FetchTarget(topic, partition, offset, max_bytes)]
         request = fetch_request.Fetch(wanted, max_wait_ms, min_bytes, max_bytes)
@@ -89,12 +91,14 @@ class RawClient:
         return number
 
     def fetched(self, version: int = 11) -> fetch_response.FetchedPartition:
-        """Receives and returns the answer to a Fetch request with one partition."""
+        """Receives the answer to a Fetch request of this version for one partition. Returns this
+        partition's part of the answer."""
         body = response_body(memoryview(self.receive()), ApiKey.FETCH, version)
         return fetch_response.parse_response(body, version).partitions[0]
 
     def fetch(self, topic: str, offset: int, **options: int) -> fetch_response.FetchedPartition:
-        """Sends a Fetch request, and returns its answer."""
+        """Sends a Fetch request for one partition, and returns the partition's part of the
+        answer."""
         self.send_fetch(topic, offset, **options)
         return self.fetched(options.get("version", 11))
 

@@ -60,7 +60,7 @@ class Sending(MemoryProducer):
         return frozenset(tp for tp, _, _ in self._queue)
 
     def leader(self, tp: TopicPartition) -> None:
-        """No leader is known."""
+        """Returns None for every partition, as if the producer knew no leader."""
 
     def poll(self, timeout_ms: int, *wake: int) -> list[Delivery]:
         kept = [each for each in self._queue if each[0].topic == self.away]

@@ -40,7 +40,7 @@ class Sentence:
 
 
 def main(arguments: list[str]) -> int:
-    """Prints the sentences."""
+    """Draws sentences as the arguments say, and prints them. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m support.sentences", description=__doc__)
     parser.add_argument("folders", nargs="*", metavar="FOLDER", help="(default: all)")
     parser.add_argument("--count", type=int, default=50)

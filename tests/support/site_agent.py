@@ -120,8 +120,8 @@ class SiteAgent:
         self.left_out.append((Placed(line.number, source, self.number, line.bucket), sums))
 
     def give_up(self, place: Placed, file: int, index: int, now_ms: int) -> None:
-        """Declares a line uncertain. The agent does this if the offset in the line's
-        acknowledgement shows that the topic was deleted and created again."""
+        """Declares a line uncertain: line number `index` of its file. The agent does this if the
+        offset in the line's acknowledgement shows that the topic was deleted and created again."""
         self.uncertain.append(place)
         first, end = index * LENGTH, (index + 1) * LENGTH
         words = "it was on its way to a topic that was made again"
@@ -142,7 +142,8 @@ class SiteAgent:
         self.ids[name] = self.new_id()
 
     def commit(self, now_ms: int, losses: list[Loss] | None = None) -> None:
-        """Commits a checkpoint together with its delta."""
+        """Commits a checkpoint together with a delta, which counts all lines that were acknowledged
+        or left out since the last checkpoint. The delta also declares the losses in `losses`."""
         placed = [(place, record.sums) for place, record in self.open]
         placed += self.left_out
         self.teller.tell(now_ms, placed, losses=losses or [], choose=self.random)

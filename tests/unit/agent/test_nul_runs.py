@@ -291,7 +291,8 @@ def test_reading_holes_again_keeps_no_file_open() -> None:
 def read_but_not_at_4(
     handle: MemoryHandle, count: int, position: int, read: Any = MemoryHandle.read
 ) -> bytes:
-    """Reads like `MemoryHandle.read`, but fails at byte 4."""
+    """Does the same as `MemoryHandle.read`, but raises OSError if the position is 4. Tests use this
+    function in place of that method."""
     if position == 4:
         raise OSError(errno.EIO, "Input/output error")
     return bytes(read(handle, count, position))

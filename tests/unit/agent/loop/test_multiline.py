@@ -98,8 +98,8 @@ def test_a_record_is_held_together_across_a_rotation(world: World) -> None:
 
 @promise("2 ledger")
 def test_a_line_that_is_too_long_is_rejected_alone() -> None:
-    """A line that is longer than `max.line.bytes` is rejected by itself. The record before this
-    line is complete, and the lines after this line become another record."""
+    """A line that is longer than `max.line.bytes` is rejected alone. The record before this line is
+    complete, and the lines after this line become another record."""
     world = made(max_line_bytes=64)
     world.files.append(A, b"A\n at b\n" + b"x" * 100 + b"\n at c\nB\n")
     world.start()

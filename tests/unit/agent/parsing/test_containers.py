@@ -102,8 +102,8 @@ def test_a_trace_in_a_container_is_one_record() -> None:
     ],
 )
 def test_a_line_that_is_not_of_the_runtime_is_rejected_alone(kind: str, bad: bytes) -> None:
-    """A line that does not have the runtime's format is rejected by itself, and is never joined to
-    the lines beside it, not even by a pattern that joins all lines."""
+    """A line that does not have the runtime's format is rejected alone, and is never joined to the
+    lines beside it, not even by a pattern that joins all lines."""
     good = cri(b"a", b"P", b"stderr") if kind == CRI else docker("a", "stderr")
     last = cri(b"b", stream=b"stderr") if kind == CRI else docker("b\n", "stderr")
     found = parsed(kind, good + bad + last, Rule(CONTINUATION, "", 500))

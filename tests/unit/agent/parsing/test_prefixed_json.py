@@ -57,8 +57,8 @@ def test_groups_and_members_become_fields() -> None:
 
 
 def test_lines_that_do_not_fit_are_rejected_at_their_places() -> None:
-    """If a line's prefix, time or JSON object does not fit, this line is rejected, and no other
-    line. The reject contains the bytes of the rejected line."""
+    """If a line's prefix does not match the pattern, if its time cannot be parsed, or if its JSON
+    is not valid, only this line is rejected. The reject contains the bytes of the rejected line."""
     lines = [
         "odd", '2026-11-23T08:15:01Z INFO {"a": }', "soon INFO {}", '2026-11-23T08:15:01Z X {"a":1}'
     ]  # fmt: skip

@@ -71,9 +71,10 @@ def test_complete_json_is_the_answer_of_audit_complete(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """/complete.json contains what `audit complete --json` prints about the same store. It also
-    contains the time of the judgement, a field for an output, and a field for the address of
-    further agents. In both documents, `ok` is true if the topic is complete in the requested span
-    of time, and false otherwise.
+    contains three fields: the time of the judgement (`judged_ms`), the newest message of a
+    requested output (`output`), and, for each incomplete bucket, the address of a list of further
+    agents (`agents_at`). The last two are null here. In both documents, `ok` is true if the topic
+    is complete in the requested span of time, and false otherwise.
     """
     monkeypatch.setattr("skidway.audit.commands.complete.SystemClock", lambda: ManualClock(NOW))
     late = [*heard(), delta(AGENT, 4, count(1, bucket=SIZE))]

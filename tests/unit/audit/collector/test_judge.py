@@ -72,7 +72,8 @@ class Site:
         self.touched: dict[tuple[Sender, Source, int], int] = {}
 
     def count(self, source: Source, index: int, agent: int = 5, broker: int = 5) -> None:
-        """Sends the counts of both tiers (agent and broker) for one bucket."""
+        """Adds to the ledger two deltas, which count records of the topic's bucket number `index`:
+        `agent` records in the tier agent, and `broker` records in the tier broker."""
         for sender, count in ((AGENT, agent), (BROKER, broker)):
             self.numbers[sender] += 1
             number, key = self.numbers[sender], (sender, source, index)
@@ -83,7 +84,7 @@ class Site:
             self.ledger.take([encode(Delta(sender, number, 5, ranges, (counted,)))])
 
     def prune(self, source: Source, index: int) -> None:
-        """Deletes a bucket, as if it were old."""
+        """Deletes the topic's bucket number `index` from the ledger, as if it were old."""
         tallies = self.ledger.tallies(source, (index * SIZE, SIZE))
         assert tallies is not None
         digest = digest_of(tallies.columns)
@@ -408,7 +409,7 @@ def test_blocks_that_are_gone_are_forgotten() -> None:
 def test_an_acceptance_that_was_taken_back_holds_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a person takes back the acceptance of a bucket, the bucket is overdue again (old enough to
     be complete, but neither complete nor accepted). In this test, a step of judging has time for
-    only one of two such buckets. The next step judges the other one."""
+    only one of two such buckets. The next step judges the other bucket."""
     site = Site()
     for index in (0, 1):
         site.count(LOGS, index, broker=4)

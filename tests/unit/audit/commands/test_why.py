@@ -102,7 +102,8 @@ def why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def short(bucket: int, number: int) -> list[Message]:
-    """Returns messages about a bucket in which the output lacks two records."""
+    """Returns messages about the bucket that begins at `bucket`. The output lacks two of the
+    bucket's five records. The agent's messages have the numbers `number` and `number` + 1."""
     parts = {"ranges": (Range(LOGS, 0, 10, 20),)}
     return [
         delta(AGENT, number, count(bucket=bucket)),

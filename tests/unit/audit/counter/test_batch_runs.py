@@ -60,8 +60,8 @@ def _set_attribute(attribute: int) -> Callable[[bytearray], None]:
 
 
 def _empty(raw: bytearray) -> None:
-    """Removes all records from a batch. The log compaction of Apache Kafka leaves such a batch if
-    all of its records were replaced by newer ones."""
+    """Removes all records from a batch. The log compaction of Apache Kafka leaves an empty batch if
+    all of the batch's records were replaced by newer ones."""
     del raw[HEADER_BYTES:]
     raw[57:61] = bytes(4)
     raw[8:12] = (HEADER_BYTES - 12).to_bytes(4, "big")

@@ -129,8 +129,8 @@ def gap(reason: str) -> list[Message]:
 
 
 def rejected(lines: int) -> list[Message]:
-    """Returns messages about a bucket in the topic of rejects. The bucket is complete with a
-    warning."""
+    """Returns messages by which all tiers have counted `lines` rejected lines of a bucket in the
+    topic of rejects. The verdict on this bucket is complete with a warning."""
     counted = Count(REJECTED, 7, START, SIZE, lines, 10, 1)
     ranges = (Range(REJECTED, 0, 0, lines),)
     tiers = (BROKER, MIRROR, replace(HDFS, producer="/logs/dc1.logs.rejected"))

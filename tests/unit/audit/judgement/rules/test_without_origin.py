@@ -94,9 +94,9 @@ def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() ->
 
 @promise("6 without origin")
 def test_without_origin_no_counter_stands_for_another_one() -> None:
-    """The audit waits for each counter by itself. A message of the mirror's counter does not prove
-    that the broker's counter has counted all records. If there are two mirrors, the audit waits for
-    the counters of both."""
+    """A message of one counter proves nothing about another counter. For example, a message of the
+    mirror's counter does not prove that the broker's counter has counted all records. If there are
+    two mirrors, the audit waits for the counters of both."""
     counted = from_the_broker_on()[:3]
     behind = [Heartbeat(BROKER, 1, DUE - 1), Heartbeat(MIRROR, 1, DUE)]
     assert verdict([*counted, *behind]).status is Status.OPEN
