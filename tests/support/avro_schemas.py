@@ -177,7 +177,7 @@ def _kind(avro: Any) -> str:
 
 
 Slot = tuple[Any, Any]
-"""The dict or list that contains a type, and the type's key or index there."""
+"""The dict or list that contains a type, and the type's key or index in this dict or list."""
 
 
 def _slots(holder: Any, key: Any) -> Iterator[Slot]:
@@ -305,8 +305,8 @@ def broken(schema: Any, random: Random) -> Any:
 
 
 def _nodes(holder: Any) -> Iterator[Slot]:
-    """Yields, for every value in a JSON document, the dict or list that contains it, and its key or
-    index there.
+    """Yields, for every value in a JSON document, the dict or list that contains the value, and the
+    value's key or index in it.
     """
     keys = list(holder) if isinstance(holder, dict) else range(len(holder))
     for key in keys:

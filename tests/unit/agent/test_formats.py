@@ -196,7 +196,8 @@ def test_guess_says_what_it_cannot_read(tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_cannot_work_are_refused(more: str, sentence: str, tmp_path: Path) -> None:
-    """Settings of a source that cannot work, alone or together, are refused in one sentence."""
+    """If a setting of a source cannot work, alone or together with another setting, the source is
+    refused with one sentence."""
     text = CONFIG + f"sources: [{{topic: a, paths: [/a], {more}}}]"
     config = write(tmp_path, "agent.yml", text)
     with pytest.raises(ConfigurationRefused, match=sentence):

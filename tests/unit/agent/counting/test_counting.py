@@ -224,7 +224,7 @@ def test_long_lines_are_noted(world: Counting) -> None:
 
 def test_a_full_disk_loses_no_note(world: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the disk is full, `skidway agent count` reads nothing. When there is room again, it
-    stores each note that it has in memory once."""
+    stores the notes that it has in memory, and none of them twice."""
     loop = world.start()
     assert world.state is not None
     world.write("a", "b")

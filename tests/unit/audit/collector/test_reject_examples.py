@@ -241,8 +241,8 @@ def test_a_record_that_no_agent_has_sent_is_never_shown(
     loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A record without origin is never shown as an example of rejects, even if its batch also has a
-    record of an agent. Another program has sent it, so no rule of an agent has masked passwords in
-    it."""
+    record of an agent. Another program has sent this record, so no rule of an agent has masked
+    passwords in it."""
     loaded.append(b"password=1", is_of_agent=False)
     loaded.load(AT, 0, 0)
     assert loaded.shown() == {}

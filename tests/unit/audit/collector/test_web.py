@@ -216,8 +216,9 @@ def test_a_bucket_is_shown_with_the_rejects_that_its_acceptance_covers(
 def test_a_bucket_is_shown_with_the_longer_bucket_that_its_acceptance_covers(topic: str) -> None:
     """In this test, `audit.bucket.ms` was changed, so a bucket overlaps a longer bucket that began
     earlier. The `audit accept` command for the bucket also accepts the longer bucket. The command
-    for the longer bucket also accepts the short bucket that begins at the same time. So the
-    bucket's page shows all three buckets, and no bucket that none of these commands accepts."""
+    for the longer bucket also accepts the short bucket that begins at the same time as the longer
+    one. So the bucket's page shows all three buckets, and no bucket that none of these commands
+    accepts."""
     minutes, ten = [(at * 60_000, 60_000) for at in (0, 1, 4, 5, 6)], (0, 600_000)
     lines = [Count(LOGS, 7, *bucket, 5, 50, 9) for bucket in (*minutes, ten)]
     fewer = tuple(replace(x, count=3) for x in lines)

@@ -260,8 +260,8 @@ def test_the_files_of_patterns(log: Log, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_files_are_bounded(log: Log) -> None:
-    """`skidway audit compare` refuses a pattern that matches no file, and files that have together
-    more lines than the limit."""
+    """`skidway audit compare` refuses a pattern that matches no file. It also refuses the files if
+    they have, all together, more lines than the limit."""
     log.write(TEXTS)
     with pytest.raises(UsageError, match="more than"):
         lines.read(log.path, room=9)

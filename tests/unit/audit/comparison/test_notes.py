@@ -120,8 +120,9 @@ def spans(result: Result) -> list[tuple[int, Fate, int, int]]:
 
 
 def rotated(world: Counting) -> None:
-    """Writes two generations of a log, which are then deleted, and a third file, which is still
-    there. The lines of all three are noted."""
+    """Writes three files of a log, one after the other. Rotates and deletes the first and the
+    second file, after the agent has noted their lines. The third file still exists, and its lines
+    are noted, too."""
     world.turn()  # the first look
     for number, texts in enumerate((["a1", "a2", "a3"], ["b1", "b2", "b3"])):
         world.write(*texts)
@@ -313,8 +314,8 @@ def test_a_clock_that_was_set_back_hides_no_line(world: Counting) -> None:
 def test_the_beginning_of_a_later_file_is_missing(world: Counting) -> None:
     """A file has lines with records, but its first lines have none. If the file appeared after
     `skidway agent count` had begun to count, the first lines are missing, because records of them
-    would be newer than the beginning of the count. If the file was there before, the shipper may
-    have sent the first lines earlier, so they are not compared."""
+    would be newer than the beginning of the count. If the file was there before the count began,
+    the shipper may have sent the first lines earlier, so they are not compared."""
     world.write("old1", "old2", "old3")
     world.turn()
     world.rotate(f"{LOG}.1")

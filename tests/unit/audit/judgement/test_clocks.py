@@ -98,8 +98,8 @@ class Site:
         self.clock.advance(seconds)
 
     def live(self, ahead: dict[Sender, int], rounds: int = 14) -> Clocks:
-        """Lets `rounds` half minutes pass, and returns what the audit then says about the clocks.
-        In each half minute, every sender in `ahead` sends a message, which the collector receives
+        """Lets 30 s pass, `rounds` times, and returns what the audit then says about the clocks. In
+        each of these rounds, every sender in `ahead` sends a message, which the collector receives
         at once. `ahead` says by how many ms each sender's clock is ahead of the audit's clock."""
         for _ in range(rounds):
             self.pass_on(29)
