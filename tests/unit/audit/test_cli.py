@@ -304,7 +304,8 @@ def _complete(folder: Path, *arguments: str, topic: str = "logs", until: str = U
 
 
 def _heard(folder: Path, time_ms: int, *, number: int = 1) -> None:
-    """Stores a heartbeat of the broker's counter."""
+    """Stores a heartbeat of the broker's counter, sent at `time_ms`, in the collector's store in
+    the directory `folder`."""
     broker = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
     ledger = Ledger(folder / DATABASE)
     ledger.take([messages.encode(messages.Heartbeat(broker, number, time_ms))])

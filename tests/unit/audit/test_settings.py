@@ -32,8 +32,8 @@ def test_the_policy_follows_the_settings() -> None:
 
 
 def test_topics_are_exempt_from_a_tier_by_name_or_pattern() -> None:
-    """The settings exempt.mirror and exempt.hdfs contain the names or patterns of the topics that
-    are not mirrored or not loaded."""
+    """The setting exempt.mirror contains names or patterns of the topics that are not mirrored. The
+    setting exempt.hdfs contains those of the topics that are not loaded."""
     loaded = settings.load(
         AuditSettings, None, [*AUDIT, "exempt.mirror=dc3\\..+", "exempt.hdfs=dc1.debug,dc3\\..+"]
     )

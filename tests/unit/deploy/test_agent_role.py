@@ -91,7 +91,8 @@ class Run:
 
 
 def refused(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Returns the result of a reload that a running agent refuses because it must be restarted."""
+    """Returns the result of a reload that a running agent refuses because a changed setting needs a
+    restart."""
     monkeypatch.setattr(preparation, "check_settings", lambda _: None)
     before, after = (
         AgentSettings(

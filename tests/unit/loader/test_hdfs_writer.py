@@ -147,9 +147,9 @@ def test_a_file_begins_again_where_its_sync_does_not_return(
 
 
 def test_how_long_a_writer_waits_for_syncs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After every three hsyncs that did not return, the loader's writer waits twice as long for the
-    next ones, up to a limit. Attempts that fail at once, because a DataNode refuses the connection,
-    do not make the wait longer."""
+    """The loader's writer waits for each hsync only for a certain time. After every three hsyncs
+    that did not return, it doubles this time, up to a limit. Attempts that fail at once, because a
+    DataNode refuses the connection, do not make the wait longer."""
     waits: list[float] = []
 
     def never(_call: object, within_s: float) -> None:

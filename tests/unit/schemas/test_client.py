@@ -88,8 +88,8 @@ def test_each_call_asks_what_the_api_says() -> None:
 
 
 def test_schemas_by_id_and_registrations_are_asked_once() -> None:
-    """The client sends each request for a schema by id, and each registration, only once, because
-    their results never change. The cache of results has a limited size."""
+    """The client requests a schema id only once, and registers a schema without references only
+    once, because the results never change. The client's cache of results has a limited size."""
     transport = Scripted((200, {"schema": '"int"', "id": 7}))
     asked = client(transport)
     for _ in range(3):
@@ -130,8 +130,9 @@ def test_a_resolved_text_that_comes_with_its_references_needs_none_of_them() -> 
 def test_a_registry_that_does_not_resolve_references_is_asked_for_each_version(
     answer: Any,
 ) -> None:
-    """If a registry ignores or refuses the request for resolved references, the client requests the
-    referenced versions, even deleted ones. It does not repeat the refused request."""
+    """If a registry does not support the request for resolved references (it ignores or refuses the
+    parameter `format`), the client requests the referenced versions, even deleted ones. It does not
+    repeat the refused request."""
     transport = Scripted((200, OUTER), answer, (200, INNER))
     assert client(transport).schema(7) == WHOLE
     assert [each[2] for each in transport.asked] == [
@@ -148,8 +149,9 @@ def test_a_registry_that_does_not_resolve_references_is_asked_for_each_version(
 def test_a_registry_that_fails_is_not_taken_for_one_that_does_not_resolve(
     answer: Any, failure: type[Exception]
 ) -> None:
-    """If the request for resolved references fails for another reason than the format, the client
-    raises the error. The present schema of a referenced version may be another one."""
+    """If the request for resolved references fails with another error than those of registries that
+    do not support this request, the client raises the error. It does not request the referenced
+    versions instead, because these may have other schemas now than when the id was assigned."""
     transport = Scripted((200, OUTER), answer)
     with pytest.raises(failure):
         client(transport).schema(7)
@@ -175,8 +177,9 @@ def test_circles_of_references_end() -> None:
 
 
 def test_types_that_the_client_resolves_itself_belong_to_an_id() -> None:
-    """If the client resolves references itself, it requests each referenced version again, and
-    takes the types that the version has now."""
+    """If the registry does not resolve references, the client requests the referenced versions once
+    for each schema id, and takes the types that the versions have at this time. For another schema
+    id it requests the versions again."""
     later = {**INNER, "id": 8, "schema": '{"type":"fixed","name":"a.F","size":3}'}
     transport = Scripted(*((200, each) for each in (OUTER, OUTER, INNER, OUTER, OUTER, later)))
     asked = client(transport)

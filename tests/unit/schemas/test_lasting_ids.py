@@ -30,8 +30,9 @@ def registry() -> Registry:
 
 
 def replace_part(registry: Registry) -> int:
-    """Deletes both subjects, `part` permanently. Registers another schema as version 1 of `part`,
-    and `whole` as before. Returns the new id of `whole`."""
+    """Deletes the subject `whole`, and permanently deletes the subject `part`. Then registers
+    another schema as version 1 of `part`, and the same text as before in `whole`. Returns the id
+    that the schema in `whole` has now."""
     for path in ("/subjects/whole", "/subjects/part", "/subjects/part?permanent=true"):
         registry.good("DELETE", path)
     registry.register("part", NEW)
@@ -51,7 +52,8 @@ def client_of(registry: Registry) -> RegistryAdministration:
 def test_an_old_id_keeps_its_types_when_a_referenced_version_is_made_again(
     registry: Registry,
 ) -> None:
-    """An old id keeps its meaning if a version that it references is deleted and made again."""
+    """A schema id keeps its meaning even if a version that its schema references is deleted, and
+    another schema is registered under the version's number."""
     new_id = replace_part(registry)
     asked = client_of(registry)
     assert fields(asked.schema(2)) == FIRST
@@ -61,7 +63,9 @@ def test_an_old_id_keeps_its_types_when_a_referenced_version_is_made_again(
 def test_a_client_that_knows_the_old_types_does_not_give_them_to_a_new_id(
     registry: Registry,
 ) -> None:
-    """A client that has read an old id gives a new id the new types, by id and as the latest."""
+    """A client has read a schema under its old id. After a referenced version got another schema,
+    the same text has a new id. Under the new id, and as the latest version, the client returns the
+    schema with the new types."""
     asked = client_of(registry)
     assert fields(asked.latest("whole").schema) == FIRST
     new_id = replace_part(registry)
@@ -73,7 +77,8 @@ def test_a_client_that_knows_the_old_types_does_not_give_them_to_a_new_id(
 def test_an_old_id_stays_readable_when_a_referenced_version_gets_another_number(
     registry: Registry,
 ) -> None:
-    """An old id stays readable if the schema that it references returns under another number."""
+    """The schema of an id can still be read if the version that it references was deleted, and the
+    referenced schema was registered again as a version with another number."""
     registry.good("DELETE", "/subjects/whole")
     registry.good("DELETE", "/subjects/part")
     registry.register("part", OLD)

@@ -82,8 +82,8 @@ def test_a_schema_is_the_same_without_its_circles() -> None:
 
 
 def test_a_long_chain_of_references_is_no_deep_stack() -> None:
-    """In a chain of 5,000 records that refer to each other, the recursive types are found without
-    deep recursion."""
+    """In a schema with a chain of 5,000 record types, each of which uses the type before it, the
+    recursive types are found without deep recursion."""
     fields = {f"f{at}": record(f"R{at}", a=["null", f"R{at - 1}"]) for at in range(1, 5000)}
     avro = parse(record("Top", f0=record("R0", top=["null", "Top"]), **fields))
     found = without_circles(avro)

@@ -165,7 +165,7 @@ def test_held_back_error_is_told_by_any_later_line() -> None:
 
 def test_memory_of_errors_is_bounded() -> None:
     """To recognize repeats, the log remembers a limited number of errors. If there are more, it
-    forgets the oldest ones."""
+    forgets the errors that it has remembered for the longest time."""
     repeats = Repeats()
     for number in range(REMEMBERED_ERRORS_MAX + 5):
         repeats.admit(str(number), {}, 0.0)

@@ -220,7 +220,7 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
     assert _judged(said, policy).status is Status.COMPLETE
     uncounted = [x for x in said if not isinstance(x, Delta) or x.losses]
     assert [x.status for x in judge(uncounted, POLICY, NOW)] == [Status.LOST]
-    assert judge(uncounted, policy, NOW) == []  # the broker has counted no bucket
+    assert judge(uncounted, policy, NOW) == []  # no count, so no bucket
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
@@ -293,7 +293,7 @@ def _lost_at(time_ms: int, size: int, *, is_counted: bool) -> Ledger:
 
 
 def _resize(ledger: Ledger, size: int) -> None:
-    """Adds to the ledger the counts of a later bucket, which has another length."""
+    """Adds to the ledger the counts of a later bucket, which has the length `size`."""
     counted = Count(LOGS, 2, START + 5 * SIZE, size, 5, 50, 9)
     later: list[Message] = [
         Delta(_agent(2), 4, NOW, counts=(counted,)),

@@ -306,9 +306,9 @@ def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_a
 def test_what_a_replaced_agent_had_unread_nobody_knows(
     sealed: int, is_final: bool, expected: Status
 ) -> None:
-    """No bucket between a replaced agent's last seal and the new agent's first message is complete,
-    even if the new agent counted the whole bucket. Such a bucket can be complete only if the old
-    agent sent its last word (a final seal)."""
+    """If a replaced agent did not send its last word (a final seal), no bucket between its last
+    seal and the new agent's first message is complete, even if the new agent counted the whole
+    bucket. After a final seal, such a bucket can be complete."""
     old = replace(SECOND, host="web1")
     topics = (SealedTopic(LOGS, sealed, 0, final=is_final),)
     messages = [Seal(old, 1, START - SIZE, topics), *good()]

@@ -500,15 +500,17 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(output: Out
 
 
 def _of_output(message: Delta, root: Path) -> Delta:
-    """Returns the given message, but with the loader of the output at `root` as the sender."""
+    """Returns a loader's message with the loader of the output at `root` as the sender. Returns an
+    agent's message unchanged."""
     if message.sender.tier is not Tier.HDFS:
         return message
     return replace(message, sender=replace(message.sender, producer=f"{root}/{TOPIC}"))
 
 
 def _of_other_topic(message: Delta) -> Delta:
-    """Returns a message with the same counts, but of the topic `dc1.other`: the next message of the
-    same agent, or the first message of the loader of that topic."""
+    """Returns a message that has the same counts as the given one, but of the topic `dc1.other`. If
+    an agent sent the given message, the result is the agent's next message. If a loader sent it,
+    the result is the first message of the loader of `dc1.other`."""
     sender, is_agent = message.sender, message.sender.tier is Tier.AGENT
     return replace(
         message,

@@ -16,7 +16,8 @@ from support.batches import NOW_MS, append, batch, flush, open_in
 
 
 def written(directory: Path, **config: int) -> Path:
-    """Writes three batches of two records each. Returns the path of the first segment's file."""
+    """Writes a log with three batches of two records each into the given directory. Returns the
+    path of the file of the log's first segment."""
     directory.mkdir(exist_ok=True)
     log = open_in(directory, LogConfig(**config))
     for number in range(3):

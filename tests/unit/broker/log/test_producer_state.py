@@ -95,8 +95,9 @@ def test_epochs_only_rise() -> None:
 
 @promise("4 append time")
 def test_producers_are_forgotten_by_append_time() -> None:
-    """The broker forgets a producer when the producer's last append is long ago. The event times of
-    the records do not matter. But the broker never forgets which producer id was the highest."""
+    """The broker forgets a producer when its last append is longer ago than a limit. The event
+    times of the records do not matter. But the broker never forgets which producer id was the
+    highest."""
     state = ProducerState()
     state.update(header(0, producer=1), 0, 1000)
     state.update(header(0, producer=9), 1, 2000)

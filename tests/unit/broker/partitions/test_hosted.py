@@ -130,8 +130,9 @@ def test_a_device_that_fails_before_the_first_fsync_is_not_asked_for_ever(
     ],
 )
 def test_a_flush_that_could_not_begin_is_put_off(world: World, error: OSError) -> None:
-    """If a flush cannot begin, no fsync has failed and no data is lost. So the broker tries the
-    flush again later. The high watermark moves only after a flush that succeeds."""
+    """If a flush of records cannot begin, for example because no descriptor is free, no fsync has
+    failed and no data is lost. So the broker tries the flush again later. The high watermark moves
+    only after a flush that succeeds."""
     world.produce(b"a")
     world.advance(0.05)
     world.produce(b"b")
@@ -149,9 +150,9 @@ def test_a_flush_that_could_not_begin_is_put_off(world: World, error: OSError) -
 def test_a_flush_of_a_new_segment_that_cannot_begin_waits_for_the_next_call(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new segment is flushed even if it has no records. If this flush cannot begin, for example
-    because no descriptor is free, the broker sets no timer, because the timer would fire again and
-    again. The next check of retention asks for the flush again."""
+    """A new segment is flushed even if no records wait for a flush. If the flush of such a segment
+    cannot begin, the broker sets no timer for another attempt, because the timer would fire again
+    and again. The next check of retention asks for the flush again."""
     world.produce(b"a")
     world.advance(0.05)
     world.worker.finish()

@@ -25,7 +25,8 @@ def at(*offsets: int, topic_id: str = ID) -> dict[str, TopicPositions]:
 
 
 def offsets(positions: Positions) -> dict[str, TopicPositions]:
-    """Returns `positions` without the offsets at which their batch begins."""
+    """Returns `positions` (the ends of a stream's batch) without the offsets at which the batch
+    begins."""
     return {name: replace(topic, begins=None) for name, topic in positions.items()}
 
 
@@ -47,10 +48,11 @@ def test_a_limit_is_shared_by_size() -> None:
 
 @promise("5 stream")
 def test_positions_say_where_their_batch_begins() -> None:
-    """The positions at a batch's end also contain the offsets at which the batch begins, even for
-    topics that were added later. If there are no new records, the positions stay the same, and no
-    batch follows. There is one exception: an empty batch follows a stream's initial positions,
-    because Spark writes positions to its checkpoint only together with a batch."""
+    """The positions object that gives the offsets at which a batch ends also records the offsets at
+    which the batch begins, even for topics that were added later. If there are no new records after
+    a batch, the positions stay the same, and no batch follows. But an empty batch follows a
+    stream's initial positions even without new records, because Spark writes positions to its
+    checkpoint only together with a batch."""
     topics = [topic((0, 9), (2, 5)), topic((0, 3), name="web")]
     ends = next_positions(at(3, 2), topics, None)
     assert (ends["logs"].begins, ends["web"].begins) == ({0: 3, 1: 2}, {})

@@ -66,8 +66,8 @@ def test_what_has_no_columns_has_a_reason(value: bytes | None, reason: str, alon
 def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
     """If the registry answers a request for a schema with any error other than "there is no such
     schema" (error code 40403), or does not answer, no value is rejected: the load stops. A proxy
-    that answers with status 404 does not have this error code. An error that is an answer names the
-    schema id."""
+    that answers with status 404 does not have this error code. If the registry has answered with an
+    error, the load's error names the schema id."""
 
     class Broken(Registry):
         def schema(self, schema_id: int, /) -> str:

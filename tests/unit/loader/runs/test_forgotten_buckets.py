@@ -35,7 +35,7 @@ def origins(number: int) -> Origins:
 
 
 def load_one(loading: MemoryLoading, number: int) -> None:
-    """Appends one line, and loads it."""
+    """Appends the line with the index `number` to the topic, and loads this line."""
     times, value = np.array([TIMES[number]], np.int64), pa.array([datum("line")], pa.binary())
     log = loading.cluster.log(DATA)
     log.append(columns.encode(value, times, origins=origins(number)))

@@ -49,9 +49,9 @@ def test_the_history_tells_how_fast_each_load_was() -> None:
 
 
 def test_a_plan_tells_time_by_the_largest_of_the_newest_loads() -> None:
-    """`load plan` estimates a load's duration from the rate (rows per second) of the largest of the
-    newest loads. The rate of a small load says little about large loads. If no load has a rate,
-    there is no estimate."""
+    """`load plan` estimates a load's duration from the rate (rows per second) of one of the newest
+    loads: the one with the most rows. The rate of a load with few rows says little about large
+    loads. If no load has a rate, there is no estimate."""
     loading = MemoryLoading()
     assert newest_rate(loading.store, TOPIC) is None
     loading.slice_s = 4.0

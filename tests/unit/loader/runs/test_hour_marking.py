@@ -74,7 +74,7 @@ def marked(loading: MemoryLoading) -> Any:
 
 
 def with_mark(loading: MemoryLoading, hours: list[str]) -> list[str]:
-    """Returns those of the hours that have a `_SUCCESS`."""
+    """Returns those of the given hours that have a `_SUCCESS`."""
     return [hour for hour in hours if loading.store.read(layout.success(TOPIC, hour)) is not None]
 
 

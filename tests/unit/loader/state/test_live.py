@@ -25,7 +25,8 @@ def load(number: int, *paths: str, removed: tuple[str, ...] = (), kind: str = RO
 
 
 def found(*manifests: Manifest, kinds: Collection[str] = (ROWS,)) -> dict[str, int]:
-    """Returns the schema id of each live file of these kinds, by the file's path."""
+    """Returns the live files of the given kinds after the last of the given manifests, as a
+    dictionary that maps each file's path to its schema id."""
     store = MemoryStore()
     for each in manifests:
         store.put(each.path, each.to_json())

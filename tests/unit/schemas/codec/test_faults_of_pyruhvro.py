@@ -24,7 +24,7 @@ def schema_of(avro: Any) -> dict[str, Any]:
 
 
 def encoded(path: str) -> float:
-    """Returns how many datums the codecs have encoded by the path, so far."""
+    """Returns how many datums all codecs have encoded so far by the given path (way to encode)."""
     labels = {"direction": "encode", "path": path}
     return REGISTRY.get_sample_value("skidway_schemas_datums_total", labels) or 0
 

@@ -107,8 +107,8 @@ def restored(wanted: Contents, into: Registry) -> None:
 
 
 def referring() -> Registry:
-    """Returns a registry with a schema (id 2) that references a version of `part`. The versions of
-    both are soft-deleted."""
+    """Returns a registry in which the schema of the subject `whole` (id 2) references a version of
+    the subject `part`. Both subjects are soft-deleted."""
     made = Registry()
     made.register("part", PART)
     made.register("whole", WHOLE, reference("Part", "part"))
@@ -118,22 +118,25 @@ def referring() -> Registry:
 
 
 def make_again(registry: Registry) -> None:
-    """Deletes `part` permanently, and registers another schema as its version 1."""
+    """Deletes `part` permanently, registers another schema as its version 1, and registers in
+    `whole` the same text as before, which now references this version."""
     registry.good("DELETE", "/subjects/part?permanent=true")
     registry.register("part", OTHER)
     registry.register("whole", WHOLE, reference("Part", "part"))
 
 
 def move_on(registry: Registry) -> None:
-    """Registers `part` again, which gives its schema the version number 2."""
+    """Registers the schema of `part` again, which becomes version 2, and registers in `whole` the
+    same text as before with a reference to version 2."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, reference("Part", "part", 2))
 
 
 @pytest.mark.parametrize("change", [make_again, move_on])
 def test_a_dump_keeps_what_the_references_of_a_deleted_version_meant(change: Any) -> None:
-    """A restored id means what it meant in the dumped registry, even if a version that the id
-    references is gone, or has another schema now. The dump also fits the dumped registry itself."""
+    """After a restore, a schema id means the same as in the dumped registry. This is so even if a
+    version that the id's schema references was permanently deleted, or has another schema now. The
+    dump can also be restored into the dumped registry itself."""
     old, new = referring(), Registry()
     change(old)
     wanted = dumped.read(registry_client.administration(InProcess(old)))
@@ -145,7 +148,8 @@ def test_a_dump_keeps_what_the_references_of_a_deleted_version_meant(change: Any
 
 
 def test_a_dump_from_before_a_reference_was_lost_still_fits() -> None:
-    """A dump that has references is restored into a registry that knows only what they meant."""
+    """A dump may contain a reference of a deleted version to another deleted version. It can be
+    restored into the same registry even after the referenced schema got another version number."""
     registry = referring()
     wanted = dumped.read(registry_client.administration(InProcess(registry)))
     assert wanted.versions["whole", 1].references

@@ -161,9 +161,9 @@ def test_flag_changes_one_key_of_a_section(tmp_path: Path) -> None:
     ],
 )
 def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, value: Any) -> None:
-    """The value in a flag (--set KEY=VALUE) is read according to the setting's type. The value
-    `no` is a string if the setting is a string, and false if the setting is a boolean. Values of
-    number and list settings are read by their types, too."""
+    """The value in a flag (--set KEY=VALUE) is read according to the setting's type. For example,
+    `KEY=no` sets a setting of the type string to the text "no", and a boolean setting to false.
+    Values of number and list settings are read by their types, too."""
     assert getattr(load(Agent, None, ["state.dir=/s", override]), name) == value
 
 

@@ -42,9 +42,10 @@ def give(
     fetching: Fetching, planned: PlannedFetch, offset: int | None, ended: int = 0,
     error: ErrorCode = ErrorCode.NONE, now: float = NOW, tps: tuple[TopicPartition, ...] = (TP,),
 ) -> list[bool]:  # fmt: skip
-    """Answers the open fetch, for each partition of `tps` with one batch, with no batch, or with an
-    error. Then takes the batches that the reader returns, and returns for each batch whether it is
-    unbroken (whether there was no interruption before it)."""
+    """Answers the open fetch. The answer has, for each partition of `tps`, one batch at the given
+    offset (no batch if `offset` is None) and the given error code. Then takes the batches that the
+    reader returns, and returns for each batch whether it is unbroken (whether there was no
+    interruption before it)."""
     records = memoryview(b"" if offset is None else batch_at(offset))
     parts = [FetchedPartition(*tp, error, 50, 50, 0, records, None, -1) for tp in tps]
     answer = FetchAnswer(0, 0, 0, parts)

@@ -28,7 +28,8 @@ class Picture(Metadata):
 
 
 def fetch(session: ClientSession) -> FetchPump:
-    """Lets a pump ask for one partition, and returns the pump."""
+    """Makes a pump that sends a fetch of one partition through the session, and returns the
+    pump."""
     fetching = Fetching(max_bytes=100, max_wait_ms=0, min_bytes=1, random=lambda: 0.5)
     fetching.seek(TP, 0)
     pump = FetchPump(fetching, session, Picture())
@@ -37,7 +38,7 @@ def fetch(session: ClientSession) -> FetchPump:
 
 
 def reason(pump: FetchPump) -> str:
-    """Returns why the brokers send nothing of the partition."""
+    """Returns the reason that the pump gives why nothing of its partition arrives."""
     pump.advance(2.0)
     return pump._fetching.refusals[TP][1]
 
