@@ -63,9 +63,9 @@ def test_all_tests_run_without_the_option(project: Path) -> None:
 
 def test_a_text_draws_a_part_and_the_steps_of_a_file_together(project: Path) -> None:
     """With --parts 3, about a third of the tests run. The tests of a file with the mark `deploy`
-    are steps that build on each other, so either all of them run or none. Steps with the additional
-    mark `aside`, which no other step needs, are drawn one by one, and run only if the other steps
-    of their file run. The same text draws the same tests."""
+    are steps that build on each other. Either all of these steps run or none, except steps with the
+    additional mark `aside`: no other step needs them. They are drawn one by one, and run only if
+    the other steps of their file run. The same text draws the same tests."""
     steps = set()
     for commit in map(str, range(4)):
         found = ran(project, "--parts", "3", "--drawn-by", commit)

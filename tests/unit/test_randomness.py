@@ -1,6 +1,6 @@
-"""Some tests use random seeds or examples (support.randomness, support.explore). In every run these
-tests try the same seeds and examples, and on request they try other seeds and examples. A failure
-can be repeated."""
+"""Some tests use random seeds or examples (support.randomness, support.explore). Runs without the
+option --hypothesis-seed all try the same seeds and examples. With this option, a run tries other
+seeds and examples. A failure can be repeated."""
 
 from __future__ import annotations
 

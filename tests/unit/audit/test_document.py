@@ -60,8 +60,8 @@ def said() -> list[Message]:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Makes a directory with the page's two settings files and a store, and changes into it. The
-    audit's clock shows five past ten."""
+    """Makes a directory with the page's two settings files and a store, and makes it the current
+    directory. The audit's clock shows five past ten."""
     for name, text in FILES:
         (tmp_path / name).write_text(text)
     (tmp_path / "store").mkdir()

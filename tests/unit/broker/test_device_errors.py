@@ -52,8 +52,8 @@ def produced(core: BrokerCore, acks: int = -1) -> int:
 
 
 def fetched(core: BrokerCore, offset: int) -> int | None:
-    """Returns the error code of a fetch, or None if the broker closed the connection before the
-    whole answer was sent."""
+    """Fetches from `offset` on. Returns the error code in the answer, or None if the broker closed
+    the connection before the whole answer was sent."""
     wanted = [fetch_request.FetchTarget("logs", 0, offset, 1)]
     request = fetch_request.Fetch(wanted, 0, 1, 1 << 20)
     answer = core.connect().ask(fetch_request.write_request(1, "t", 11, request))
@@ -73,8 +73,8 @@ def fail(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
 
 
 def is_offline(core: BrokerCore) -> bool:
-    """Returns whether the directory is offline and all its partitions refuse reads and writes, even
-    after the device works again."""
+    """Returns whether the broker's log directory is offline and all its partitions refuse reads and
+    writes, even after the device works again."""
     codes = {produced(core), produced(core, acks=1), fetched(core, 0)}
     assert codes in ({0}, {ErrorCode.KAFKA_STORAGE_ERROR})
     assert (LOGS in core.broker.logs.stopped) == (0 not in codes)

@@ -50,9 +50,9 @@ def test_one_host_may_leave_a_small_inventory() -> None:
 
 
 def test_an_inventory_that_is_not_whole_retires_nobody() -> None:
-    """If too many hosts of the roster are missing from the inventory, no host is retired. An error
-    names the missing hosts and the option that confirms their retirement. Hosts that are retired
-    already do not count as missing."""
+    """If more hosts of the roster are missing from the inventory than a run may retire, no host is
+    retired. An error names the missing hosts and the option that confirms their retirement. Hosts
+    that are retired already do not count as missing."""
     before = roster.roster(None, many(12), CLUSTERS)
     said = roster.retirement_problem(before, many(4), "10%")
     assert "8 of the 12 hosts" in said

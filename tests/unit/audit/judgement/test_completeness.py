@@ -322,10 +322,10 @@ def test_accepted_buckets_count_as_complete_and_are_named() -> None:
 
 @promise("6 acceptance")
 def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
-    """If a loss affects a series of buckets without counts, reports list only the last of them. A
-    person who accepts this last bucket also accepts the loss in the empty buckets before it. If one
-    of these empty buckets is affected by another loss, too, reports list this bucket by itself, and
-    the acceptance does not cover it."""
+    """If a loss affects a series of consecutive buckets without counts, reports list only the
+    latest of these buckets. A person who accepts this latest bucket also accepts the loss in the
+    empty buckets before it. If another loss also affects one of these empty buckets, reports list
+    that bucket as well, and the acceptance does not cover it."""
     loss = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "gone", BEFORE, START)
     lossy = [delta(AGENT, 1, count(), losses=(loss,)), *day()[1:]]
     assert len(only(lossy).short) == 3

@@ -278,9 +278,9 @@ def _verdicts(ledger: Ledger) -> list[tuple[int, int, str]]:
 
 
 def _lost_at(time_ms: int, size: int, *, is_counted: bool) -> Ledger:
-    """Returns a ledger with a loss in the bucket that has this start and length. is_counted:
-    whether other lines of this bucket were counted. If not, lines of an earlier bucket were
-    counted."""
+    """Returns a ledger with a loss in the bucket that starts at `time_ms` and has the length
+    `size`. If `is_counted`, other lines of this bucket were counted. If not, only lines of an
+    earlier bucket were counted."""
     lost = Loss(LOGS, 2, 3, 100, None, Certainty.LOST, "it vanished", time_ms, time_ms)
     counted = Count(LOGS, 2, time_ms if is_counted else time_ms - 2 * size, size, 5, 50, 9)
     said: list[Message] = [

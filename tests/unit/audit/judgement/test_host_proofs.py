@@ -317,7 +317,7 @@ moments = st.sampled_from(
 @st.composite
 def worlds(draw: st.DrawFn) -> list[Message]:
     """Draws the messages of two hosts and two topics. In most cases no message is missing, and the
-    broker's counter has counted the same records as the agent."""
+    broker's counter has counted the same records as the agents."""
     said: list[Message] = []
     numbers: dict[Sender, int] = {}
 

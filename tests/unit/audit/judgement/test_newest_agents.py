@@ -69,7 +69,8 @@ def folded(said: list[Said], partitions: dict[str, int] | None = None) -> Eviden
 
 
 def ledger_of(said: list[Said], size: int) -> Ledger:
-    """Returns a ledger that has stored the messages, with `size` messages in each transaction."""
+    """Returns a ledger that has stored the messages `said`, with `size` messages in each
+    transaction."""
     ledger = Ledger()
     places = [_where(n, x) for n, x in enumerate(said)]
     for begin in range(0, len(said), size):
@@ -113,7 +114,7 @@ def test_two_machines_that_are_called_alike_are_both_waited_for(
     names: str, is_stored: bool
 ) -> None:
     """If two machines have the same host name, the audit waits for the agents of both. It does not
-    matter how long one of them has been silent, or what their clocks show."""
+    matter how long one of the agents has been silent, or what the machines' clocks show."""
     senders = {"A": (OLD, -HOUR), "B": (NEW, HOUR)}
     spoken = [senders[name] for name in names.replace(" ", "")]
     said = [beat(x, NOW - HOUR + n, ahead_ms) for n, (x, ahead_ms) in enumerate(spoken)]
@@ -247,7 +248,8 @@ def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() ->
 
 def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
     """Returns the messages of a host that has had two agents. The old agent's clock was a day ahead
-    when the agent sent a seal and ended. Then the new agent began."""
+    when the agent sent a seal and ended. Then the new agent began; it has sent the messages
+    `of_new`."""
     died_ms, bucket = NOW - HOUR, NOW - 5 * MINUTE
     part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)
     ahead_ms = died_ms + 24 * HOUR

@@ -28,8 +28,8 @@ hosts:
 
 
 def written(folder: Path, text: str = GOOD) -> Path:
-    """Writes the roster file as a configuration tool does: it replaces the old file by a new file
-    with the same name."""
+    """Writes `text` to the roster file in the directory `folder`, as a configuration tool does: the
+    old file is replaced by a new file with the same name. Returns the file's path."""
     path, fresh = folder / "roster.yml", folder / "roster.new"
     fresh.write_text(text)
     os.replace(fresh, path)

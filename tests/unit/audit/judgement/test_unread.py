@@ -79,7 +79,7 @@ def encoded(message: Message) -> bytes:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """A store with one complete bucket."""
+    """Makes a collector's store with one complete bucket, and returns the path of its file."""
     ledger = Ledger(tmp_path / "audit.db")
     take(ledger, [messages.encode(x) for x in GOOD], {TP: Position(17, "id")})
     [found] = verdicts(ledger.evidence(), POLICY, 300)

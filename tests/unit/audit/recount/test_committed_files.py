@@ -1,6 +1,6 @@
 """Tests how the recount finds out, from checkpoints and manifests, which files belong to an output.
-"Checkpoint" here means a file of the loader that replaces older manifests, which the loader then
-deletes ("folding")."""
+A "checkpoint" here is a file that the loader writes in place of older manifests. The loader then
+deletes these manifests. This is called folding."""
 
 from __future__ import annotations
 

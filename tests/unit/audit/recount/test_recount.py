@@ -790,8 +790,8 @@ def test_a_copy_of_a_removed_file_is_named_with_its_original(output: Output) -> 
 
 
 def _everything(found: Recounted, output: Output) -> set[int]:
-    """Returns the start times of the buckets in which the recounted rows differ from the counts of
-    at least one tier."""
+    """Returns the start times of the buckets in which the recounted rows differ from the counts
+    that at least one tier reports in `output`."""
     differences = recount.compare(found, output.evidence(), tuple(Tier))
     return {each.bucket[0] for each in differences}
 

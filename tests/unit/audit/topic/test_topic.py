@@ -35,8 +35,8 @@ def _batch(
     appended_ms: int | None = None,
     codec: Codec = Codec.ZSTD,
 ) -> bytes:
-    """Returns a batch of these values. appended_ms: if given, the time of the batch's append
-    (LogAppendTime)."""
+    """Returns a batch that has a record for each of the given values and begins at `offset`.
+    appended_ms: if given, the time of the batch's append (LogAppendTime)."""
     times = np.full(len(values), 5, np.int64)
     raw = bytearray(seal(columns.encode(pa.array(values, pa.binary()), times, codec=codec)))
     stamp(raw, 0, offset, 0)

@@ -166,8 +166,8 @@ def test_only_files_of_the_hours_asked_for_are_opened(
 
 
 def note_calls(monkeypatch: pytest.MonkeyPatch, method: str, noted: list[str]) -> None:
-    """Replaces a method of the output. The new method takes a path, adds it to the list `noted`,
-    and then calls the old method."""
+    """Replaces the output's method of the given name. The new method takes a path, adds the path to
+    the list `noted`, and then calls the old method."""
     original = getattr(LocalOutput, method)
 
     def call(self: LocalOutput, path: str) -> object:

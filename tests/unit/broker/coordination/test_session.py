@@ -168,9 +168,9 @@ def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
 
 
 def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> None:
-    """If a topic was deleted and created again, a late call with the id of the old topic does not
-    change the new topic. Such a call, which would mark the topic for deletion or make this broker
-    the leader of partitions, fails with TopicGone."""
+    """A call that marks a topic for deletion, or that makes this broker the leader of partitions,
+    names the topic's id. If the topic was deleted and created again meanwhile, the call fails with
+    TopicGone and does not change the new topic."""
     tree: Any = Nodes(**{TOPIC: documents.topic(uuid.uuid4(), {0: (1,)})})
     before = dict(tree.content)
     with pytest.raises(store.TopicGone):

@@ -36,7 +36,7 @@ class Later:
             self.step()
 
     def step(self) -> None:
-        """Runs the oldest job."""
+        """Runs the job that was submitted first."""
         work, done = self.jobs.pop(0)
         done(timed(work))
 

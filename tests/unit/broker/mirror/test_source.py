@@ -51,7 +51,8 @@ def fill(world: MirrorWorld, batches: int, partition: int = 0) -> None:
 
 
 def same(world: MirrorWorld, partition: int = 0) -> None:
-    """Asserts that the mirror's log equals the source's log, byte for byte."""
+    """Asserts that the partition's log in the mirror equals the partition's log in the source, byte
+    for byte."""
     assert world.local.batches("dc1.logs", partition) == world.source.log("logs", partition).batches
 
 

@@ -55,8 +55,8 @@ def fetch_frame(offset: int, max_wait_ms: int = 0, version: int = 11) -> bytes:
 
 
 def with_unknown_field(frame: bytes, size_bytes: int) -> bytes:
-    """Returns a request of a flexible version with an unknown field at its end, as a newer client
-    may send it.
+    """Returns the request `frame`, which has a flexible version, with an unknown field of
+    `size_bytes` bytes at its end, as a newer client may send it.
 
     The field's size is written as a varint of three bytes.
     """

@@ -51,7 +51,8 @@ def test_the_watermark_moves_by_flushing_alone(world: World) -> None:
 
 
 def test_nobody_waits_so_the_flush_waits(world: World) -> None:
-    """If no request waits for a flush, the flush begins flush.ms after the write, not before."""
+    """If no request waits for a flush, and fewer than flush.messages records are not flushed, the
+    flush begins flush.ms after the write, not before."""
     world.produce(b"a")
     world.advance(0.049)
     assert not world.worker.waiting
@@ -250,6 +251,7 @@ def test_the_policy(
     unflushed: int, running: bool, awaited: bool, waited_ms: float, expected: bool
 ) -> None:
     """Only one flush of a partition runs at a time. If a request waits for a flush, the next flush
-    begins at once. Otherwise the next flush begins when flush.messages or flush.ms is reached."""
+    begins as soon as no flush is running. If no request waits, the next flush begins when
+    flush.messages or flush.ms is reached."""
     state = Flushing(unflushed, running, awaited, waited_ms)
     assert must_flush(state, LogConfig()) is expected

@@ -44,10 +44,11 @@ def test_messages_come_back_from_the_manifest() -> None:
 
 
 def test_numbers_go_on_without_holes() -> None:
-    """The deltas of successive loads have the numbers 1, 2 and so on: each number is one more than
-    `last_number` of the load before, which is 0 if there is no load. `make` also returns, for each
-    bucket (span of event time) that a delta counts, the number of this delta. The next delta that
-    counts the bucket refers to this number."""
+    """The deltas of successive loads have the numbers 1, 2 and so on. A load's first delta gets the
+    number after that of the previous load's last delta. `last_number` reads the latter number from
+    the previous load's manifest, and returns 0 if there is no previous load. `make` also returns,
+    for each bucket (span of event time) that a delta counts, the number of this delta. The next
+    delta that counts the bucket refers to this number."""
     assert delta.last_number(None) == 0
     ranges = [PartitionRange(0, 0, 1)]
     numbered, audit = delta.make(

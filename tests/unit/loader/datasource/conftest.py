@@ -12,6 +12,6 @@ from support.memory_query import Queried, queries
 @pytest.fixture
 def queried() -> Iterator[Queried]:
     """Yields an object that has the topic `logs` with two partitions, and that makes queries of
-    it."""
+    this topic."""
     with queries() as made:
         yield made

@@ -130,7 +130,7 @@ def test_a_field_with_one_of_our_names_is_refused() -> None:
 
 
 def record(*names: str) -> str:
-    """Returns the schema of a record with fields of these names."""
+    """Returns the schema of a record whose fields have the given names."""
     fields = [{"name": name, "type": "long"} for name in names]
     return json.dumps({"type": "record", "name": "R", "fields": fields})
 

@@ -50,8 +50,8 @@ class Folder:
         self.files: list[LiveFile] = []
 
     def add(self, values: list[Any] | pa.Array, text: str = INT, schema_id: int = 1) -> LiveFile:
-        """Adds a file of a load to the directory. `values` has the field `a` of each row. The rows
-        of all files have different origins."""
+        """Adds a file of a further load to the directory, and returns the file. `values` has the
+        value of the field `a` in each row. No two rows in the directory have the same origin."""
         load, count = len(self.files) + 1, len(values)
         codec = Codec(text).arrow_schema
         columns = column_schema(codec)

@@ -30,7 +30,8 @@ def node(*fields: dict[str, Any], next: Any = ("null", "Node")) -> dict[str, Any
 
 
 def schema(tree: Any) -> str:
-    """Returns a schema with the field `tree`, which older lines lack."""
+    """Returns a schema in which the field `tree` has the given type or is null. Lines of the older
+    schema lack this field."""
     tree = {"name": "tree", "type": ["null", tree], "default": None}
     return json.dumps({"type": "record", "name": "Log", "fields": [LINE, tree]})
 

@@ -31,8 +31,8 @@ class Brokers:
 
 
 def tell(told: GroupOffsets, name: str, topic_id: str = "id") -> None:
-    """Asks `told` to commit the offsets at which the newest load of the topic `name` ended. The topic
-    had the id `id` when it was loaded, and has the id `topic_id` now."""
+    """Asks `told` to commit the offsets at which the newest load of the topic `name` ended. The
+    topic had the id `id` when it was loaded, and has the id `topic_id` now."""
     partitions = [SimpleNamespace(partition=at, end=end) for at, end in enumerate((7, 9))]
     wanted: Any = SimpleNamespace(name=name, topic_id=topic_id)
     newest: Any = SimpleNamespace(topic_id="id", partitions=partitions)

@@ -52,8 +52,8 @@ FIRST = START_MS // HOUR_MS
 
 
 def wish(first: int = 0, count: int = 1, *, may_reject: bool = False, dry: bool = False) -> Wish:
-    """Returns the request to reload `count` hours. `first` is the index of the first of these
-    hours; the hour of the topic's first lines has the index 0."""
+    """Returns a request to reload `count` hours. `first` is the index of the first of these hours;
+    the hour of the topic's first lines has the index 0."""
     begin, end = (layout.hour_text(FIRST + at) for at in (first, first + count))
     return Wish(TOPIC, begin, end, may_reject, dry)
 

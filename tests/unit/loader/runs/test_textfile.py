@@ -30,8 +30,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def run(path: Path | None, clock: ManualClock, report: Report) -> float:
-    """Writes the metrics file for a run of ten seconds, and returns the time at which the run
-    ended."""
+    """Writes the metrics file `path` for a run that takes ten seconds and ends with the outcomes in
+    `report`. Returns the time, in seconds, at which the run ended."""
     with Recorded(path, clock) as recorded:
         clock.advance(10)
         recorded.ended(report)

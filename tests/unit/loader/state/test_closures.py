@@ -23,8 +23,8 @@ MARKS = {0: {FILE: 10}}
 
 
 def closed(*files: tuple[int, int]) -> Closures:
-    """Returns the state of a topic's closed files, after the loader has read that these files were
-    closed."""
+    """Returns the state of a topic's closed files, after the loader has read that the given files
+    (by default FILE) were closed."""
     closures = Closures()
     closures.close(dict.fromkeys(files or (FILE,), CLOSED_MS), NOW_MS)
     return closures

@@ -36,8 +36,8 @@ def load(
     changes: Changes,
     fence: dict[int, Fence] | None = None,
 ) -> Manifest:
-    """Writes the side files (files with the loader's state) of a load that changes only the state,
-    and returns the load's manifest."""
+    """Writes the side files (files with the loader's state) of a load that only makes the given
+    changes to the state. Returns the load's manifest."""
     tables = read_tables(store, before)
     tables.add(changes)
     tables.closures.files |= changes.closed

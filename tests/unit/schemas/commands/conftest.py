@@ -54,8 +54,8 @@ def run(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> Run:
-    """Runs a subcommand of `skidway schemas` in the directory `tmp_path`, so that arguments may
-    name files in this directory without a path."""
+    """Returns a function that runs a subcommand of `skidway schemas` in the directory `tmp_path`.
+    So arguments may name files in this directory without a path."""
     monkeypatch.setattr(connection, "RegistryAdministration", lambda url, security: client)
     monkeypatch.chdir(tmp_path)
 

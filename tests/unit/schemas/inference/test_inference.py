@@ -24,7 +24,7 @@ LOGS = Path(__file__).parents[3] / "data" / "logs"
 
 
 def of(*values: Any, **more: Any) -> Inference:
-    """Infers a schema from a log that has each value as a line of JSON."""
+    """Infers a schema from a log that has one line of JSON for each of the given values."""
     lines = [json.dumps(each).encode() for each in values]
     return infer(lines, name="Log", kind=Format.JSON, **more)
 

@@ -142,7 +142,8 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | 
 
 
 def replace(path: Path, content: Any) -> None:
-    """Replaces a file by another file under the same name, as editors and Ansible do."""
+    """Writes a new file with the given content, and renames it to `path`, so that it replaces the
+    old file, as editors and Ansible do."""
     made = path.with_suffix(".new")
     made.write_text(content)
     os.replace(made, path)

@@ -43,8 +43,8 @@ def test_nouns_verbs_and_options_are_completed(text: str, tmp_path: Path) -> Non
 
 
 def test_zsh_takes_the_same_words() -> None:
-    """The completion script for zsh first loads zsh's support for bash completions. The rest is the
-    same as the script for bash."""
+    """The completion script for zsh first loads zsh's support for bash completions. The rest of the
+    script is the same as the script for bash."""
     nouns = list(entry_points(group=commands.GROUP))
     first, _, rest = completion.script("zsh", nouns).partition("\n")
     assert first == "autoload -U +X bashcompinit && bashcompinit"

@@ -13,7 +13,7 @@ WORDS = "bootstrap.servers: b1:9092,b2:9092\nschema.registry.url: https://r\n"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home directory with a profile."""
+    """Makes a home directory with a profile, and returns its path."""
     path = tmp_path / ".config/skidway/profile.yml"
     path.parent.mkdir(parents=True)
     path.write_text(WORDS)

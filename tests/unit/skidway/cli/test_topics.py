@@ -37,8 +37,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
 def test_a_topic_that_does_not_exist_is_not_planned_to_be_deleted(
     cluster: MemoryCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If a topic does not exist, `skidway topics delete` says so at once, and ends with the same
-    status as with --yes. The plan names only topics that exist."""
+    """If a given topic does not exist, `skidway topics delete` prints an error before it asks the
+    user anything, and ends with the same exit status as with --yes. The list of what the command
+    would delete has only topics that exist."""
     command = ["topics", "delete", "--bootstrap-server", "nowhere:1"]
     for options in ([], ["--dry-run"], ["--yes"]):
         assert main([*command, "nosuch", *options]) == 1

@@ -21,7 +21,8 @@ ROW: dict[str, Any] = {
 
 
 def health(**paths: str) -> dict[str, Any]:
-    """Returns what the agent's /health says about unreadable paths: a reason for each path."""
+    """Returns what the agent's /health says about unreadable paths. `paths` has a reason for each
+    path."""
     return {"unreadable": {"app-logs": {f"/w/{name}": said for name, said in paths.items()}}}
 
 

@@ -26,7 +26,8 @@ NEWER = BUCKET | {"bucket": 30_000, "verdict": "open", "places": [{"tier": "agen
 
 
 def sized(size_bytes: int, row: dict[str, Any] = FILE) -> FileSize:
-    """Returns the size of a file. `row` is the file's row in the agent's list of files."""
+    """Returns the `FileSize` of a file with `size_bytes` bytes. `row` is the file's row in the
+    agent's list of files."""
     key = (row["device"], row["inode"], row["born_ns"])
     return FileSize(Path(f"/w/{row['inode']}.log"), key, size_bytes, size_bytes)
 

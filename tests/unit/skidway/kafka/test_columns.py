@@ -100,7 +100,8 @@ def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -
 
 
 def with_crc(buffer: bytes | bytearray) -> bytes:
-    """Returns a batch whose bytes a test has changed, with the CRC of the changed bytes."""
+    """Returns a batch, whose bytes a test has changed, after its CRC was computed again from the
+    changed bytes."""
     changed = bytearray(buffer)
     changed[17:21] = google_crc32c.value(bytes(changed[21:])).to_bytes(4, "big")
     return bytes(changed)

@@ -13,8 +13,8 @@ FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 
 def sending_of_five() -> Sending:
     """Returns the state of a set (the messages of one send) of five messages: 0, 1 and 4 are in the
-    first partition, 2 and 3 in the second. The messages of the second partition are acknowledged
-    first."""
+    first partition, 2 and 3 in the second. All messages are acknowledged, those of the second
+    partition first."""
     sending = Sending(0, 5, single=False)
     assert not sending.delivered(2, SECOND, 70, [12, 13])
     assert not sending.delivered(0, FIRST, 100, [10, 11])

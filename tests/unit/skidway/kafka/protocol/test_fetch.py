@@ -41,7 +41,8 @@ class File:
 
 
 def joined(pieces: Sequence[Piece]) -> bytes:
-    """Returns the bytes that are sent, with an "F" in place of each byte that comes from a file."""
+    """Returns the bytes of a response that consists of the given pieces, with an "F" in place of
+    each byte that comes from a file."""
     return b"".join(
         b"F" * len(piece) if isinstance(piece, FileSlice) else piece for piece in pieces
     )
