@@ -219,8 +219,8 @@ def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
 @settings(max_examples=share_of(200), deadline=None)
 @given(schemas())
 def test_every_schema_may_follow_itself(schema: Any) -> None:
-    """A schema is compatible with itself at every compatibility level. The only exceptions are
-    schemas in which a field has another field's name as an alias."""
+    """Each schema is compatible with itself at every compatibility level, except a schema in which
+    a field has another field's name as an alias."""
     _, found = check(parse(schema), [(1, parse(schema))], Level.FULL_TRANSITIVE) or (0, [])
     assert {each.kind for each in found} <= {"READER_FIELD_AMBIGUOUS", "MISSING_UNION_BRANCH"}
     if "aliases" not in json.dumps(schema):

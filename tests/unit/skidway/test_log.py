@@ -74,8 +74,8 @@ def test_any_field_becomes_json(written: io.StringIO) -> None:
 
 
 def test_error_carries_traceback(written: io.StringIO) -> None:
-    """An error event with an exception is one line, which contains the exception's type, text and
-    traceback."""
+    """An error event with an exception is one line. The line contains the exception's type, text
+    and traceback."""
     try:
         {}["gone"]
     except KeyError as error:

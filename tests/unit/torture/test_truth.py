@@ -113,9 +113,8 @@ def test_what_is_declared_is_counted_apart() -> None:
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
     """The audit's report does not list a bucket that lost all its lines. The report shows this loss
     in the later bucket in which the agent declared the loss. So a line whose bucket is not in the
-    report gets the verdict of the next bucket that is in the report. But the line gets this verdict
-    only if the next bucket is less than ten minutes later, and only if the verdict is "lost" or
-    "unknown"."""
+    report gets the verdict of the next bucket in the report, if this next bucket is less than ten
+    minutes later and its verdict is "lost" or "unknown"."""
     for word, bucket, lost in (
         ("lost", 90_000, []),
         ("complete", 90_000, [3]),
@@ -209,11 +208,11 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
     """If all lines of a bucket have arrived, but the audit does not call the bucket complete, the
-    result lists the bucket with the first reason of its verdict. The bucket is in the list
-    `unhealed` if the verdict on its records or on its rejects is "open" or "incomplete". The bucket
-    is in the list `false_alarms` if the verdict is "lost" or "unknown". But the bucket is in a
-    third list, `beside`, if the audit gives the same reason for another bucket, in which lines are
-    really missing or doubled."""
+    result lists the bucket with the first reason of its verdict. If the verdict on its records or
+    on its rejects is "open" or "incomplete", the bucket is in the list `unhealed`. A bucket with
+    the verdict "lost" or "unknown" is in the list `beside` if the audit gives the same reason for
+    another bucket, in which lines are really missing or doubled. If there is no such other bucket,
+    it is in the list `false_alarms`."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

@@ -256,9 +256,9 @@ def test_nobody_waits_for_a_retired_host() -> None:
 
 
 def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
-    """A host is proven healthy only when each required tier has counted each of the host's topics.
-    But a topic need not be counted in a tier from which it is exempt. In this test the tier mirror
-    is required, and one of the host's two topics is exempt from this tier."""
+    """A host is proven healthy only when each required tier has counted all of the host's topics
+    that are not exempt from this tier. In this test the tier mirror is required, and one of the
+    host's two topics is exempt from this tier."""
     policy = replace(POLICY, tiers=(*TIERS, Tier.MIRROR))
     auth = count(agent=1, source=AUTH)
     broker = delta(BROKER, 1, count(), auth, ranges=(Range(NGINX, 0, 0, 10), Range(AUTH, 0, 0, 10)))

@@ -79,8 +79,8 @@ def test_a_retired_host_is_retired_in_its_cluster_alone(tmp_path: Path) -> None:
 def test_what_is_wrong_is_one_sentence_with_its_place(
     tmp_path: Path, text: str, words: str
 ) -> None:
-    """A roster file with a mistake is refused with one sentence. The sentence names the file and,
-    unless the key `hosts` is missing, the line or the host."""
+    """A roster file with a mistake is refused with one sentence. The sentence names the file. It
+    also names the line or the host, except if the key `hosts` is missing."""
     path = written(tmp_path, text)
     with pytest.raises(ConfigurationRefused) as refused:
         read_file(path)

@@ -963,8 +963,8 @@ def test_other_folders_beside_the_topics_are_left_alone(output: Output) -> None:
 def test_of_very_many_faults_the_first_are_named(
     output: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If there are very many faults, the recount lists the first ones and only counts the others,
-    so that it does not need too much memory."""
+    """If there are very many faults, the recount lists only those that it finds first, and counts
+    the others, so that it does not need too much memory."""
     monkeypatch.setattr("skidway.audit.recount.faults.FAULTS_MAX", 3)
     for first in range(5):
         (output.root / output.load(first, 1)).unlink()

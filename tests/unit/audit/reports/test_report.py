@@ -55,9 +55,9 @@ SHORT, LATE = _verdict(Status.INCOMPLETE), _verdict(Status.OPEN)
 def test_the_sentence_and_the_exit_status(
     verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
 ) -> None:
-    """If all buckets are complete, except some that are not due yet (too recent to be judged), the
-    report ends with status 0. But if the caller requires that all buckets are complete, the report
-    ends with status 1 in this case. A report without any bucket always ends with status 1."""
+    """Some buckets may not be due yet (too recent to be judged), while all others are complete. The
+    report then ends with status 1 if the caller requires that all buckets are complete, and with
+    status 0 if the caller does not. A report without any bucket always ends with status 1."""
     found = standing(verdicts)
     assert report.sentence(found) == sentence
     assert report.exit_status(found, everything=False) == status

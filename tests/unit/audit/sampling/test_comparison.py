@@ -91,10 +91,10 @@ def test_a_line_with_a_row_and_a_reject_is_not_equal() -> None:
 def test_the_event_time_of_a_line_is_proven_by_its_sum_only() -> None:
     """A sample gives only the least and the greatest event time of its lines. A row certainly has
     the event time of its line in two cases: if the row has the line's content sum, which includes
-    the event time, or if all lines of the sample have the same time. A difference counts in the
-    bucket of the row's event time. But if this time is not between the two times of the sample, the
-    difference counts in the bucket of the nearer of the two. (A row for which there is no line
-    counts in the bucket of its own time.)"""
+    the event time, or if all lines of the sample have the same time. If the row's event time is
+    between the two times of the sample, a difference counts in the bucket of the row's event time.
+    If it is not, the difference counts in the bucket of the nearer of the two times. (A row for
+    which there is no line always counts in the bucket of its own time.)"""
     part = replace(PART, least_ms=100, greatest_ms=900)
     wide, narrow = (Wanted(SAMPLE, x) for x in (part, replace(part, greatest_ms=100)))
     moved = replace(CHANGED, time_ms=5_000)

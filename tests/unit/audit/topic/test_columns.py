@@ -96,8 +96,8 @@ def test_an_index_that_points_nowhere_is_refused(
 ) -> None:
     """In a message with columns, counts and offsets name a topic by its index, and an entry of
     filtered records (those that a rule left out) names a count by its index. A message is refused
-    if an index leads to no topic or count, also in messages that are so large that the decoder does
-    not remember the result of its check."""
+    if an index leads to no topic or count. This is so even if the message is so large that the
+    decoder does not remember the result of its check."""
     monkeypatch.setattr(seal_columns, "CHECKED_BYTES_MAX", remembered)
     rule = {"index": index, "rule": "debug", "records": 1, "bytes": 1}
     with pytest.raises(MessageRefused, match="there is no count"):

@@ -350,8 +350,9 @@ def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_
 @promise("6 retired place")
 def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
     """If a retired output lacks records, and there is a newer output that has counted nothing of
-    the topic yet, the bucket is not complete. But the audit does not wait for the newer output if
-    the newer output itself, its tier, or the topic's cluster is retired."""
+    the topic yet, the audit waits for the newer output, and the bucket is not complete. The audit
+    does not wait if the newer output itself, the newer output's tier, or the topic's cluster is
+    retired."""
     other = replace(LOGS, topic="other")
     newer = [
         Delta(replace(NEW, producer="/new/dc1.other"), 1, NOW, ranges=(Range(other, 0, 0, 1),))

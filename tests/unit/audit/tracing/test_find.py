@@ -187,8 +187,8 @@ def test_records_outside_of_the_time_span_are_left_out(world: LineWorld) -> None
 
 
 def test_the_output_is_bounded(world: LineWorld) -> None:
-    """The result of `skidway audit find` has at most `limit` lines, the newest ones, and the number
-    of all lines that were found."""
+    """The result of `skidway audit find` has at most `limit` lines, those with the latest event
+    times. It also has the number of all lines that were found."""
     for at in range(10):
         world.append(batch([b"order"], first=at * 6, time_ms=NOW_MS + at))
     asked = question("order", limit=3)

@@ -114,9 +114,10 @@ def broker(tmp_path: Path) -> Broker:
 
 
 def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
-    """In each turn of the loop, the broker writes all new batches to the file. Then it passes the
-    connection one piece of bytes, which contains the answers to all requests of these batches. The
-    answers are in the order of the requests, each with its own correlation id and offset."""
+    """In each turn of the loop, the broker writes all new batches to the partition's log. Then it
+    passes the connection one piece of bytes, which contains the answers to all requests of these
+    batches. The answers are in the order of the requests, each with its own correlation id and
+    offset."""
     broker.learn(1)
     for number in range(3):
         assert broker.handle(number, batch(b"a", b"b"), 1)

@@ -7,8 +7,9 @@ from skidway.broker.groups.join_window import JoinWindow
 
 def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
     """An empty group waits for more members for one delay (`group.initial.rebalance.delay.ms`). If
-    a member joined during the delay, the group waits for one more delay, and so on. It never waits
-    longer than the longest rebalance timeout, unless this timeout is shorter than one delay."""
+    a new member joined during the delay, the group waits for one more delay, and so on. The group
+    always waits for one delay. It waits for further delays only until the longest rebalance timeout
+    of its members has passed since the wait began."""
     window = JoinWindow(3.0)
     window.open(100.0, 8.0, was_empty=True)
     assert window.is_delaying

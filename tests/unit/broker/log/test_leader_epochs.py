@@ -49,10 +49,10 @@ def test_the_leaders_own_epoch_begins_at_the_end() -> None:
 
 
 def test_both_ends_are_cut() -> None:
-    """When records are removed from the beginning or the end of a log, the entries of leader epochs
-    without remaining records are removed. But a removal at the beginning always leaves the last
-    entry. The log may start in the middle of an epoch. The entry of this epoch keeps the offset at
-    which the epoch began."""
+    """When records are removed from the end of a log, the entries of all leader epochs without
+    remaining records are removed. When records are removed from the beginning, such entries are
+    removed, too, except the log's last entry. The log may start in the middle of an epoch. The
+    entry of this epoch keeps the offset at which the epoch began."""
     epochs = LeaderEpochs(KNOWN)
     epochs.cut_tail(70)
     assert (epochs.latest, epochs.entries) == (4, tuple(KNOWN[:2]))

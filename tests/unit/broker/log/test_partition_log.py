@@ -109,8 +109,8 @@ def test_segments_roll_by_size(tmp_path: Path) -> None:
 
 
 def test_segments_roll_by_append_time(tmp_path: Path) -> None:
-    """The log begins a new segment when segment.ms has passed since the first append to the old
-    one, whatever the event times of its records are."""
+    """The log begins a new segment when segment.ms has passed since the first append to the active
+    segment, whatever the event times of the segment's records are."""
     log = open_in(tmp_path, LogConfig(segment_ms=1000))
     append(log, batch(b"old", timestamps=[5]), NOW_MS)
     append(log, batch(b"far", timestamps=[NOW_MS * 2]), NOW_MS + 999)

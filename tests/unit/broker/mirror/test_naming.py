@@ -130,8 +130,9 @@ def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
 
 
 def test_a_node_that_never_stands_still_is_given_up(zookeeper: ZooKeeper) -> None:
-    """If other programs change the node of the topic's settings before every write, the attempt to
-    record a gap (a range of missing offsets) ends after some tries with an error."""
+    """If other programs change the node of the topic's settings before every write of the broker,
+    the broker cannot record a gap (a range of missing offsets). After a limited number of tries it
+    reports an error."""
 
     def touch() -> None:
         path = documents.config_path(TOPIC)

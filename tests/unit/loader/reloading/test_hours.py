@@ -45,8 +45,8 @@ def test_the_content_of_an_hour_is_that_of_its_rows_and_rejects() -> None:
 
 
 def test_a_group_has_whole_hours() -> None:
-    """A reload handles whole hours in groups. All hours of a group together have at most the given
-    number of records. But a single hour with more records is a group of its own."""
+    """A reload handles whole hours in groups. A group of several hours has at most the given number
+    of records. A single hour with more records is a group of its own."""
     files = {
         each.path: LiveFile(each, 1, None)
         for each in (file(9, 5), file(7, 4, 1), file(7, 4, 2), file(8, 2))

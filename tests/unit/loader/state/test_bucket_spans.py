@@ -146,8 +146,8 @@ def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> 
 def test_files_of_earlier_versions_are_read_and_replaced() -> None:
     """Earlier versions of the loader did not divide the table `buckets` into spans (files of some
     hours). The delta numbers in the files of these versions remain valid. If several files have a
-    number for one bucket, the number in the last file is valid. The first load that counts a bucket
-    replaces these files by spans."""
+    number for one bucket, the number in the file of the newest load is valid. The first load of the
+    present version that counts a bucket replaces these files by spans."""
     output = Output()
     for number, rows in ((1, {hour(5): 1, hour(80): 1}), (2, {hour(5): 2, hour(2, 9): 2})):
         path = layout.table("logs", BUCKETS, number)

@@ -183,8 +183,8 @@ def test_without_a_usable_checkpoint_the_first_manifests_serve() -> None:
 
 @pytest.mark.parametrize("gone", [7, 9, 11])
 def test_a_missing_manifest_stops(gone: int) -> None:
-    """If a manifest is missing that no checkpoint (a file that replaces old manifests) has
-    replaced, the loader stops and names the first missing manifest. There is one exception: if the
+    """If a manifest other than the newest one is missing, and no checkpoint (a file that replaces
+    old manifests) has replaced it, the loader stops and names the first missing manifest. If the
     newest manifest is missing, the loader does not stop, because the other manifests do not show
     that it ever existed."""
     store = MemoryStore()

@@ -168,7 +168,7 @@ def has_numbers_out_of_order(avro: Any) -> bool:
 
     An example is the union of float and long, in this order. By Avro's rules, a long is read as a
     long, and an int as a float, the first branch to which it can be promoted. But fastavro reads
-    both as the type that comes first.
+    both as the type that comes first in the union.
     """
     if isinstance(avro, list):
         numbers = [_name(each) for each in avro if _name(each) in NARROW]

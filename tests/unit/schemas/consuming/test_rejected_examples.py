@@ -38,8 +38,9 @@ def example(topic: RejectedTopic, since: int, until: int, agent: int = 5) -> Rej
 
 
 def test_an_example_is_a_line_of_its_time(topic: RejectedTopic) -> None:
-    """The example of a rejected line is the first line that was rejected in the time span. The
-    example also says where its record is in the topic, and where the line is in its log file."""
+    """If several lines were rejected in the time span, the example is the one whose record comes
+    first in the log. The example also says where its record is in the topic, and where the line is
+    in its log file."""
     topic.reject(100, b"before")
     topic.reject(200, b"one", b"two", detail="group 3")
     found = example(topic, 150, 250)
@@ -51,8 +52,8 @@ def test_an_example_is_a_line_of_its_time(topic: RejectedTopic) -> None:
 
 def test_an_example_is_of_the_agent_that_is_meant(topic: RejectedTopic) -> None:
     """A caller that wants an example of a rejected line can say which agent's lines it prefers. A
-    line of this agent is chosen even if other agents have earlier lines. If there is no line of
-    this agent, the example is a line of another agent."""
+    line of this agent is chosen even if records of other agents' lines come earlier in the log. If
+    there is no line of this agent, the example is a line of another agent."""
     topic.reject(200, b"of another", agent=6)
     topic.reject(200, b"of this one")
     assert example(topic, 200, 201).text == "of this one"

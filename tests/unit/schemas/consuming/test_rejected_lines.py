@@ -109,9 +109,10 @@ def test_a_line_that_was_cut_is_marked(line: bytes, length: int, expected: bool)
 
 
 def test_a_line_that_was_rejected_again_is_not_taken_for_cut() -> None:
-    """A line counts as cut if it is shorter than the length in its origin. There is one exception.
-    If a repaired line was rejected again, the length in its origin is that of the JSON document in
-    which the line was replayed. This document is longer than the line, but the line is whole."""
+    """A line counts as cut if it is shorter than the length in its origin, unless it is a repaired
+    line that was rejected again. For such a line, the length in the origin is that of the JSON
+    document in which the line was replayed. This document is longer than the line, but the line is
+    whole."""
     assert not is_cut(document(b"abc", 400, original_agent=1, original_file=2, original_first=3))
 
 

@@ -60,8 +60,8 @@ def test_deletions_are_those_of_the_registry() -> None:
 
 
 def test_levels_and_modes_end_with_a_tombstone() -> None:
-    """If the topic `_schemas` has several records about a level or mode, the last one is valid. A
-    tombstone (a record without a value) removes the level or mode."""
+    """If the topic `_schemas` has several records about one level or one mode, the record with the
+    highest offset is valid. A tombstone (a record without a value) removes the level or mode."""
     level, mode = {"compatibilityLevel": "FULL"}, {"mode": "READONLY"}
     log = [about("CONFIG", level, None), about("CONFIG", level), about("MODE", mode)]
     found = replay(log)

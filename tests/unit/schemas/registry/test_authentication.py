@@ -63,8 +63,8 @@ def test_everybody_else_is_401(client: TestClient, path: str, headers: dict[str,
 def test_too_many_guesses_at_once_are_503(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While too many passwords are being checked, a request gets 503. But if its password was found
-    right earlier, the request is accepted without a new check."""
+    """While too many passwords are being checked, a request gets 503, unless its password was found
+    right earlier. In that case the request is accepted without a new check."""
     assert client.get("/subjects", headers=header("ada:ge:heim ü")).status_code == 200
     monkeypatch.setattr(authentication, "CHECKS_MAX", 0)
     assert client.get("/subjects", headers=header("ada:falsch")).status_code == 503

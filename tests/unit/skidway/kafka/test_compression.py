@@ -48,9 +48,9 @@ def test_uncompressed_has_the_limit_too() -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_cut_data_is_corrupt(codec: Codec) -> None:
-    """Truncated compressed data is refused as corrupt, and does not give a shorter result. The only
-    exception is Snappy data that is cut between two blocks, because Snappy's framing does not say
-    how many blocks there are."""
+    """Truncated compressed data is refused as corrupt, except Snappy data that is cut between two
+    blocks. Such data gives a shorter result, because Snappy's framing does not say how many blocks
+    there are."""
     packed = compress(codec, TEXT)
     whole_blocks = set()
     if codec is Codec.SNAPPY:  # a cut between two Snappy blocks is not noticed

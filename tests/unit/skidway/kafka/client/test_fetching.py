@@ -219,8 +219,8 @@ def test_damage_behind_whole_batches_comes_in_its_place() -> None:
 
 
 def test_a_damaged_batch_is_not_taken_for_an_earlier_one() -> None:
-    """A batch before the wanted position is left out. But a damaged batch may only seem to lie
-    before this position. Such a batch is an error, because it may have the wanted records."""
+    """An undamaged batch before the wanted position is left out. A damaged batch may only seem to
+    lie before this position. It causes an error, because it may have the wanted records."""
     batches, end = whole_batches(memoryview(batch_at(3, 2) + batch_at(5, 2)), 5)
     assert (len(batches), end) == (1, 7)
     damaged = bytearray(batch_at(5, 2))

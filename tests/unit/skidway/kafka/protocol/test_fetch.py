@@ -124,7 +124,7 @@ def damaged(data: st.DataObject, body: bytes) -> list[bytes]:
 @given(data=st.data())
 def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
     """The hand-written parser and the general function `decode` give the same result for valid,
-    damaged and arbitrary requests; `agree` names one exception."""
+    damaged and arbitrary requests, except for some tagged fields (see `agree`)."""
     body = encode(data.draw(messages(FetchRequest, version)), version)
     assert fetch_request.parse_request(memoryview(body), version) == flat(
         decode(FetchRequest, body, version)
@@ -147,7 +147,7 @@ def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None:
     """The hand-written parser and the general function `decode` give the same result for valid,
-    damaged and arbitrary responses; `agree` names one exception."""
+    damaged and arbitrary responses, except for some tagged fields (see `agree`)."""
     body = encode(data.draw(messages(FetchResponse, version)), version)
     assert parsed_response(body, version) == flat_response(decode(FetchResponse, body, version))
     for noise in damaged(data, body):

@@ -202,8 +202,8 @@ def test_null_where_a_version_has_it() -> None:
 
 def test_absent_fields() -> None:
     """When a message is read, a field that its version does not have gets its default. When a
-    message is written, such a field is left out. But if the field has the annotation
-    REFUSED_IF_ABSENT and is set, UnsupportedVersion is raised."""
+    message is written, such a field is left out, unless the field has the annotation
+    REFUSED_IF_ABSENT and is set. In that case UnsupportedVersion is raised."""
     assert decode(_Sample, encode(_Sample(words="gone"), 3), 3) == _Sample()
     assert encode(_Sample(must=7), 2) == encode(_Sample(), 2)
     with pytest.raises(UnsupportedVersion, match="must only since version 3"):
