@@ -56,9 +56,9 @@ def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
 
 
 def test_health_is_asked_where_the_settings_say() -> None:
-    """If the inventory sets a program's metrics.listener, the health check uses this address, and
-    otherwise the program's default. If the listener means all addresses of the host, the health
-    check uses loopback."""
+    """If the inventory sets a program's metrics.listener, the health check uses this address. If
+    the inventory does not set it, the health check uses the program's default address. If the
+    listener means all addresses of the host, the health check uses loopback."""
     settings: dict[str, Any] = {
         "agent": AgentSettings, "broker": BrokerSettings, "registry": RegistrySettings,
         "audit": AuditSettings, "loader": LoaderSettings, "zookeeper": ZookeeperSettings,

@@ -57,7 +57,8 @@ def outcome(act: Callable[[], object]) -> object:
 @pytest.mark.parametrize("kind", KINDS)
 def test_objects_do_the_same(kind: dict[str, bool]) -> None:
     """An object has the same repr, comparisons, hash and copies as an object of the same class made
-    by the standard library's `dataclass`. It refuses the same changes."""
+    by the standard library's `dataclass`. Changes that the one object refuses, the other object
+    refuses, too."""
     own, theirs = point(dataclass, **kind), point(dataclasses.dataclass, **kind)
 
     def facts(cls: Any) -> list[object]:

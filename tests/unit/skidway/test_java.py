@@ -54,8 +54,8 @@ def test_script_drops_only_the_missing_module(tmp_path: Path) -> None:
 
 
 def test_java_home_comes_before_path(tmp_path: Path) -> None:
-    """The machine's Java is the one in JAVA_HOME if it is new enough, and otherwise the one on
-    PATH."""
+    """If the Java in JAVA_HOME is new enough, it is used. If it is not, the Java on PATH is
+    used."""
     fake_java(tmp_path / "home", "21")
     fake_java(tmp_path / "path", "17")
     fake_java(tmp_path / "old", "11")

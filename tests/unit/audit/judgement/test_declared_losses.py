@@ -104,8 +104,8 @@ def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
 ) -> None:
     """An agent's loss affects every bucket in which the agent has counted lines since its last
     seal. For example, the agent reads yesterday's log today, and a broker permanently refuses one
-    record. The record's time is not known, but the records before and after it are from
-    yesterday."""
+    record. The record's time is not known, but the records before and after it are from yesterday.
+    So the loss affects yesterday's buckets."""
     lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
     counts = (_count(1, OLD), _count(1, START))
     said: list[Message] = [

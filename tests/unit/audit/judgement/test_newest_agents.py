@@ -311,7 +311,7 @@ def _where(offset: int, said: Said) -> Heard:
 def test_the_ledger_says_the_same() -> None:
     """The ledger is the evidence in SQLite, and the fold is the evidence in memory. Both find the
     same newest agents and the same first and last offset of each agent, in whatever order the
-    ledger receives the messages, and if it receives some of them twice."""
+    ledger receives the messages, and even if it receives some of them twice."""
     said = _host_whose_clock_was_ahead(Heartbeat(NEW, 0, NOW - 2 * SILENCE))
     places = [
         Heard(TOPIC, "id", 0, n, x.time_ms, ms, is_live=True) for n, (x, ms) in enumerate(said)

@@ -119,7 +119,7 @@ def test_who_asked_for_nothing_has_saved_nothing_up() -> None:
     shares.wait("c")
     served = Counter(who for _ in range(10) for who in turn(shares, costs))
     # "a" has just used a whole turn alone. This counts as its share of up to three later turns, so
-    # that "b" and "c" may be served up to three times more.
+    # "b" and "c" may each be served more often than "a", by up to three times in ten turns.
     assert max(served[who] for who in "abc") - min(served[who] for who in "abc") <= 3
 
 

@@ -63,7 +63,8 @@ def test_a_line_that_still_grows_does_not_count(tmp_path: Path) -> None:
 def test_the_last_line_end_is_found_in_front_of_a_long_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last line end is found even if the line behind it is longer than one read."""
+    """The last line end in a file is found even if the text after it is longer than the number of
+    bytes that the demo reads at a time."""
     monkeypatch.setattr(sources, "READ_BYTES", 4)
     (tmp_path / "a.log").write_bytes(b"one\n" + b"." * 99)
     assert sizes(tmp_path / "a.log") == {"a.log": 4}

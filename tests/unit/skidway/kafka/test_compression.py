@@ -107,8 +107,8 @@ def test_claims_of_size_are_not_believed() -> None:
 
 
 def test_raw_snappy_of_other_clients_is_read() -> None:
-    """Snappy data without xerial's framing is read as one raw block, as some other clients write
-    it."""
+    """Some other clients write Snappy data without xerial's framing, as one raw block. Such data
+    can be read, too."""
     assert decompress(Codec.SNAPPY, bytes(cramjam.snappy.compress_raw(TEXT))) == TEXT
 
 
