@@ -51,6 +51,7 @@ class Accounts:
         self._mail = mail
         self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
         self._noted: list[Noted] = []
+        self._waiting_since: dict[str, float] = {}  # by topic, when its first unsent seal began
         # The topics that the agent has reported to the audit because it cannot seal them yet.
         self._named: set[str] = set()
         self.leaving = Leaving(state.left)
@@ -241,20 +242,23 @@ class Accounts:
         earlier seal of a topic is not sent yet, the positions that were noted for that seal stay.
         Leaves out topics that have an unreadable path or already have their last word.
         """
-        waiting = {noted.topic for noted in self._noted}
-        for topic in topics:
+        topics, waiting = set(topics), {noted.topic for noted in self._noted}
+        for gone in self._waiting_since.keys() - topics:
+            del self._waiting_since[gone]
+        for topic in sorted(topics):
             if topic in waiting or self.leaving.is_done_with(topic):
                 continue
             if sealing.held_back_by(topic, tracker.unreadable):
                 continue
             noted = _note(topic, wall_ms, at, tracker)
             final = self.leaving.judge(noted, tracker.files)
-            self._noted.append(replace(noted, final=final, since=self._begun_at))
+            since = self._waiting_since.setdefault(topic, self._begun_at)
+            self._noted.append(replace(noted, final=final, since=since))
             self._set_backs.noted(topic)
 
     def held_seals(self, now: float, tracker: Tracker) -> dict[str, dict[str, str]]:
-        """Returns, for each topic whose seal the agent began more than HELD_S ago and could not
-        send yet, some of the files for which the seal waits: by path, what is missing.
+        """Returns, for each topic of which the agent began a seal more than HELD_S ago and has sent
+        no seal since, some of the files for which the seal waits: by path, what is missing.
         """
         held = {
             noted.topic: sealing.waits_for(noted, tracker.files)
@@ -301,6 +305,7 @@ class Accounts:
         self._noted = [noted for noted in self._noted if noted not in ready]
         for noted in ready:
             self._set_backs.sealed(noted.topic)
+            self._waiting_since.pop(noted.topic, None)
         self._say(ready, changes, now_ms, topics, offsets)
 
     def _name_unsealed(

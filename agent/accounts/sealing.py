@@ -38,8 +38,9 @@ class Noted:
 
     doubts: the value of `Tracker.doubts` for the topic at that scan. targets: by file id, the
     position up to which the file's bytes must be accounted for. final: whether the seal is the last
-    word of an agent that leaves for good (see module leaving). since: when the agent began the seal
-    (s, on the monotonic clock).
+    word of an agent that leaves for good (see module leaving). since: when the agent began this
+    seal or, if it dropped the topic's seals before this one, the first of those (s, on the
+    monotonic clock).
     """
 
     topic: str

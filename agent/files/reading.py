@@ -433,9 +433,9 @@ class FileReader:
 
 def _overdue_end(body: bytes, lines: LineFramer) -> int:
     """Returns how many bytes of an unfinished record to read while its file still grows: its whole
-    lines or, if its first line is unfinished, all bytes except half a code unit at the end.
+    lines or, if its first line is unfinished, a part of this line.
     """
-    return lines.whole_records_end(body) or len(body) - len(body) % lines.unit
+    return lines.whole_records_end(body) or lines.part_end(body)
 
 
 def _has_new_bytes(tracked: TrackedFile) -> bool:

@@ -53,6 +53,9 @@ HOLE_BYTES: Final = 256
 LF = 10
 CR = 13
 
+HIGH_SURROGATES: Final = range(0xD800, 0xDC00)
+"""In UTF-16, a character outside of the basic plane begins with one of these code units."""
+
 Int64s = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
@@ -120,6 +123,7 @@ class LineFramer:
 
     def __init__(self, encoding: str = UTF_8) -> None:
         self.unit: Final = unit_bytes(encoding)
+        self._encoding: Final = encoding
         order = "little" if encoding == UTF_16LE or self.unit == 1 else "big"
         self._type = np.dtype(np.uint8 if self.unit == 1 else "<u2" if order == "little" else ">u2")
         self._lf = LF.to_bytes(self.unit, order)  # type: ignore[arg-type]
@@ -187,6 +191,20 @@ class LineFramer:
         """
         whole = len(data) - len(data) % self.unit
         return whole - self.unit * (data[max(whole - self.unit, 0) : whole] == self._cr)
+
+    def part_end(self, data: bytes) -> int:
+        """For `data` that begins and ends inside a line, returns where to divide the line: as far
+        back as possible, but neither inside a character nor between CR and LF. If that leaves
+        nothing, returns the end of the last whole code unit.
+        """
+        whole = len(data) - len(data) % self.unit
+        end = self.content_least(data)
+        if self._encoding == UTF_8:
+            end -= _begun_bytes(data[max(end - 4, 0) : end])
+        elif self.unit == 2 and end:
+            last = int(np.frombuffer(data, self._type, 1, end - 2)[0])
+            end -= 2 * (last in HIGH_SURROGATES)
+        return end or whole
 
     def holes(self, data: bytes) -> list[tuple[int, int]]:
         """Returns where the holes (runs of NUL bytes) in `data` begin and end. `data` begins where
@@ -276,3 +294,13 @@ def _runs(is_nul: Booleans) -> tuple[Int64s, Int64s]:
     """Returns the index of the first NUL of each run of NULs, and the index after the run."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], is_nul.view(np.int8), [0]))))
     return edges[0::2].astype(np.int64), edges[1::2].astype(np.int64)
+
+
+def _begun_bytes(data: bytes) -> int:
+    """Returns how many bytes at the end of UTF-8 data belong to a character that does not end in
+    the data."""
+    for count, byte in enumerate(reversed(data), 1):
+        if byte & 0xC0 != 0x80:  # the first byte of a character
+            size = 1 if byte < 0xC0 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return count if size > count else 0
+    return 0

@@ -1217,7 +1217,7 @@ MUTANTS = (
     Mutant(
         "a seal that waits for long is named at once",
         "agent/accounts/accounts.py",
-        "final=final, since=self._begun_at))",
+        "final=final, since=since))",
         "final=final))",
         (
             "tests/unit/agent/loop/test_unfinished.py::"

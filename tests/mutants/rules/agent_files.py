@@ -1092,14 +1092,14 @@ MUTANTS = (
     Mutant(
         "a record of lines that never ends is divided inside a line",
         "agent/files/reading.py",
-        "    return lines.whole_records_end(body) or len(body) - len(body) % lines.unit\n",
-        "    return len(body) - len(body) % lines.unit\n",
+        "    return lines.whole_records_end(body) or lines.part_end(body)\n",
+        "    return lines.part_end(body)\n",
         (f"{UNFINISHED}test_a_record_of_lines_that_never_ends_is_divided_between_lines",),
     ),
     Mutant(
         "a record that never ends is divided inside a code unit",
         "agent/files/reading.py",
-        "    return lines.whole_records_end(body) or len(body) - len(body) % lines.unit\n",
+        "    return lines.whole_records_end(body) or lines.part_end(body)\n",
         "    return lines.whole_records_end(body) or len(body)\n",
         (f"{UNFINISHED}test_no_code_unit_is_divided",),
     ),
@@ -1295,6 +1295,23 @@ MUTANTS = (
         (
             "tests/unit/agent/files/test_copies.py::"
             "test_a_moved_log_is_found_where_it_was_written_and_where_it_is",
+        ),
+    ),
+    Mutant(
+        "a record that never ends may be divided inside a character",
+        "agent/files/reading.py",
+        "lines.whole_records_end(body) or lines.part_end(body)",
+        "lines.whole_records_end(body) or len(body) - len(body) % lines.unit",
+        ("tests/unit/agent/loop/test_unfinished.py::test_no_character_and_no_line_end_is_divided",),
+    ),
+    Mutant(
+        "a dropped seal has not held anything back",
+        "agent/accounts/accounts.py",
+        "self._waiting_since.setdefault(topic, self._begun_at)",
+        "self._begun_at",
+        (
+            "tests/unit/agent/loop/test_unfinished.py::"
+            "test_a_file_is_named_although_the_agent_drops_each_seal",
         ),
     ),
     Mutant(

@@ -19,7 +19,7 @@ from support.agent_press import rejected_rows
 from support.agent_world import World, datum_text, raw, settings
 from support.promises import promise
 
-JOB = "/log/job.log"
+JOB, OTHER = "/log/job.log", "/log/other.log"
 BAR = "\r 45% [==>  ]"
 
 
@@ -171,6 +171,26 @@ def test_no_code_unit_is_divided() -> None:
     assert "".join(value for value, *_ in records(world)) == "x" * (3 * int(UNFINISHED_S) + 1)
 
 
+@promise("2 framing")
+def test_no_character_and_no_line_end_is_divided() -> None:
+    """The agent divides a record that never ends neither inside a character nor between CR and LF,
+    so no part is rejected, and no empty record appears."""
+    world, text = made(), ("\N{FULL BLOCK}" * 4 * int(UNFINISHED_S)).encode()
+    for at in range(0, len(text) - 5, 4):  # each piece ends in another place of a character
+        draw(world, text[at : at + 4], 1)
+    draw(world, b"", 1)
+    world.files.append(JOB, text[at + 4 :] + b"\r")
+    draw(world, b"\r", UNFINISHED_S)
+    world.files.append(JOB, b"\nnext\n")
+    world.settle()
+    assert rejected_rows(world.brokers) == []
+    values = [value for value, *_ in records(world)]
+    assert len(values) > 3
+    assert values[-1] == "next"
+    assert "" not in values
+    assert "".join(values[:-1]).rstrip("\r").encode() == text
+
+
 def test_a_longer_time_without_changes_applies_to_growing_files_too() -> None:
     """If `idle.flush.ms` is longer than UNFINISHED_S, the agent divides a record only after
     `idle.flush.ms`."""
@@ -204,3 +224,19 @@ def test_a_file_that_holds_back_a_seal_for_long_is_named(monkeypatch: pytest.Mon
     world.files.append(JOB, b"B\n")
     world.settle(5)
     assert world.agent.held_seals == {}
+
+
+def test_a_file_is_named_although_the_agent_drops_each_seal() -> None:
+    """The agent drops a seal, and begins another one, if a file of the topic was truncated. A file
+    that holds back all these seals is named as well."""
+    world = World(settings(raw("logs", JOB, OTHER), seal_interval_ms=1_000, idle_flush_ms=5_000))
+    world.start()
+    world.files.append(JOB, b"job\n")
+    world.files.append(OTHER, b"other\n")
+    world.tick(1.0)
+    for _ in range(int(HELD_S) // 60 + 1):
+        world.files.truncate(OTHER)
+        world.hold(2, 1.0)
+        world.files.append(OTHER, b"other\n")
+        world.hold(58, 1.0)
+    assert JOB in world.agent.held_seals["logs"]

@@ -65,3 +65,35 @@ def test_only_whole_lines_are_read() -> None:
     the file."""
     assert LineFramer().whole_records_end(b"a\nbc") == 2
     assert LineFramer().whole_records_end(b"abc") == 0
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data", "end"),
+    [
+        ("utf-8", b"ab", 2),
+        ("utf-8", b"ab\r", 2),
+        ("utf-8", "ab\u00e9".encode(), 4),
+        ("utf-8", "ab\u00e9".encode()[:3], 2),
+        ("utf-8", "a\u2588".encode()[:2], 1),
+        ("utf-8", "a\u2588".encode()[:3], 1),
+        ("utf-8", "a\U0001f600".encode()[:4], 1),
+        ("utf-8", "a\U0001f600".encode(), 5),
+        ("utf-8", "a\u2588".encode()[:3] + b"\r", 1),
+        ("utf-8", "\u2588".encode()[:2], 2),
+        ("utf-8", b"a" + b"\x80" * 6, 7),
+        ("utf-8", b"\r", 1),
+        ("windows-1252", b"ab\xe9", 3),
+        ("utf-16le", "ab".encode("utf-16-le"), 4),
+        ("utf-16le", "ab".encode("utf-16-le") + b"c", 4),
+        ("utf-16le", "a\r".encode("utf-16-le"), 2),
+        ("utf-16le", "a\U0001f600".encode("utf-16-le")[:4], 2),
+        ("utf-16be", "a\U0001f600".encode("utf-16-be")[:4], 2),
+        ("utf-16be", "a\U0001f600".encode("utf-16-be"), 6),
+        ("utf-16be", b"\0", 0),
+    ],
+)
+def test_a_line_is_divided_between_characters(encoding: str, data: bytes, end: int) -> None:
+    """A line that never ends is divided neither inside a character nor between CR and LF. If this
+    leaves nothing, it is divided after the last whole code unit. Bytes that are no character of the
+    encoding do not matter."""
+    assert LineFramer(encoding).part_end(data) == end
