@@ -71,8 +71,8 @@ class Expiry:
         self._offsets: dict[Reader, int] = {}
 
     def look(self) -> None:
-        """Asks ZooKeeper what the groups of `retention.hold` have committed, then deletes expired
-        segments."""
+        """Asks ZooKeeper which offsets the groups of `retention.hold` have committed, then deletes
+        the expired segments that no group holds back (see the module's docstring)."""
         self._counts.retention_checks += 1
         held = self._logs.held()
         readers = [(group, tp) for tp, groups in held.items() for group in groups]

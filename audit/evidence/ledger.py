@@ -90,8 +90,8 @@ class Ledger:
     # Writing.
 
     def take(self, values: Iterable[bytes]) -> None:
-        """Stores records. Where and when the records were read is not known, so no position in a
-        topic is stored. values: the values of the records.
+        """Stores records of audit topics. values: the values of the records. The caller does not
+        know where and when the records were read, so no position in a topic is stored.
         """
         self.take_records(((value, None) for value in values), {}, 0)
 
@@ -157,7 +157,8 @@ class Ledger:
 
     @property
     def settled(self) -> int:
-        """How many senders have messages whose digests were deleted."""
+        """The number of senders with messages whose digests were deleted because the messages are
+        old."""
         (count,) = self._connection.execute("SELECT count(*) FROM settled").fetchone()
         return int(count)
 
@@ -372,7 +373,8 @@ class Ledger:
         return ledger_evidence.decisions(self._connection)
 
     def notes(self) -> list[Note]:
-        """The newest notes of each kind and producer."""
+        """All notes in the ledger: for each kind and producer, the newest notes (see
+        ledger_rows.NOTES)."""
         rows = self._connection.execute("SELECT value FROM notes")
         return [notes.decode(value) for (value,) in rows]
 
@@ -455,7 +457,8 @@ def _by_source(
 
 
 def ledger_of(values: Iterable[bytes]) -> Ledger:
-    """Returns a ledger in memory that contains all these records."""
+    """Returns a ledger in memory that has stored these records of audit topics. values: the values
+    of the records."""
     ledger = Ledger()
     ledger.take(values)
     return ledger

@@ -59,8 +59,8 @@ class LedgerChanges:
 
     @contextmanager
     def unnoticed(self) -> Iterator[None]:
-        """Runs a block, a part of a transaction, that stores the counts of buckets in another way
-        without changing them. `take` does not return these buckets."""
+        """Runs a block of code within a transaction. The block stores the counts of buckets in
+        another form, but does not change the counts. So `take` does not return these buckets."""
         before = self._connection.execute("SELECT * FROM changed_buckets").fetchall()
         yield
         self._connection.execute("DELETE FROM changed_buckets")

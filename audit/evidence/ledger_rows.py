@@ -168,7 +168,7 @@ class Rows:
             self._tallies.merge((self.source_id(source), *bucket))
 
     def source_id(self, source: Source) -> int:
-        """The ledger's id of a topic that some message mentioned."""
+        """The ledger's id of a source topic. Some message must have mentioned the topic."""
         return self._sources.get(source) or self._source(source)
 
     def prune(self, old: Iterable[OldBucket]) -> int:
@@ -268,8 +268,9 @@ class Rows:
         )
 
     def _take_result(self, message: RecountResult | SampleResult, value: bytes) -> None:
-        """Stores the result of a recount, or of a comparison of samples, and so replaces the
-        earlier result. If the comparison found no difference, only deletes the earlier result."""
+        """Stores the result of a recount, or of a comparison of samples, in place of the earlier
+        result with the same topic and name. If a comparison found no difference, only deletes the
+        earlier result."""
         key = self._source(message.source), message.name
         if isinstance(message, SampleResult) and not message.differing:
             delete = "DELETE FROM recounts WHERE (source, output) = (?, ?)"

@@ -30,7 +30,7 @@ from skidway.audit.topic.messages import Tier
 
 NO_LIMIT = 1 << 62
 _BEYOND = 1 << 64
-"""Greater than every number and every time."""
+"""A bound for seals: greater than every number of a message, and later than every time."""
 
 _OF_TOPICS = "SELECT seal_topics.id FROM seal_topics, json_each(sources) WHERE value = :source"
 _BLOCKS = f"""

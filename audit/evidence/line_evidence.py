@@ -78,7 +78,8 @@ class LineEvidence:
         return {rule: int(records) for rule, records in rows}
 
     def inode(self, agent: int, file: int) -> int | None:
-        """The inode that a file had when it was announced; None if no announcement is known."""
+        """The inode that a file had when the agent announced it; None if the ledger has no
+        announcement of the file."""
         query = "SELECT inode FROM inodes WHERE (agent, file) = (?, ?)"
         row = self._connection.execute(query, (agent, file)).fetchone()
         return None if row is None else int(row[0])
@@ -90,8 +91,9 @@ class LineEvidence:
         return [each for each in found if isinstance(each, SampleResult)]
 
     def _files(self, condition: str, value: object) -> list[AnnouncedFile]:
-        """The announcements that fulfil the condition. Reads both tables of announcements, because
-        the table `inodes` lacks announcements that an older version stored."""
+        """The announced files for which an SQL condition is true, the newest announcement first.
+        value: the parameter of the condition. Reads both tables of announcements, because the table
+        `inodes` lacks announcements that an older version stored."""
         found: dict[tuple[Source, int, int], AnnouncedFile] = {}
         for table in ("inodes", "files"):
             rows = self._connection.execute(

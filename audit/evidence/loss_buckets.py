@@ -1,4 +1,4 @@
-"""Finds the buckets that declared losses name and in which nothing was counted.
+"""Finds the buckets that no message names except messages with declared losses.
 
 If all lines of a bucket are lost, no tier counts anything in the bucket. Then a declared loss is
 the only message that names the bucket, by its `to_bucket`, a time in the bucket. A message about a
@@ -8,8 +8,8 @@ in another bucket, perhaps of another length:
 
     counted   something was counted in that bucket, or the bucket was deleted because of its age.
               The verdict on that bucket includes the loss
-    accepted  a person accepted something in that bucket. Then the loss keeps that bucket, because
-              nobody would have accepted the loss in a new bucket
+    accepted  a person accepted something in that bucket. Then the loss stays in that bucket,
+              because the acceptance would not apply to the loss in a new bucket
 
 In all other cases, the loss gets the bucket of the present length that contains its time. So every
 declared loss has a bucket.
@@ -52,7 +52,7 @@ def loss_buckets(
     accepted: Accepted,
     counted: set[int],
 ) -> set[BucketId]:
-    """Returns the buckets of a topic that declared losses name and in which nothing was counted.
+    """Returns the buckets of a topic that no message names except messages with declared losses.
     times: the `to_bucket` of each loss. size_ms: the present length of buckets. counted: times that
     are known to lie in a counted or deleted bucket; this call adds the times for which it finds
     such a bucket."""

@@ -45,7 +45,7 @@ _FACTOR: Final = 0x9E3779B97F4A7C15
 _FULL: Final = (1 << BLOCK) - 1
 
 _Key = tuple[int, int]
-"""Block and sender, as in the primary key."""
+"""Block and sender: the primary key of the table `numbers`."""
 
 
 def digest_of(value: bytes) -> bytes:
@@ -65,7 +65,7 @@ class _Block:
 
     @property
     def packed(self) -> bytes:
-        """The value of the column `digests`."""
+        """This block's value in the column `digests` (see the module's docstring)."""
         return self.bits.to_bytes(_BITS_BYTES, "little") + self.digests
 
 
@@ -114,7 +114,7 @@ class NumberRows:
         return None
 
     def write(self) -> None:
-        """Writes the blocks that were changed."""
+        """Writes the blocks that have changed since the last call into the table `numbers`."""
         changed, self._changed = sorted(self._changed), set()
         self._connection.executemany(
             "INSERT OR REPLACE INTO numbers VALUES (?, ?, ?, ?)",

@@ -69,7 +69,8 @@ class PendingRows:
             arrived.first = message
 
     def claim(self, sender: int, message: Heartbeat) -> None:
-        """Adds the number of a sender's last numbered message, as a heartbeat names it."""
+        """Adds the number that a heartbeat contains: the number of the sender's last numbered
+        message."""
         known = self._claims.get(sender, message)
         self._claims[sender] = max(known, message, key=lambda x: (x.number, x.time_ms))
 

@@ -83,7 +83,7 @@ class SealRows:
         return newest
 
     def write(self) -> None:
-        """Writes the seals that were added."""
+        """Writes the seals that were added since the last call."""
         rows, self._rows = self._rows, []
         changed = set()
         for key, row in rows:
@@ -137,7 +137,8 @@ class SealRows:
 
 
 def _by_values(seals: SealColumns, sources: Sequence[int]) -> dict[tuple[int, ...], Sequence[int]]:
-    """Groups the topics of a message by the values of their seals."""
+    """Groups the topics of a message of seals: topics whose seals have the same values are a group.
+    sources: the ledger's ids of the topics."""
     columns = until, at, final = seals.table.tolist()
     count = len(sources)
     if count and until.count(until[0]) == at.count(at[0]) == final.count(final[0]) == count:

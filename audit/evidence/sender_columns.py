@@ -193,8 +193,8 @@ class SenderColumns(NamedTuple):
         delta, for example, may wait for a day.
 
         Returns at most the last WINDOWS_KEPT readings of each sender, one for each window, in the
-        order in which the windows came. The result of `hearing.after` depends on no earlier
-        reading."""
+        order in which the windows came. Readings before these do not change the result of
+        `hearing.after`."""
         places, kind = self.places, self.kind[self.places.at]
         sent_ms = np.where(places.is_sent, places.sent_ms, self.time_ms[places.at])
         nearest, farthest = places.taken_ms - _LAG_MAX_MS, places.taken_ms + _LAG_MAX_MS
@@ -223,7 +223,8 @@ class SenderColumns(NamedTuple):
         return found
 
     def _latest(self, times_ms: Int64s) -> Iterator[Row]:
-        """For each sender, its tier, its producer, and the latest of these times."""
+        """For each sender with a message that proves that it is alive: its tier, its producer, and
+        the latest time of these messages. times_ms: a time for each message."""
         alive = self._alive
         groups = _Groups.of(self.sender[alive])
         for sender, time_ms in zip(groups.keys, groups.greatest(times_ms[alive]), strict=True):
@@ -289,7 +290,8 @@ class _Groups(NamedTuple):
 
     @classmethod
     def of_runs(cls, keys: Int64s, others: Int64s) -> Self:
-        """Makes a group of each run of successive rows with the same two values."""
+        """Makes a group of each run of successive rows that have the same key and the same value in
+        `others`."""
         return cls._make_runs(np.arange(len(keys)), keys, others)
 
     @classmethod
@@ -315,6 +317,7 @@ class _Groups(NamedTuple):
 
 
 def _known(values: Sequence[int | None]) -> tuple[Flags, Int64s]:
-    """Which of the values are not None, and the values with 0 in place of None."""
+    """Returns two arrays: which of the values are not None, and the values with 0 in place of
+    None."""
     is_known = np.array([x is not None for x in values], np.bool_)
     return is_known, np.array([x or 0 for x in values], np.int64)

@@ -174,7 +174,7 @@ class SenderIds(dict[int, SenderKey]):
 
     @cached_property
     def ids(self) -> dict[SenderKey, int]:
-        """The id of each sender, by its key."""
+        """The ledger's id of each sender, by the sender's key."""
         return {key: number for number, key in self.items()}
 
     @cached_property
@@ -274,7 +274,8 @@ def links_of(number: int, previous: int) -> int:
 
 
 def links_of_all(numbers: Int64s, previous: Int64s) -> Int64s:
-    """The values of `links_of` for columns of numbers."""
+    """The value of `links_of` for each number in `numbers` and the number at the same index in
+    `previous`."""
     return (_links(numbers) - _links(previous)).view(np.int64)
 
 

@@ -23,8 +23,8 @@ the length of the compressed numbers, and the compressed numbers. In form 1, the
 numbers come first, then the next bytes, and so on, because the highest bytes are mostly equal. In
 form 0, one number comes after the other. Form 0 is smaller if many numbers are repeated. The length
 is 0 if all numbers are 0. If the checksums are narrow, the numbers are compressed with brotli,
-because such a bucket hardly changes any more, and brotli needs 5 % less space. If the checksums are
-not narrow, the numbers are compressed with zstd, which is faster.
+because such a bucket hardly changes any more, and brotli needs 5 % less space than zstd. If the
+checksums are not narrow, the numbers are compressed with zstd, which is faster.
 """
 
 from __future__ import annotations
@@ -187,8 +187,8 @@ def _ranks(places: Int64s, lengths: Int64s) -> Int64s:
 
 def _differences(column: Int64s, is_first: Bools, keys: Int64s | None) -> Int64s:
     """Returns the values of the second and further tallies of all agents, in the form in which they
-    are stored. Each value is stored as its difference from the previous tally with the same key, or
-    from the previous tally if `keys` is None.
+    are stored. Each value is stored as its difference from the value of the previous tally with the
+    same key. If `keys` is None, it is the difference from the value of the previous tally.
     """
     if keys is None:
         found: Int64s = np.diff(column, prepend=0)[~is_first]

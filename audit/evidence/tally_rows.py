@@ -118,7 +118,7 @@ class TallyRows:
         self._told: list[_Told] = []
         self._told_count = 0
         self._parts: list[_Part] = []
-        """The counts that `write` will add."""
+        """The counts that the next call of `write` will add to the tallies in the store."""
         self._kept: OrderedDict[_Key, TallyColumns] = OrderedDict()
         self._kept_count = 0
         self._agents: dict[int, Int64s] = {}
@@ -163,7 +163,7 @@ class TallyRows:
             self._write_columns(key, known.narrowed())
 
     def merge(self, key: _Key) -> None:
-        """Puts all tallies of a bucket into one row."""
+        """Puts all tallies of a bucket into one row of the table `tallies`."""
         known = self.of(key)
         if known is not None and self.additions(key):
             self._write_columns(key, known)
@@ -206,7 +206,7 @@ class TallyRows:
         return self._connection.execute(_ROW, key).fetchone() is not None
 
     def _write_columns(self, key: _Key, tallies: TallyColumns) -> None:
-        """Replaces all rows of the bucket by one."""
+        """Replaces all rows of the bucket by one row, which contains these tallies."""
         self._connection.execute(
             "DELETE FROM tally_additions WHERE (source, bucket, bucket_ms) = (?, ?, ?)", key
         )
@@ -229,7 +229,8 @@ class TallyRows:
         return bases.make(bucket, tallies, self._numbers.of(table[AGENT], table[SENDER]))
 
     def _write_agents(self, source: int, agents: Int64s) -> None:
-        """Adds the agents of a source that the table `agents` does not have yet."""
+        """Adds to the table `agents` those of these agents of a source that the table does not have
+        yet."""
         known = self._agents.pop(source, None)
         if known is None:
             rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (source,))
@@ -301,7 +302,7 @@ def _part_of(counts: Int64s) -> _Part:
 
 
 def _tallies_of(counts: Int64s) -> Int64s:
-    """An array with a tally for each of these counts."""
+    """An array with a tally for each of these counts (see `_table_of`)."""
     numbers, senders, believed = counts[len(COLUMNS) :]
     tallies = np.empty((LINKS + 1, counts.shape[1]), np.int64)
     tallies[AGENT], tallies[SENDER] = counts[COLUMNS.index("agent")], senders
@@ -312,7 +313,7 @@ def _tallies_of(counts: Int64s) -> Int64s:
 
 
 def _by_bucket(part: _Part) -> Iterator[tuple[_Key, Int64s]]:
-    """Yields the tallies of each bucket, by ascending key."""
+    """Yields the key and the tallies of each bucket, in ascending order of the keys."""
     for index, (begin, end) in enumerate(pairwise(map(int, part.begins))):
         source, bucket, bucket_ms = part.keys[:, index].tolist()
         yield (source, bucket, bucket_ms), part.tallies[:, begin:end]

@@ -33,8 +33,8 @@ def is_bad(verdict: BucketVerdict) -> bool:
 
 def first_explained(bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
     """Returns the verdicts in `bad` on the buckets with the earliest start; they may be buckets of
-    several topics. Buckets that lack only rows are chosen only if there are no others. Between two
-    loads, some buckets always lack rows, and these buckets must not hide another cause.
+    several topics. If `bad` has other buckets, leaves out the buckets that lack nothing but rows.
+    Between two loads, some buckets always lack rows, and these buckets must not hide another cause.
     """
     if not bad:
         return []
@@ -109,11 +109,12 @@ def covered(
 
 
 def alike(verdict: BucketVerdict, found: Sequence[BucketVerdict]) -> list[BucketVerdict]:
-    """Looks through the bad buckets (see `is_bad`) of the topic of `verdict` that come later, the
-    oldest first. Returns the verdicts in `found` on these buckets. The result ends before the first
-    bucket that cannot be accepted, or whose causes or reasons differ from those of `verdict`. A
-    command that accepts all of these buckets may also accept later buckets of related topics. So
-    the result also ends before the command would accept a finding whose cause is not explained.
+    """Looks through the bad buckets (see `is_bad`) that come after the bucket of `verdict` in the
+    same topic, the oldest first. Returns the verdicts in `found` on these buckets. The result ends
+    before the first bucket that cannot be accepted, or whose causes or reasons differ from those of
+    `verdict`. A command that accepts all of these buckets may also accept later buckets of related
+    topics. So the result also ends before the command would accept a finding whose cause is not
+    explained.
     """
     later = [x for x in found if x.source == verdict.source and x.bucket > verdict.bucket]
     later = sorted(filter(is_bad, later), key=lambda x: x.bucket)

@@ -166,7 +166,7 @@ def _and(words: Iterable[str]) -> str:
 
 
 def new_id() -> int:
-    """A random id, above 0 and below 2^63."""
+    """A random id for a new decision, above 0 and below 2^63."""
     return secrets.randbits(ID_BITS) or 1
 
 

@@ -105,8 +105,8 @@ class FleetColumns:
 
     def newest_seals(self, topics: Sequence[TopicEvidence]) -> Mapping[int, SealNote]:
         """Returns each agent's newest seal of these topics. Ignores seals that do not vouch for
-        lines (see `usable_seals`). The result is computed once for each set of seals: topics that
-        each agent names in the same seals have the same result.
+        lines (see `usable_seals`). The result is computed once for each set of seals, because
+        topics with the same seals of all agents have the same result.
         """
         key = _key(topics)
         if key not in self._seals:

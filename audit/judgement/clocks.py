@@ -4,10 +4,11 @@ sender's clock. The module evidence.hearing describes the measurements.
 The module assumes that most clocks agree. A reading is a measured difference between a sender's
 clock and our clock. Only senders that were heard recently count. If the clocks of more than half of
 these senders differ from ours in the same direction, our clock is wrong by the median of these
-differences. The senders' clocks are then compared with the time that our clock should show. A
-sender without a reading counts as a sender whose clock agrees with ours. If there is only one
-sender and its clock differs from ours, nobody can tell which of the two clocks is wrong. In this
-case our clock counts as wrong.
+differences, and the right time is the time of our clock, corrected by this median. In all other
+cases, the right time is the time of our clock. The senders' clocks are compared with the right
+time. A sender without a reading counts as a sender whose clock agrees with ours. If there is only
+one sender and its clock differs from ours, nobody can tell which of the two clocks is wrong. In
+this case our clock counts as wrong.
 
 The lag of a sender is the time by our clock at which a message is read, minus the time by the
 sender's clock at which it was sent. A sender's clock counts as slow if its lag is large and
@@ -38,8 +39,8 @@ from skidway.audit.topic.messages import Tier
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A sender whose clock is wrong. ahead_ms: how far its clock is ahead of the time that our
-    clock should show; negative if its clock is behind."""
+    """A sender whose clock is wrong. ahead_ms: how far its clock is ahead of the right time (see
+    the module's docstring); negative if its clock is behind."""
 
     tier: Tier
     producer: str
@@ -107,8 +108,8 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
 
 def present_ms(evidence: Evidence, policy: Policy, now_ms: int) -> int:
     """The present time for a cautious judgement. Normally, returns the time that our clock shows.
-    If most senders show that our clock is ahead, returns the time that our clock should show. So
-    the judgement never treats a bucket as over before it is over."""
+    If most senders show that our clock is ahead, returns the right time, which is earlier. So the
+    judgement never treats a bucket as over before it is over."""
     return now_ms - ours_ahead_ms(evidence, policy)
 
 

@@ -225,7 +225,8 @@ def name_of_loss(note: LossNote) -> str:
 
 
 def of_rejects(rejects: int, records: int, who: str) -> str:
-    """The words of a warning about too many rejects."""
+    """The words of a warning that too many records were rejected. rejects, records: how many
+    records were rejected, of how many. who: words for those that rejected them."""
     return f"{rejects:,} of {records:,} records were rejected by {who}"
 
 

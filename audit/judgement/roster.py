@@ -77,7 +77,7 @@ class Roster:
 
     @property
     def has_retired(self) -> bool:
-        """Whether any host or agent is retired."""
+        """Whether the roster retires any host or agent."""
         return bool(self._retired)
 
     def is_retired(self, cluster: str | None, host: str, agent: int = 0) -> bool:

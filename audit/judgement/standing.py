@@ -87,7 +87,7 @@ class TopicStanding:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all buckets are complete or accepted."""
+        """Whether all buckets of the topic are complete or accepted."""
         complete = self.by_status.get(Status.COMPLETE, 0)
         return complete + sum(self.accepted.values()) == self.buckets
 
@@ -134,7 +134,7 @@ class Standing:
 
     @property
     def by_status(self) -> Mapping[Status, int]:
-        """The number of buckets with each status."""
+        """For each status, the number of buckets in all topics together."""
         return _added(topic.by_status for topic in self.topics)
 
     @property

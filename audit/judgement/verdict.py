@@ -154,7 +154,7 @@ class AgentVerdict:
 
     @property
     def residue(self) -> Status:
-        """The status, if accepted findings are ignored."""
+        """The status that the verdict has if accepted findings are ignored."""
         return left_of(self.findings) if acceptances_of(self.findings) else self.status
 
     @property
@@ -360,5 +360,5 @@ class BucketVerdict:
 
 
 def acceptances_of(findings: Iterable[Finding]) -> dict[int, Acceptance]:
-    """The acceptances of these findings, by id."""
+    """The acceptances of these findings, by the id of the acceptance."""
     return {x.acceptance.id: x.acceptance for x in findings if x.acceptance is not None}

@@ -206,7 +206,7 @@ def _check(buckets: bytes) -> None:
 
 _check_again = lru_cache(maxsize=1024)(_check)
 """Does the same as `_check`, but remembers bytes that were valid. In a minute, most agents count in
-the same bucket, so the two columns have the same bytes in most messages."""
+the same bucket, so the columns `bucket` and `bucket_ms` have the same bytes in most messages."""
 
 
 @lru_cache(maxsize=1024)

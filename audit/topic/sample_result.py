@@ -61,7 +61,7 @@ class SampleResult:
     compared: how many lines of samples were compared. If unlisted differences of an earlier result
     still count, `compared` is not smaller than in that result, even if fewer lines were compared.
     equal: how many rows and records are equal to their samples. differing: at least this many rows
-    and records differ from their samples. differences: the first DIFFERENCES_MAX of them.
+    and records differ from their samples. differences: the first DIFFERENCES_MAX differences.
 
     unlisted_least, unlisted_greatest: the result does not state the event times of lines whose
     difference is not listed, and of lines whose row or record may have another event time than the

@@ -57,7 +57,7 @@ def ensure(client: Client, pause: Callable[[float], object]) -> int:
 
     pause: a function that sleeps for the given number of seconds, or for a shorter time if the
     program must stop. Raises Unreachable if the topic is not ready in time, and KafkaError if the
-    cluster refuses it.
+    cluster refuses to create the topic.
     """
     found = ensure_topics(client, [NewTopic(TOPIC, PARTITIONS)], pause)
     return len(found[TOPIC].partitions)

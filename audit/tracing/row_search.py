@@ -1,8 +1,9 @@
 """Finds rows in one Parquet file of the loader, by a text or by points of files.
 
 The search skips row groups whose statistics show that they have no matching row. It reads a row
-group's columns with text only if the group has rows of the wanted agents and event times. A text is
-searched only in columns of text and of bytes, and not inside structs, lists and maps.
+group's columns with text only if the group has rows of the wanted agents and event times. The
+search looks for a text only in columns whose type is text or bytes, and not inside structs, lists
+and maps.
 
 Callers pass a file as a Python object. If one of Arrow's threads released its reference to such an
 object while the interpreter ends, the process would abort. So row groups are read without these

@@ -85,7 +85,8 @@ class DelayedFetch:
         return True
 
     def expire(self) -> None:
-        """Answers with the data that can be read now."""
+        """Answers with the data that can be read now. Called when the request has waited long
+        enough."""
         if not self._exchange.connection.closed:
             _send(self._exchange, _read_all(self._broker, self._request))
 

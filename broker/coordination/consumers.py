@@ -70,7 +70,7 @@ def offset_document(committed: Committed) -> bytes:
 
 def read_offset(path: str, data: bytes, time_ms: int) -> Committed:
     """Returns the committed offset that is stored in a node. path, data: the node's path and
-    content. time_ms: when it was committed. Raises DocumentRefused."""
+    content. time_ms: when the offset was committed. Raises DocumentRefused."""
     found = split_offset(data)
     if found is None:
         raise DocumentRefused(f"ZooKeeper's node {path} does not begin with an offset")

@@ -64,7 +64,7 @@ def state_path(topic: str, partition: int) -> str:
 
 
 def cluster_id(content: str) -> bytes:
-    """Returns the content of the node /cluster/id."""
+    """Returns the content of the node /cluster/id. content: the cluster's id."""
     return _dump({"version": "1", "id": content})
 
 
@@ -108,7 +108,7 @@ def read_registration(path: str, data: bytes) -> Registration:
 
 
 def topic(topic_id: uuid.UUID, partitions: Mapping[int, Sequence[int]]) -> bytes:
-    """Returns the content of the node of a topic."""
+    """Returns the content of the node of a topic. partitions: the replicas of each partition."""
     return _dump(
         {
             "version": 3,
@@ -176,7 +176,7 @@ def deletion(topic_id: uuid.UUID) -> bytes:
 
 
 def controller(broker_id: int, now_ms: int) -> bytes:
-    """Returns the content of the node /controller."""
+    """Returns the content of the node /controller. broker_id: the broker that is the controller."""
     return _dump({"version": 1, "brokerid": broker_id, "timestamp": str(now_ms)})
 
 

@@ -51,7 +51,7 @@ class OffsetCache:
         }
 
     def put(self, group: str, offsets: Offsets) -> None:
-        """Caches all offsets of a group that were read from ZooKeeper."""
+        """Caches the offsets of a group. offsets: all offsets that ZooKeeper has for the group."""
         self.drop(group)
         known: dict[TopicPartition, TopicOffset] = {}
         for partition, committed in offsets.items():
@@ -63,7 +63,8 @@ class OffsetCache:
         self._make_room()
 
     def update(self, group: str, offsets: Mapping[TopicPartition, TopicOffset]) -> None:
-        """Adds committed offsets, if the group is cached."""
+        """If the cache has the group, replaces those of its offsets that the group has committed
+        again, and adds new ones. If the cache does not have the group, does nothing."""
         known = self._groups.get(group)
         if known is None:
             return

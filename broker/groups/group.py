@@ -234,7 +234,7 @@ class Group:
                 self._renew(now, member)
 
     def close(self, error: ErrorCode) -> None:
-        """Answers every waiting member with an error."""
+        """Answers the waiting requests of all members with an error."""
         for token, _ in self._held.values():
             self._answer(token, Joined(error=error))
         self._held.clear()

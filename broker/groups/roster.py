@@ -132,7 +132,8 @@ class Roster:
         return joined is not None
 
     def restore(self, members: Iterable[Member], leader: str | None, protocol_type: str) -> None:
-        """Adds the members of a group that was read from ZooKeeper."""
+        """Adds the members of a group that was read from ZooKeeper. leader: the leader's member id.
+        protocol_type: the protocol type of all members."""
         for each in members:
             self.add(each, protocol_type)
             self.unheard.add(each.member_id)

@@ -110,7 +110,7 @@ def read(directory: Path) -> Waybill | None:
 
 def receive(directory: Path, waybill: Waybill) -> None:
     """Compares every file in the directory with the waybill, gives the file the modification time
-    that the waybill names, and makes it durable.
+    that the waybill names, and makes the file durable.
 
     Raises StateRefused for the first file that differs from the waybill. Also raises OSError.
     """

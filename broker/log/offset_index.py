@@ -35,7 +35,7 @@ class OffsetIndex:
 
     @property
     def size_bytes(self) -> int:
-        """The number of bytes of all entries."""
+        """The number of bytes of all entries, including those that are not written yet."""
         return self._entries.size_bytes
 
     @property

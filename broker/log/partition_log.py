@@ -119,7 +119,8 @@ class PartitionLog:
 
     @property
     def size_bytes(self) -> int:
-        """The number of bytes of all segments."""
+        """The number of bytes of all segments, including appended bytes that are not written
+        yet."""
         return sum(segment.size for segment in self.segments)
 
     @property

@@ -48,7 +48,7 @@ class Progress:
         self.group = group
         self.failed = 0
         self.failure = ""
-        """Why the last attempt failed; empty if it succeeded."""
+        """Why the last attempt to commit offsets failed; empty if it succeeded."""
         self._ask = ask
         self._offsets = offsets
         self._coordinator: Address | None = None

@@ -150,7 +150,7 @@ class Loop:
             self._epoll.unregister(descriptor)
 
     def add_listener(self, listener: Listener) -> None:
-        """Makes the listener listen, and accepts its connections."""
+        """Makes the listener listen; from now on the loop accepts the listener's connections."""
         listener.listen()
         self._listeners[listener.socket.fileno()] = listener
         self._epoll.register(listener.socket.fileno(), select.EPOLLIN)
@@ -206,7 +206,8 @@ class Loop:
             self._wake = -1
 
     def turn(self) -> None:
-        """Waits until there is something to do, and does it."""
+        """Runs one turn: waits until there is work, and does this work (see the package's
+        docstring)."""
         for descriptor, mask in self._poll():
             connection = self.connections.get(descriptor)
             if connection is not None:

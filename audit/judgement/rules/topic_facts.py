@@ -43,7 +43,8 @@ class CommonFacts:
 
     @cached_property
     def counters(self) -> list[tuple[SenderKey, Numbers]]:
-        """The senders that are not agents: counters and loaders."""
+        """All counters and loaders (the senders that are not agents), each with its message
+        numbers."""
         return [(key, x) for key, x in self.evidence.senders.items() if key.tier is not Tier.AGENT]
 
     @cached_property
@@ -147,7 +148,7 @@ class TopicFacts:
 
 
 def added(tallies: Tallies, keys: Iterable[SenderKey]) -> Sums:
-    """The counts of these senders, added up."""
+    """The sum of the counts that these senders have in `tallies`."""
     return total([tallies[key].sums for key in keys if key in tallies])
 
 
