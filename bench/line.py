@@ -49,7 +49,7 @@ TOPIC, CLUSTER = "lines", "offline"
 
 
 def run() -> SidesTable:
-    """Measures percentiles of the two times in both cases."""
+    """Measures percentiles of the two times (see the module's docstring), in both cases."""
     table = SidesTable(f"line: one line on its way, {RATE:,} lines a second", tuple(CASES))
     found = {case: delays(every_s, count) for case, (every_s, count) in CASES.items()}
     for at, what in enumerate(("to a consumer of the broker", "to a row")):

@@ -17,7 +17,7 @@ them."""
 
 
 def provide() -> None:
-    """Installs rsyslog with its Kafka output from Debian's packages if it is missing."""
+    """If rsyslog or its Kafka output is missing, installs both from Debian's packages."""
     if shutil.which("rsyslogd") and list(Path("/usr/lib").glob("*/rsyslog/omkafka.so")):
         return
     subprocess.run(["apt-get", "update", "-q"], check=True, stdin=subprocess.DEVNULL)

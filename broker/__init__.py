@@ -72,6 +72,6 @@ tests/conformance/broker):
    already have their assignments also continue to work.
 6. An offset commit is answered when the offset is in ZooKeeper. The broker accepts commits only
    from the current generation of a group. So a member of an older generation cannot replace the
-   offset that a newer generation has committed; only a write of an earlier coordinator that
-   reaches ZooKeeper late can.
+   offset that a newer generation has committed. There is one exception: a write of an earlier
+   coordinator may reach ZooKeeper late, and then replaces the newer offset.
 """

@@ -76,8 +76,9 @@ _SENDERS_KNOWN_MAX = 1 << 16
 
 _SEALING_MAX = 1 << 16
 """When an agent first seals a list of topics, the ledger stores that the agent has these topics. It
-need not store this again at later seals of the same list. So memory holds pairs of an agent and a
-list of topics, at most this many. Before the next pair is added, all pairs are deleted."""
+need not store this again at later seals of the same list. So memory holds the pairs of an agent and
+a list of topics that are stored already, at most this many pairs. When there are this many, all of
+them are deleted from memory before the next pair is added."""
 
 _log = log.get(__name__)
 

@@ -1,4 +1,5 @@
-"""Adds up the rows of all messages of one transaction, so that each row is written once.
+"""Adds up the rows of all messages of one transaction, so that the transaction writes each row only
+once.
 
 In a transaction, the ledger often writes many messages of one sender, which change the same rows.
 All values of these rows are sums, minima or maxima. So it does not matter in which order the

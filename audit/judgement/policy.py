@@ -50,7 +50,7 @@ class FreshnessTarget:
 class Policy:
     """The tiers, hosts and times that the audit expects, and how long the audit waits.
 
-    tiers: the tiers in which each record must be counted.
+    tiers: the tiers in which each record must be counted (but see `exemptions`).
     silence_ms: an agent or a counter counts as silent if none of its messages arrives for this
         long.
     lateness_ms: a bucket is due this long after its end; until then it may get lines. For lines

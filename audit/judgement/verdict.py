@@ -342,7 +342,8 @@ class BucketVerdict:
 
     @property
     def filtered(self) -> tuple[Filtered, ...]:
-        """The records that rules of the agents left out, sorted by rule. No other tier filters."""
+        """The records that rules of the agents left out, sorted by rule. Only agents have such
+        rules."""
         found = (sums.filtered for sums in self._places.values() if sums is not None)
         return reduce(joined_by_rule, found, ())
 

@@ -120,7 +120,7 @@ class HdfsReader(io.RawIOBase):
             return bytes(self._file.read(-1 if size is None else size))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Moves to a position in the file, and returns it."""
+        """Moves to a position in the file, and returns this position."""
         with failures("read", self._path):
             self._file.seek(offset, whence)
         return self.tell()

@@ -19,7 +19,7 @@ def sentences(clocks: Clocks) -> list[str]:
 
 def document(clocks: Clocks) -> dict[str, Any]:
     """The whole report as JSON. The difference of a clock is in ms: positive if the clock is ahead
-    of the others, negative if it is behind.
+    of the right time (see the module clocks), negative if it is behind.
     """
     return {
         "sentences": sentences(clocks),

@@ -86,8 +86,8 @@ class Differing:
 class Compared:
     """The result of a comparison. rows, records: how many rows and records were compared, whether
     or not they differ from the sample. If the sample names a line, several rows of this line count
-    once. lines: those lines of the samples of which a row or record was compared. uncompared: how
-    many lines could not be compared, by reason.
+    as one row. lines: those lines of the samples of which a row or record was compared. uncompared:
+    how many lines could not be compared, by reason.
     """
 
     rows: int = 0

@@ -105,8 +105,8 @@ def _datums(table: pa.Table, codec: Codec) -> pa.BinaryArray:
 
 
 def _columns(table: pa.Table, codec: Codec) -> pa.RecordBatch:
-    """Returns those columns of `table` that belong to fields of the record, converted to the
-    codec's types."""
+    """Returns the columns of `table` that belong to the fields of the codec's schema, converted to
+    the codec's types."""
     columns = [
         reverted(_whole(table.column(field.name)), field.type) for field in codec.arrow_schema
     ]

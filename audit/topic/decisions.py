@@ -72,7 +72,7 @@ Decision = Acceptance | Retirement | Revocation
 
 
 def not_revoked(decisions: Iterable[Decision]) -> list[Acceptance | Retirement]:
-    """Returns the acceptances and retirements that were not revoked, each once, the oldest
+    """Returns the acceptances and retirements that were not revoked, without duplicates, the oldest
     first."""
     said = sorted(set(decisions), key=_by_age)
     revoked = {each.revoked for each in said if isinstance(each, Revocation)}

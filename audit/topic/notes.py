@@ -56,7 +56,8 @@ class Note:
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """The order of notes: a note with a greater rank is newer."""
+        """The key that orders the notes of one kind and producer: a note with a greater rank is
+        newer."""
         return self.epoch, self.number, self.time_ms
 
 

@@ -18,7 +18,8 @@ _WIDTH = 4
 
 @lru_cache(maxsize=1024)
 def sources_of(names: str) -> tuple[Source, ...]:
-    """The source topics that this text names. Raises ValueError if the text is not in this form."""
+    """The source topics that this text names. Raises ValueError if the text does not have the form
+    that the module's docstring shows."""
     try:
         found = json.loads(names)
     except RecursionError as error:

@@ -116,8 +116,8 @@ def line_at(file: IO[bytes], byte: int) -> tuple[int, bytes] | None:
 
 
 def lines_with(file: IO[bytes], text: bytes, limit: int) -> list[tuple[int, bytes]]:
-    """Returns the newest lines of a file that contain a text, newest first: at most `limit` lines,
-    each with the position of its first byte."""
+    """Returns the last lines of a file that contain a text, the last of them first: at most `limit`
+    lines, each with the position of its first byte."""
     if os.fstat(file.fileno()).st_size == 0:
         return []
     found: list[tuple[int, bytes]] = []

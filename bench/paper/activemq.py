@@ -82,7 +82,7 @@ class ActiveMQ:
             yield
 
     def produce(self, count: int, seconds_max: float) -> Series:
-        """Sends `count` messages of 200 bytes, or as many as the time allows."""
+        """Sends `count` messages of 200 bytes, but ends early after `seconds_max` seconds."""
         with self._session() as (threads, session, queue):
             thread = threads.ProducerThread(session, queue)
             thread.setMessageCount(count)
@@ -91,7 +91,7 @@ class ActiveMQ:
             return _watched(thread, thread.getSentCount, seconds_max)
 
     def consume(self, count: int, seconds_max: float) -> Series:
-        """Reads `count` messages, or as many as the time allows."""
+        """Reads `count` messages, but ends early after `seconds_max` seconds."""
         with self._session() as (threads, session, queue):
             thread = threads.ConsumerThread(session, queue)
             thread.setMessageCount(count)

@@ -19,7 +19,7 @@ CHUNK = 1_000
 
 
 def produce(address: str, topic: str, batch: int, count: int, seconds_max: float) -> Series:
-    """Sends `count` messages of 200 bytes, or as many as the time allows.
+    """Sends `count` messages of 200 bytes, but sends no more of them after `seconds_max` seconds.
 
     Raises:
         RuntimeError: Not all messages arrived.
@@ -42,7 +42,7 @@ def produce(address: str, topic: str, batch: int, count: int, seconds_max: float
 
 
 def consume(address: str, topic: str, count: int, seconds_max: float) -> Series:
-    """Reads `count` messages from the beginning, or as many as the time allows."""
+    """Reads `count` messages from the beginning, but ends early after `seconds_max` seconds."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,

@@ -82,12 +82,12 @@ class RabbitMQ:
                 self.program.kill_session()
 
     def produce(self, count: int, seconds_max: float) -> Series:
-        """Sends `count` messages of 200 bytes, or as many as the time allows."""
+        """Sends `count` messages of 200 bytes, but ends early after `seconds_max` seconds."""
         producer = ["-x", "1", "-y", "0", "-s", str(len(MESSAGE)), "-C", str(count)]
         return self._perf_test(producer, seconds_max)
 
     def consume(self, count: int, seconds_max: float) -> Series:
-        """Reads `count` messages, or as many as the time allows."""
+        """Reads `count` messages, but ends early after `seconds_max` seconds."""
         consumer = ["-x", "0", "-y", "1", "-a", "-q", "1000", "-D", str(count)]
         return self._perf_test(consumer, seconds_max)
 

@@ -10,8 +10,8 @@ A duplicate batch (KIP-98) is answered with the offset of the batch that is alre
 original). The broker answers only when the high watermark has passed the original, even with acks
 1, because until then a crash could lose the original.
 
-ApiVersions offers Produce from version 0, because otherwise librdkafka before 2.11.1 does not
-compress its batches (KAFKA-18659).
+ApiVersions offers Produce from version 0 on. If it offered only versions 3-9, librdkafka before
+2.11.1 would not compress its batches (KAFKA-18659).
 
 This module is the general path of a request. A valid request that differs from an earlier request
 on its connection only in its correlation id and records takes a shorter path,

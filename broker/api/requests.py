@@ -20,9 +20,9 @@ REQUEST_COST: Final = 20
 of its handler: for receiving the request, writing its batches, and sending the answer."""
 ALIKE_COST: Final = REQUEST_COST + 5
 """The time, in microseconds, that a Produce request costs if it differs from an earlier request
-only in its records, so that `handle_alike` handles it on a shorter path. This value is an estimate,
-and not measured for each request, because all such requests cost about the same and reading the
-clock takes time.
+only in its correlation id and records, so that `handle_alike` handles it on a shorter path. This
+value is an estimate, and not measured for each request, because all such requests cost about the
+same and reading the clock takes time.
 """
 
 

@@ -248,7 +248,8 @@ def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
 
 
 def _prune(client: Any, path: str) -> None:
-    """Deletes nodes that have neither data nor children, from the leaves up."""
+    """Deletes those of the node `path` and the nodes below it that have neither data nor children,
+    each node after its children."""
     with contextlib.suppress(NoNodeError, NotEmptyError):
         for name in one_answer(client.get_children_async(path)):
             _prune(client, f"{path}/{name}")

@@ -1,10 +1,11 @@
 """Deletes the offsets of groups without members after `offsets.retention.minutes`.
 
 The time counts from the moment at which the group last had members, or from the commit of the
-offset, whichever is later. A topic's setting `retention.hold` lists groups whose unread segments
-are kept for some time. The offsets of such a group in this topic are kept at least for this time.
-Consumers that coordinate through ZooKeeper also count as members. If they have registered or
-unregistered since the broker last looked at the group, the time begins anew.
+offset, whichever is later. A topic's setting `retention.hold` lists groups. For a limited time, the
+broker keeps segments that such a group has not read. The broker keeps the offsets of the group in
+this topic at least as long. Consumers that coordinate through ZooKeeper also count as members. If
+they have registered or unregistered since the broker last looked at the group, the time begins
+anew.
 """
 
 from __future__ import annotations

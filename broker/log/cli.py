@@ -72,7 +72,8 @@ class _Findings:
     end: int = 0
 
     def note(self, batch: DumpedBatch) -> None:
-        """Adds what is wrong with a batch, the gap before it, and its offsets."""
+        """Adds what the command found in a batch: a wrong CRC, a gap before the batch, and the
+        batch's offsets."""
         header = batch.header
         if not batch.crc_ok:
             self.faults.append(f"{batch.path.name}: the CRC at position {batch.position} is wrong")

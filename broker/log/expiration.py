@@ -62,8 +62,8 @@ def held(logs: Iterable[PartitionLog], now_ms: int) -> dict[TopicPartition, tupl
 def expire(
     logs: Iterable[PartitionLog], now_ms: int, held_from: HeldFrom, producer_expiration_ms: int
 ) -> Expiration:
-    """Takes the expired segments out of the logs, and forgets producers whose last append is too
-    old."""
+    """Takes the expired segments out of the logs, and forgets producers whose last append is more
+    than `producer_expiration_ms` ago."""
     found = Expiration()
     for each in logs:
         each.producers.expire(now_ms - producer_expiration_ms)

@@ -1,7 +1,7 @@
 """Asks the leader of a partition in the source at which offsets the partition begins and ends, with
 two ListOffsets requests, one after the other. The mirror sends these requests if the source refuses
-a fetch because its log does not have the wanted offset. They are necessary because some brokers do
-not report both offsets with the refusal.
+a fetch because its log does not have the wanted offset. The requests are necessary because some
+brokers do not report both offsets when they refuse a fetch.
 """
 
 from __future__ import annotations

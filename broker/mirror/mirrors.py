@@ -40,7 +40,8 @@ class LoopWatcher:
         self.source: MirrorSource | None = None
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
-        """Begins to watch a descriptor, or changes the events to watch for."""
+        """Begins to watch a descriptor. If the descriptor is watched already, changes the events to
+        watch for."""
 
         def ready(readable: bool, writable: bool) -> None:
             source = self.source

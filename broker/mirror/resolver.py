@@ -31,7 +31,7 @@ class Resolver:
         self._closed = False
 
     def look_up(self, host: str, port: int) -> Sequence[AddressInfo] | None:
-        """Returns the addresses of a host; None while they are being looked up. Raises OSError."""
+        """Returns the addresses of a host; None while a thread looks them up. Raises OSError."""
         if _is_number(host):
             return socket.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST

@@ -99,7 +99,7 @@ class Connection:
 
     @property
     def has_output(self) -> bool:
-        """Whether there is something to send."""
+        """Whether answers, or parts of answers, are ready to be sent."""
         return bool(self._outbox)
 
     @property

@@ -64,7 +64,7 @@ class Shares(Generic[Who]):
         self._tags[who] = self._served_tag + self._allowance_min
 
     def leave(self, who: Who) -> None:
-        """Removes a connection. Does nothing if the connection never joined."""
+        """Removes a connection. Does nothing if `join` never added the connection."""
         self._tags.pop(who, None)
         self._waiting.discard(who)
         if not self._waiting:
