@@ -52,8 +52,8 @@ START_MS = 1_767_225_600_000
 """2026-01-01T00:00Z."""
 
 LINES, LENGTH = 10, 200
-"""About how many lines of a topic a host writes in a second, and how many bytes a line has. Both
-numbers are different for each host, topic and minute."""
+"""The approximate number of lines of a topic that a host writes in a second, and of bytes in a
+line. Both numbers are different for each host, topic and minute."""
 
 COUNTS_MAX = 5_000
 """A delta of a counter or a loader has at most this many counts."""

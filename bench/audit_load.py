@@ -94,8 +94,8 @@ KEPT_SEAL_BYTES = 43
 
 ASKED = 3
 SLOW_S = 2.0
-"""The benchmark requests each page ASKED times and reports the median time. It requests a page only
-once if the first request takes longer than SLOW_S seconds."""
+"""The benchmark requests a page ASKED times, and reports the median time. If the first request
+takes longer than SLOW_S seconds, the benchmark does not request the page again."""
 
 
 class Time:

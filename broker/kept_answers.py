@@ -24,8 +24,8 @@ BYTES_MAX: Final = 8 << 20
 partitions in answers to Metadata requests of version 5.
 """
 REQUEST_BYTES_MAX: Final = 16 << 10
-"""Answers to requests with more bytes than this are not kept. Such a request names hundreds of
-topics, and two clients hardly ever send the same long request.
+"""The broker does not keep the answer to a request with more bytes than this. Such a request names
+hundreds of topics, and two clients hardly ever send the same long request.
 """
 ENTRY_BYTES: Final = 300
 """How many bytes of memory one kept answer needs besides the bytes of its request and of the answer

@@ -198,10 +198,10 @@ class Ledger:
         return True
 
     def rebuild(self, ends: Mapping[TopicPartition, int]) -> None:
-        """Records that the ledger is being rebuilt: it reads these partitions from their
-        beginnings. ends: the offset that the ledger must reach in each partition. Until then, the
-        ledger has only a part of the evidence, and nothing is judged. The ledger does not wait for
-        a partition whose offset in `ends` is 0.
+        """Stores the fact that the ledger is being rebuilt: the ledger reads these partitions from
+        their beginnings. ends: the offset that the ledger must reach in each partition. Until then,
+        the ledger has only a part of the evidence, and nothing is judged. The ledger does not wait
+        for a partition whose offset in `ends` is 0.
         """
         with transaction(self._connection):
             self._connection.executemany(

@@ -38,7 +38,7 @@ KEPT_BASES_MAX: Final = 32
 """Memory holds at most this many bases; each has 16 bytes for each agent."""
 
 NO_SENDER: Final = -1
-"""This id stands for no sender; the ledger gives it to none."""
+"""This id means that there is no sender. The ledger never gives this id to a sender."""
 
 _LEVEL: Final = 9
 

@@ -41,8 +41,8 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Kind(IntEnum):
-    """The kinds of messages from which this module learns about their senders. All of them but
-    announcements prove that their senders are alive."""
+    """The kinds of messages from which this module learns about their senders. A message of any of
+    these kinds, except an announcement, proves that its sender is alive."""
 
     DELTA = 0
     SEAL = 1
@@ -223,8 +223,8 @@ class SenderColumns(NamedTuple):
         return found
 
     def _latest(self, times_ms: Int64s) -> Iterator[Row]:
-        """For each sender with a message that proves that it is alive: its tier, its producer, and
-        the latest time of these messages. times_ms: a time for each message."""
+        """For each sender with a message that proves that the sender is alive: its tier, its
+        producer, and the latest time of these messages. times_ms: a time for each message."""
         alive = self._alive
         groups = _Groups.of(self.sender[alive])
         for sender, time_ms in zip(groups.keys, groups.greatest(times_ms[alive]), strict=True):

@@ -247,8 +247,8 @@ class TallyRows:
         self._agents[source] = known
 
     def of(self, key: _Key) -> TallyColumns | None:
-        """Returns the tallies that the ledger has for a bucket; None if it has none. Counts that
-        `write` will add later are not included.
+        """Returns the tallies that the ledger has for a bucket; None if it has none. Does not
+        include counts that `write` will add later.
         """
         if key in self._kept:
             return self._kept[key]

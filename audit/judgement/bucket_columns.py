@@ -303,7 +303,7 @@ class BucketColumns:
         values = self._table[[COUNT, BYTES, REJECTS, REPEATS]]
         return bool(values.size) and not -_GREAT < int(values.min()) <= int(values.max()) < _GREAT
 
-    # The tallies by place.
+    # These methods divide the tallies by place.
 
     @cached_property
     def _places(self) -> dict[Place, Int64s | None]:

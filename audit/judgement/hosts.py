@@ -119,8 +119,8 @@ class _Survey:
         self._now_ms = now_ms - self._ours_ahead_ms
         self._groups: list[list[Source]] = []
         self._speaks_of: dict[int, tuple[int, ...]] = {}
-        """`_groups` has groups of topics. This dictionary has, for each agent, the indexes of those
-        groups with topics that the agent's messages mention."""
+        """`_groups` has groups of topics. This dictionary has, for each agent, the indexes of the
+        groups that have a topic which the agent's messages mention."""
         self._named: dict[tuple[object, ...], _Named] = {}
         self._agents: dict[HostKey, set[int]] = {}
         self._unplaced: dict[str, set[int]] = {}

@@ -225,8 +225,9 @@ def name_of_loss(note: LossNote) -> str:
 
 
 def of_rejects(rejects: int, records: int, who: str) -> str:
-    """The words of a warning that too many records were rejected. rejects, records: how many
-    records were rejected, of how many. who: words for those that rejected them."""
+    """The words of a warning that too many records were rejected. rejects: how many records were
+    rejected. records: how many records there are in total. who: words for those that rejected the
+    records."""
     return f"{rejects:,} of {records:,} records were rejected by {who}"
 
 

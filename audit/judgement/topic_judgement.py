@@ -210,7 +210,7 @@ class TopicJudgement:
         warnings = self._accepted(NO_AGENT, bucket, warned)
         return replace(found, warnings=warnings) if warnings else found
 
-    # The verdict on a bucket whose agents are judged in columns (see bucket_columns).
+    # These methods make the verdict on a whole bucket, normally from columns (see bucket_columns).
 
     def columns_of(self, bucket: BucketId) -> BucketColumns | None:
         """The bucket as columns. None if the bucket's agents have to be judged one by one, for one
@@ -290,8 +290,8 @@ class TopicJudgement:
 
     def _pruned(self, bucket: BucketId) -> BucketVerdict:
         """Returns the verdict on a bucket whose counts were deleted because of the bucket's age.
-        Counts that came later are shown, but not compared with each other, because the deleted
-        counts are missing from the sums.
+        The verdict shows the counts that came later, but does not compare them with each other,
+        because the deleted counts are missing from the sums.
         """
         by_agent = self._facts.topic.tallies.get(bucket, {})
         agents = tuple(
@@ -379,7 +379,7 @@ class TopicJudgement:
     def _is_retired(self, agent: int) -> bool:
         return agent != NO_AGENT and self._facts.expectation.is_retired(agent)
 
-    # The verdict on one agent's part of a bucket.
+    # These methods make the verdict on one agent's part of a bucket.
 
     def agent(self, agent: int, bucket: BucketId) -> AgentVerdict:
         """The verdict on one agent's part of a bucket. If nobody counted anything in that part,

@@ -163,7 +163,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets [first, end) of a partition that a mirror or a counter could not read."""
+    """The offsets [first, end) that a mirror or a counter could not read in a partition."""
 
     source: Source
     partition: int

@@ -131,7 +131,7 @@ class _SourceSearch:
         self._found.count += self._lines.count
         self._found.stories += [self._story(each) for each in self._lines.kept.values()]
 
-    # The search in the host's log files.
+    # These methods search in the host's log files.
 
     def _host_lines(self) -> Iterator[_HostLine]:
         """For each file of the host that is on this machine, yields the newest lines that contain
@@ -185,7 +185,7 @@ class _SourceSearch:
             elif known in self._lines.kept:
                 self._lines.kept[known].text = line.text
 
-    # The search in the topic's log.
+    # These methods search in the topic's log.
 
     def _search_log(self, cluster: SiteCluster, host_lines: Sequence[_HostLine]) -> None:
         question = self._question
@@ -234,7 +234,7 @@ class _SourceSearch:
                 old |= {x for x in unclear if record.origin and is_at(record.origin, x)}
         return old
 
-    # The search in the rows.
+    # These methods search in the rows.
 
     def _search_rows(self) -> None:
         question = self._question
@@ -261,7 +261,7 @@ class _SourceSearch:
             line.rows.append(row)
             line.writer = line.writer or topic
 
-    # The stories of the lines that were found.
+    # These methods make the stories of the lines that were found.
 
     def _story(self, line: _Line) -> Story:
         site, source, point = self._site, self._source, line.point

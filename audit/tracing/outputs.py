@@ -92,8 +92,8 @@ class LoadedTopic:
 
 
 class OutputTopics:
-    """The topics of an output. Reads the names and the sources of the topics only once, because a
-    search for the lines of a host asks about many topics."""
+    """The topics of an output. Keeps the names and the sources of the topics that it has read in
+    memory, because a search for the lines of a host asks about many topics."""
 
     def __init__(self, output: Output) -> None:
         self._output = output

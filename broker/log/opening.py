@@ -1,5 +1,5 @@
-"""The arguments for opening a partition's log, and what the broker did and found when it opened
-it."""
+"""The arguments for opening a partition's log, and what the broker did and found when it opened the
+log."""
 
 from __future__ import annotations
 

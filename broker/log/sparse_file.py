@@ -1,10 +1,10 @@
 """A file of fixed-size entries in ascending order. The newest entries are still in memory.
 
-Both indexes of a segment use a `SparseFile`. Entries can be made again from the log, so they are
-written late. The first flush after a segment was closed syncs its entries; a clean stop and
-recovery also sync entries. Recovery checks each file and makes it again if necessary. A search for
-an old entry opens the file, bisects it and closes it. So old entries need no memory and no open
-descriptor.
+Both indexes of a segment use a `SparseFile`. If entries are lost, they can be made again from the
+log. So the newest entries may stay in memory for long. The first flush after a segment was closed
+syncs its entries; a clean stop and recovery also sync entries. Recovery checks each file and makes
+it again if necessary. A search for an old entry opens the file, bisects it and closes it. So old
+entries need no memory and no open descriptor.
 """
 
 from __future__ import annotations

@@ -425,7 +425,7 @@ class MirrorSource:
 
     def _leave(self, each: MirrorPartition) -> None:
         """Called when the partition will be fetched from another position, or will not be fetched
-        any more. Answers for the old position that still arrive are ignored.
+        any more. If an answer for the old position still arrives, it is ignored.
         """
         each.attempt += 1
         each.retry_at = None

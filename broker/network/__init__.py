@@ -17,8 +17,8 @@ A turn::
          -> send
 
 A turn does work for a few milliseconds at most. Each connection gets a fair share of this time
-(`shares` measures the cost of its requests). Requests for which there is no time left in a turn
-wait for the next turn. In this way a few clients that send requests without pause do not keep the
+(`shares` measures the cost of its requests). If a turn has no time left for a request, the request
+waits for the next turn. In this way a few clients that send requests without pause do not keep the
 other clients waiting.
 
 The kernel puts received bytes into the *arena*: one buffer for all connections, which is emptied at
