@@ -110,8 +110,8 @@ def _is_counted(
 
 
 def _deleted_sizes(connection: sqlite3.Connection, source: int) -> Iterator[int]:
-    """Yields the lengths of the topic's deleted buckets. Looks up each length in the index, because
-    the table has a row for every 64 buckets that were ever deleted."""
+    """Yields the lengths of the topic's deleted buckets. Looks up each length in the index. Reading
+    the table would take long, because it has a row for every 64 buckets that were ever deleted."""
     size: int | None = 0
     while size is not None:
         (size,) = connection.execute(_NEXT_SIZE, (source, size)).fetchone()

@@ -128,9 +128,9 @@ class NumberRows:
     def settle(self, senders: Iterable[tuple[int, int]], before_ms: int) -> list[_Key]:
         """Deletes the digests of blocks whose messages are all older than `before_ms` (settles
         these blocks). senders: for each sender, its id and the number of the first of its messages
-        that have arrived. Returns the settled blocks. Leaves a sender's blocks from the first
-        missing number on as they are, because all numbers of settled blocks count as arrived. Does
-        not settle the block with the greatest possible numbers, because no 64-bit number comes
+        that have arrived. Returns the settled blocks. Does not settle a sender's blocks from the
+        first missing number on, because every number of a settled block counts as arrived. Does not
+        settle the block with the greatest possible numbers either, because no 64-bit number comes
         after it."""
         settled = []
         for sender, first in senders:

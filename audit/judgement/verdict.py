@@ -273,7 +273,7 @@ class BucketVerdict:
 
     @cached_property
     def residue(self) -> Status:
-        """The status, if accepted findings are ignored."""
+        """The status that the verdict has if accepted findings are ignored."""
         if not self.acceptances:
             return self.status
         return max(left_of(self.findings), self.parts.residue)

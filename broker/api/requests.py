@@ -16,7 +16,7 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 
 REQUEST_COST: Final = 20
-"""The least cost of a request, in microseconds. It is about the time that a request takes outside
+"""The least cost of a request, in microseconds. It is roughly the time that a request takes outside
 of its handler: for receiving the request, writing its batches, and sending the answer."""
 ALIKE_COST: Final = REQUEST_COST + 5
 """The time, in microseconds, that a Produce request costs if it differs from an earlier request

@@ -1,6 +1,6 @@
 """Assigns producer ids from the block that this broker owns.
 
-When a block is used up, the broker takes a new block from ZooKeeper. Requests that arrive meanwhile
+When a block is used up, the broker takes a new block from ZooKeeper. Meanwhile, requests for ids
 wait for the new block. The ids of a new block are higher than the ids of every earlier block, and
 higher than the highest id in the broker's logs. So even if ZooKeeper was restored from an older
 state, the broker assigns no id that is in its logs. When the broker stops, the unused ids of its

@@ -259,8 +259,8 @@ class PartitionLog:
         try:
             self._roll(now_ms, self.log_end_offset)
         except StorageFailed:
-            # Everything is written, so the refusal is not needed for a batch of this turn. If the
-            # refusal stayed, it would refuse the next append, perhaps hours later.
+            # Everything is written, so the refusal is not needed for a batch of this turn. If it
+            # stayed, the next append would be refused, perhaps hours later.
             self._refusal = None
             raise
 
