@@ -161,8 +161,9 @@ def test_a_repaired_line_that_is_rejected_again_keeps_its_first_origin() -> None
 
 
 def test_settings_of_a_replay_that_cannot_work_are_refused(tmp_path: Path) -> None:
-    """Settings are refused if two sources of one topic have `replay: true`, or if a field of the
-    schema cannot contain the origin of a rejected line. The error names the topic or the field."""
+    """Settings are refused if two sources of one topic have `replay: true`, or if the schema has a
+    field for the origin of a rejected line (such as `original_file`) whose type does not fit. The
+    error names the topic or the field."""
     both = replace(
         settings(raw("logs", "/a", replay=True), raw("logs", "/b", replay=True)), state_dir=STATE
     )

@@ -14,8 +14,8 @@ def test_settings_need_no_file_if_an_option_names_the_brokers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With --bootstrap-server, `--set KEY=VALUE` needs no configuration file. The other settings
-    have their defaults. If a configuration file is installed, the setting `bootstrap.servers` comes
-    from this file, and not from the option."""
+    have their defaults. If a configuration file is installed, the setting `bootstrap.servers` has
+    the value from this file, even if --bootstrap-server names other brokers."""
     monkeypatch.setattr(options, "DIRECTORY", tmp_path)
     given = Namespace(config=None, set=["lateness.ms=1000"], bootstrap_server="h:1", store=None)
     found = options.settings_of(given)
