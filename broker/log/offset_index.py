@@ -56,19 +56,21 @@ class OffsetIndex:
 
     def entry_before(self, offset: int) -> tuple[int, int]:
         """Looks for the last entry for a batch whose last offset is not above `offset`. Returns the
-        batch's (last offset, position); (base offset, 0) if there is no such entry.
+        batch's last offset and position. If there is no such entry, returns the segment's base
+        offset and 0.
         """
         return self._absolute(self._entries.floor(offset - self._base_offset, _relative_offset))
 
     def boundary_before(self, position: int) -> tuple[int, int]:
         """Looks for the last entry for a batch that begins at `position` or before it. Returns the
-        batch's (last offset, position); (base offset, 0) if there is no such entry.
+        batch's last offset and position. If there is no such entry, returns the segment's base
+        offset and 0.
         """
         return self._absolute(self._entries.floor(position, _position))
 
     def last(self) -> tuple[int, int]:
-        """Returns (last offset, position) of the batch in the newest entry; (base offset, 0) if
-        there is no entry.
+        """Returns last offset and position of the batch in the newest entry. If there is no entry,
+        returns the segment's base offset and 0.
         """
         return self._absolute(self._entries.last())
 

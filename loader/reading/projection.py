@@ -13,9 +13,9 @@ valid default and does not allow null, or if a type cannot be cast.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts alone
 would give wrong values, because they ignore aliases and defaults, and match the members of unions
-by position. This module lets Arrow cast a nested type only if Avro's resolution refuses to read the
-type as the reader's type. If the nested type contains a union, or contains itself, Arrow does not
-cast it either, and all rows become rejects.
+by position. If Avro's resolution refuses to read a nested type as the reader's type, there are two
+cases. If the type contains a union, or contains itself, it cannot be cast, and all rows of the
+writer's schema become rejects. Otherwise this module lets Arrow cast it.
 """
 
 from __future__ import annotations

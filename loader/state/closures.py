@@ -27,11 +27,11 @@ highest offset in the seals of all agents. For a topic of the loader's own clust
 be the high watermark alone. But if a topic is mirrored, its records may arrive later than the
 mirrored seals. In this case the seals have the higher offset.
 
-If a repeat comes after the file was forgotten, the loader does not drop the repeat. If the loader
-still knows the file's name from the audit topic, the repeat becomes a row. Otherwise the loader
-waits for an announcement of the file (`announce.wait.ms`), and then makes the repeat a reject. The
-loader counts the repeat, so the audit finds one record more in HDFS than in the other tiers, and
-the bucket is not complete.
+If a repeat comes after the file was forgotten, the loader does not drop the repeat. If the run has
+read an announcement of the file in the audit topic all the same, the repeat becomes a row.
+Otherwise the loader waits for such an announcement (`announce.wait.ms`), and then makes the repeat
+a reject. The loader counts the repeat, so the audit finds one record more in HDFS than in the other
+tiers, and the bucket is not complete.
 """
 
 from __future__ import annotations
