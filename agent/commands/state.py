@@ -182,8 +182,8 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
     operator needs this in two cases. First, the topic `_skidway_audit` was lost, and with it
     messages of the present epoch. Without these messages, the audit cannot prove that later buckets
     of this epoch are complete. Second, the state is an older copy, which the agent refuses to use.
-    After the adoption, the next start of the agent recognizes the older copy, and gives the files
-    new ids (agent.state.renewal).
+    After the adoption, the agent uses the older copy: at its next start, it gives the files new ids
+    (agent.state.renewal).
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)

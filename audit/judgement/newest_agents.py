@@ -71,8 +71,8 @@ def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence
     Normally the result is the time at which the next agent of the host began to send. If the clock
     was set back, this may be earlier than the time in the last message of `agent`. In this case the
     result is the time in that message plus `silence_ms`, because a running agent is never silent
-    for so long. If no other agent of the host began to send after the last message of `agent`, the
-    result is 0: the audit expects no unread lines.
+    for so long. If no other agent of the host began to send after `agent` had sent its last
+    message (whatever the clocks showed then), the result is 0: the audit expects no unread lines.
     """
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]

@@ -30,8 +30,8 @@ Three rules make a search fast:
   only if the batch has the text, and decodes only records that have the text.
 - The statistics of a row group in a Parquet file contain the least and the greatest agent, file and
   offset of its rows. If the statistics show that the row group cannot have a wanted row, the search
-  skips the row group. The search reads columns with text only in row groups that have rows of the
-  wanted agents.
+  skips the row group. If no row of a row group is of a wanted agent, the search does not read the
+  group's text columns.
 
 A search by text cannot find a text that a parser has divided into several fields or has changed
 (times, numbers, escapes of JSON, masks, other encodings than UTF-8). The log file has the text as

@@ -49,8 +49,8 @@ def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
 
 def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
     """If a topic of the source is deleted and created again with the same name, the mirror stops
-    copying it, even if the new topic has more records. After an operator has deleted the mirrored
-    topic, the mirror copies the new topic."""
+    copying it, even if the new topic has more records. After an operator has deleted the
+    mirror's copy of the old topic, the mirror copies the new topic."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.delete("logs")
     clusters.source.create("logs")
