@@ -321,7 +321,7 @@ class _Explainer:
 
     def _of_counter(self, finding: Finding, where: _Location) -> _Location:
         """Looks for a more precise cause of a finding that no message of a counter has come since
-        the bucket was due. Returns `where` with this cause; returns `where` unchanged if no such cause is known.
+        the bucket was due. Returns `where` with this cause, or unchanged if no such cause is known.
         """
         if finding.cause is not Cause.COUNTER_STOPPED or not isinstance(finding.about, SenderKey):
             return where

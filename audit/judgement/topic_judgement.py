@@ -318,11 +318,10 @@ class TopicJudgement:
 
     def whole_bucket(self, bucket: BucketId) -> BucketVerdict:
         """Like `bucket`, but also makes a verdict on a bucket in which nobody counted anything:
-        that bucket is complete if every expected agent has sealed it. A bucket, empty or not, is
-        complete only if the counters that are the first to count records (see `without_origin`)
-        have sent messages since the bucket became due, because some records may come from no agent,
-        and no agent seals such records.
-        """
+        such a bucket can be complete, but only if every expected agent has sealed it. In addition,
+        a bucket, empty or not, is complete only if the counters that are the first to count records
+        (see `without_origin`) have sent messages since the bucket became due, because some records
+        may come from no agent, and no agent seals such records."""
         found = self.bucket(bucket)
         if bucket in self._facts.topic.pruned:
             return found
