@@ -26,19 +26,22 @@ from skidway.schemas.client.answers import (
 from skidway.schemas.client.resolution import Resolver
 from skidway.schemas.client.security import Security
 from skidway.schemas.client.transport import (
-    RETRIABLE,
     SCHEMA_UNKNOWN,
     SUBJECT_UNKNOWN,
     HttpTransport,
     RegistryRefused,
+    RegistryUnreachable,
     Requests,
     Transport,
 )
 
 CACHED_MAX: Final = 1000
-FORMAT_UNKNOWN: Final = frozenset({400, 500, 501})
+FORMAT_UNKNOWN: Final = frozenset({400, 501})
 """The statuses with which registries refuse the query parameter format=resolved if they do not
-support this format. Confluent's registry before 7.4 answers 500, and Redpanda's answers 501."""
+support this format. Redpanda's registry answers 501."""
+FORMAT_FAILS: Final = 500
+"""The status that Confluent's registry before 7.4 gives instead. Other registries give it, too, if
+something else fails; so it counts only if each URL gives it again and again."""
 
 Value = TypeVar("Value")
 
@@ -104,9 +107,13 @@ class RegistryClient:
         """
         target = f"/schemas/ids/{schema_id}?format=resolved"
         try:
-            return self._requests.json("GET", target, stored, retriable=RETRIABLE - FORMAT_UNKNOWN)
+            return self._requests.json("GET", target, stored)
         except RegistryRefused as refused:
             if refused.status in FORMAT_UNKNOWN:
+                return None
+            raise
+        except RegistryUnreachable as unreachable:
+            if unreachable.statuses == {FORMAT_FAILS}:
                 return None
             raise
 

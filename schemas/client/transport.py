@@ -35,7 +35,12 @@ Value = TypeVar("Value")
 
 class RegistryUnreachable(Unreachable):
     """Raised if each URL of the registry gave no answer in time, or an answer with a status in
-    `RETRIABLE`."""
+    `RETRIABLE`. statuses: what each URL gave to the last request: a status, or None if it gave no
+    answer."""
+
+    def __init__(self, message: str, statuses: Collection[int | None] = ()) -> None:
+        super().__init__(message)
+        self.statuses = frozenset(statuses)
 
 
 class RegistryRefused(SkidwayError):
@@ -163,30 +168,33 @@ class Requests:
         target: str,
         read: Callable[[Any], Value],
         document: Any = None,
-        retriable: Collection[int] = RETRIABLE,
     ) -> Value:
         """Sends a request. Calls `read` with the JSON document in the answer, and returns the
-        result of `read`. Repeats the request if the answer's status is in `retriable`.
+        result of `read`. Repeats the request if the answer's status is in `RETRIABLE`.
 
         Raises `RegistryUnreachable` or `RegistryRefused`.
         """
         body = None if document is None else json.dumps(document).encode()
         faults: list[str] = []
+        statuses: list[int | None] = []
         for attempt in range(ROUNDS_MAX):
             if attempt:
                 limit = min(PAUSE_FIRST_S * 4 ** (attempt - 1), PAUSE_MAX_S)
                 self._pause(limit * random.uniform(0.5, 1))  # noqa: S311
             faults.clear()
+            statuses.clear()
             for url in self._urls:
                 try:
                     answer = self._transport.send(method, url, target, body)
                 except (OSError, HTTPError) as error:
                     faults.append(f"{url.geturl()}: {_reason(error)}")
+                    statuses.append(None)
                     continue
-                if answer.status not in retriable:
+                if answer.status not in RETRIABLE:
                     return _document(answer, read)
                 faults.append(f"{url.geturl()}: {_refusal(answer)}")
-        raise RegistryUnreachable(f"No schema registry answers ({'; '.join(faults)}).")
+                statuses.append(answer.status)
+        raise RegistryUnreachable(f"No schema registry answers ({'; '.join(faults)}).", statuses)
 
 
 def check_urls(urls: str) -> None:

@@ -342,8 +342,15 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a registry that is away passes for one that does not resolve references",
         "schemas/client/registry_client.py",
-        "FORMAT_UNKNOWN: Final = frozenset({400, 500, 501})",
-        "FORMAT_UNKNOWN: Final = frozenset({400, 404, 500, 501, 503})",
+        "FORMAT_UNKNOWN: Final = frozenset({400, 501})",
+        "FORMAT_UNKNOWN: Final = frozenset({400, 404, 501})",
+        (f"{_CLIENT}::test_a_registry_that_fails_is_not_taken_for_one_that_does_not_resolve",),
+    ),
+    Mutant(
+        "a registry that answers with any error passes for one that does not resolve references",
+        "schemas/client/registry_client.py",
+        "if unreachable.statuses == {FORMAT_FAILS}:",
+        "if unreachable.statuses:",
         (f"{_CLIENT}::test_a_registry_that_fails_is_not_taken_for_one_that_does_not_resolve",),
     ),
     Mutant(

@@ -131,15 +131,27 @@ def test_a_registry_that_does_not_resolve_references_is_asked_for_each_version(
     answer: Any,
 ) -> None:
     """If a registry does not support the request for resolved references (it ignores or refuses the
-    parameter `format`), the client requests the referenced versions, even deleted ones. It does not
-    repeat the refused request."""
-    transport = Scripted((200, OUTER), answer, (200, INNER))
+    parameter `format`), the client requests the referenced versions, even deleted ones. It repeats
+    a request that was answered with 500, because this may have another reason."""
+    repeated = ROUNDS_MAX if answer[0] == 500 else 1
+    transport = Scripted((200, OUTER), *[answer] * repeated, (200, INNER))
     assert client(transport).schema(7) == WHOLE
     assert [each[2] for each in transport.asked] == [
         "/schemas/ids/7",
-        "/schemas/ids/7?format=resolved",
+        *["/schemas/ids/7?format=resolved"] * repeated,
         "/subjects/inner/versions/3?deleted=true",
     ]
+
+
+@pytest.mark.parametrize("failure", [error(500, 500), error(503, 503), ConnectionRefusedError()])
+def test_a_registry_that_fails_once_is_asked_for_the_resolved_text_again(failure: Any) -> None:
+    """If the request for resolved references fails for a moment, the client repeats it, also at
+    another URL, and does not request the referenced versions, which may have other schemas now."""
+    transport = Scripted((200, OUTER), failure, (200, {"schema": WHOLE}))
+    assert client(transport).schema(7) == WHOLE
+    transport = Scripted((200, OUTER), *[error(500, 500), failure] * 3, (200, {"schema": WHOLE}))
+    assert client(transport, "http://one:8081,http://two:8081").schema(7) == WHOLE
+    assert {each[2] for each in transport.asked[1:]} == {"/schemas/ids/7?format=resolved"}
 
 
 @pytest.mark.parametrize(
