@@ -30,7 +30,7 @@ from skidway.agent.files.set_back import SetBack
 from skidway.agent.files.sighting import Sighting
 from skidway.agent.files.sources import TailedSource
 from skidway.agent.values import identity
-from skidway.agent.values.found import UNMEASURED, Found, UnopenedFile
+from skidway.agent.values.found import UNMEASURED, FileKey, Found, UnopenedFile
 from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, TrackedFile, Written
 
@@ -71,11 +71,15 @@ class Recognition:
         self._now_ms = 0
         self._reborn: set[str] = set()  # paths where a new file has a known file's inode
         self._truncated: set[str] = set()  # paths where a file was truncated
+        self._looks = 0  # how many looks have begun
+        self._put_off: dict[FileKey, int] = {}  # copies that wait: the value of _looks since then
 
     def begin_look(self, now: float, now_ms: int) -> None:
         """Notes the time at which a look begins."""
         self.note_clock(now, now_ms)
         self._now, self._now_ms = now, now_ms
+        self._looks += 1
+        self._put_off = {key: x for key, x in self._put_off.items() if self._unopened.has(key)}
 
     def note_clock(self, now: float, now_ms: int) -> None:
         """Notes the times of both clocks, to notice that the wall clock was set back."""
@@ -344,11 +348,14 @@ class Recognition:
     def _is_put_off(self, sighting: Sighting, original: TrackedFile) -> bool:
         """If a copy has more bytes than its original has now, the original was truncated. Returns
         whether the copy has to wait, so that the agent notices the truncation first. The agent then
-        reads the copy from the position up to which it had read the original.
+        reads the copy from the position up to which it had read the original. A look that begins
+        after this one examines the original, too. Events may show the copy several times before
+        that.
         """
         found, source = sighting.found, sighting.source
+        since = self._put_off.setdefault(found.key, self._looks)
         is_undecided = original.is_replaying or original.is_unproven
-        if self._unopened.has(found.key) and not is_undecided:
+        if since < self._looks and not is_undecided:
             return False
         reason = "it is a copy of a file that is being looked at"
         self._unreadable.wait(source.topic, found.path, reason)

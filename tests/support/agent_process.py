@@ -93,13 +93,21 @@ class AgentProcess:
         `skidway agent state show` takes a second.
         """
         done: collections.Counter[str] = collections.Counter()
-        try:
-            files = ledger.show(self.state)["files"]
-        except (StateRefused, sqlite3.Error):
-            return False  # the agent has not run yet, or was killed before its state was complete
-        for file in files:
+        for file in self._files_in_state():
             done[file["path"]] += file["bytes"] - file["pending"]
         return all(done[str(path)] >= size for path, size in sizes.items())
+
+    def has_pending(self) -> bool:
+        """Returns whether, according to the agent's state, a file has bytes that are not settled
+        yet (see `settled`), or whether the state has no file."""
+        files = self._files_in_state()
+        return not files or any(file["pending"] for file in files)
+
+    def _files_in_state(self) -> list[dict[str, Any]]:
+        try:
+            return list(ledger.show(self.state)["files"])
+        except (StateRefused, sqlite3.Error):
+            return []  # the agent has not run yet, or was killed before its state was complete
 
 
 def rows(broker: str, name: str) -> Iterator[tuple[str, int, int]]:

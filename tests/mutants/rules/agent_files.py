@@ -1255,6 +1255,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a copy waits for its original only until the kernel reports the copy again",
+        "agent/files/recognition.py",
+        "        if since < self._looks and not is_undecided:\n",
+        "        if self._unopened.has(found.key) and not is_undecided:\n",
+        (
+            "tests/unit/agent/files/test_strays.py::"
+            "test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that",
+        ),
+    ),
+    Mutant(
         "a file that was moved is looked for only where it was written",
         "agent/files/copies.py",
         "        self._add(tracked, after - before)\n",
