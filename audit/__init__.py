@@ -31,7 +31,8 @@ These are the modules and packages, lowest first. Each of them may import only m
 that come earlier in this list (`make imports` checks this):
 
     database   opens SQLite databases, durable at every commit
-    output     reads the loader's output, local or in HDFS
+    output     reads the loader's output, local or in HDFS; decides which type a field has in the
+               output's Parquet files
     topic      the audit topic: its messages, and how they are published and read
     counts     how records are counted: buckets, checksums, sums, deltas, and marks that exclude
                repeats

@@ -1,4 +1,5 @@
-"""Parses lines into columns, with one parser for each type of source.
+"""Parses lines into columns. The types `log4j` and `python` of the settings have no parser of their
+own: `skidway.agent.formats` makes a pattern for the parser `regex` from them.
 
     lines (pa.BinaryArray) -> parser.parse(lines, now_ms) -> Parsed
                                   raw     the line is one string field

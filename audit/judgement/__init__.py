@@ -18,7 +18,8 @@ These modules judge a bucket:
     verdict           statuses, findings, and the verdict on a bucket
     reasons           findings as sentences
     counting_places   which senders count a topic in which places
-    rules             one module for each rule that keeps a bucket from being complete
+    rules             the larger ones of the rules that keep a bucket from being complete, one
+                      module for each; the others are in topic_judgement
     agent_columns     the agents of a topic, as columns
     bucket_columns    the rules, applied to all agents of a bucket at once
     verdicts_of_agents  the verdicts on single agents, made only when they are read

@@ -23,6 +23,13 @@ One agent's part of a bucket of a source topic is complete only if all of these 
     equation  every tier that must count the topic has counted it, and all tiers counted the same
               records
 
+The whole bucket is complete only if these conditions are met, too:
+
+    hosts     an agent of every expected host has sent a message
+    content   no comparison of samples found a line of the bucket whose row or record has other
+              content than the line
+    pruned    the bucket's counts were not deleted because of the bucket's age
+
 Records that came from no agent have no seal. Instead of a seal, such records need a message of the
 counters that are the first to count them: these counters must have sent a message after the bucket
 was due (see rules.without_origin).

@@ -1,10 +1,10 @@
 """The APIs and their versions: what Skidway's broker can offer, and what its client wants.
 
 Versions from ``flexible_since`` on have the flexible headers and encoding (KIP-482). ``broker`` is
-the range of versions that the broker can serve. The broker's ApiVersions answer lists only the APIs
-for which the broker registers a handler, and a handler may serve a part of this range. ``client``
-is the range that the client can use; ``choose`` returns the highest version that is in both ranges.
-The ranges contain the versions that today's clients need:
+the range of versions that the broker offers. The broker's ApiVersions answer lists only the APIs
+for which the broker registers a handler. ``client`` is the range that the client can use;
+``choose`` returns the highest version that is in both ranges. The ranges contain the versions that
+today's clients need:
 
 * Produce is offered from 0, because librdkafka before 2.11.1 sends uncompressed batches if the
   lowest version is higher than 0. But versions 0-2 are answered with UNSUPPORTED_VERSION (KIP-896,
@@ -13,8 +13,9 @@ The ranges contain the versions that today's clients need:
   names topics only by id.
 * ListOffsets, CreateTopics and DeleteTopics begin with the same version as in Apache Kafka 4.
 
-To add an API (for example for transactions or SASL), add an entry here, and a file with the API's
-name.
+To add an API to the broker (for example for transactions or SASL), add an entry here, a module with
+the API's messages in this package, and a module with its handler in broker/api. Then add the
+handler to ``SERVED`` in broker/api/registry.
 """
 
 from __future__ import annotations
