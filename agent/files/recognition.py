@@ -43,7 +43,7 @@ have to wait for the disk. This module assumes that the write waits at most this
 class Recognition:
     """Decides what a file on the host is. Also collects two sets of paths for the next look: where
     it has found a truncated file, and where it has found another file with the inode of a known
-    file.
+    file. Owns the list of the copies that wait for the next look.
     """
 
     def __init__(
@@ -72,7 +72,8 @@ class Recognition:
         self._reborn: set[str] = set()  # paths where a new file has a known file's inode
         self._truncated: set[str] = set()  # paths where a file was truncated
         self._looks = 0  # how many looks have begun
-        self._put_off: dict[FileKey, int] = {}  # copies that wait: the value of _looks since then
+        # for each copy that waits: the value of _looks when the copy was put off
+        self._put_off: dict[FileKey, int] = {}
 
     def begin_look(self, now: float, now_ms: int) -> None:
         """Notes the time at which a look begins."""
@@ -348,9 +349,10 @@ class Recognition:
     def _is_put_off(self, sighting: Sighting, original: TrackedFile) -> bool:
         """If a copy has more bytes than its original has now, the original was truncated. Returns
         whether the copy has to wait, so that the agent notices the truncation first. The agent then
-        reads the copy from the position up to which it had read the original. A look that begins
-        after this one examines the original, too. Events may show the copy several times before
-        that.
+        reads the copy from the position up to which it had read the original.
+
+        Only a look examines the original, too, and events may report the copy several times before
+        the next look begins. So a copy waits until then.
         """
         found, source = sighting.found, sighting.source
         since = self._put_off.setdefault(found.key, self._looks)
