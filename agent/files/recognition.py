@@ -141,6 +141,7 @@ class Recognition:
             tracked is not None
             and tracked.state is FileState.OPEN
             and tracked.is_seen
+            and tracked.verified
             and not tracked.rotated
             and tracked.written is None
             and not tracked.holes
@@ -429,7 +430,7 @@ class Recognition:
         elif self._is_being_written(tracked, sighting, tracked.size):
             tracked.verified = False
             self._known.on_growth(tracked)
-        elif is_first or is_changed or found.size > tracked.read_position:
+        elif is_first or is_changed or not tracked.verified or found.size > tracked.read_position:
             self._known.grew(tracked, found.size, found.changed_ns, now)
 
     def _note_place(self, tracked: TrackedFile, sighting: Sighting) -> None:

@@ -1265,6 +1265,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a file that could not be checked at its first look is at rest",
+        "agent/files/recognition.py",
+        "            and tracked.verified\n",
+        "",
+        (
+            "tests/unit/agent/files/test_strays.py::"
+            "test_a_copy_that_could_not_be_read_for_a_moment_holds_back_no_seal",
+        ),
+    ),
+    Mutant(
         "a file that was moved is looked for only where it was written",
         "agent/files/copies.py",
         "        self._add(tracked, after - before)\n",

@@ -334,6 +334,30 @@ def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that(events: 
 
 
 @promise("1 copies")
+def test_a_copy_that_could_not_be_read_for_a_moment_holds_back_no_seal() -> None:
+    """If a restarted agent cannot read a copy that it had read to its end, and can read it again
+    later, the agent checks the copy and sends seals again, although the copy never changes."""
+    made = World(settings(raw("logs", f"{APP}*")))
+    made.files.append(APP, b"seen\n")
+    made.start()
+    made.settle()
+    made.files.append(APP, b"unread\n")
+    made.files.append(f"{APP}.1", b"seen\nunread\n")
+    made.files.truncate(APP)
+    made.settle()
+    made.kill()
+    made.files.by_path[f"{APP}.1"].unreadable = True
+    made.start()
+    made.tick(0.1)
+    made.files.by_path[f"{APP}.1"].unreadable = False
+    made.settle()
+    seals = len(made.of(Seal))
+    made.settle()
+    assert made.values() == ["seen", "unread"]
+    assert len(made.of(Seal)) > seals
+
+
+@promise("1 copies")
 @pytest.mark.parametrize("is_meant", [False, True])
 def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> None:
     """If the agent has skipped the copy of a log, and the copy is deleted, the next file of the log
