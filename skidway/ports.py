@@ -159,9 +159,17 @@ def _processes() -> Iterator[tuple[int, str]]:
 def _has_open(pid: int, inodes: set[int]) -> bool:
     names = {f"socket:[{inode}]" for inode in inodes}
     try:
-        return any(os.readlink(entry) in names for entry in (PROC / str(pid) / "fd").iterdir())
+        entries = os.listdir(PROC / str(pid) / "fd")
     except OSError:
         return False  # the process has ended, or belongs to another user
+    return any(_target(PROC / str(pid) / "fd" / entry) in names for entry in entries)
+
+
+def _target(entry: Path) -> str:
+    try:
+        return os.readlink(entry)
+    except OSError:
+        return ""  # the process has closed this descriptor, or has ended
 
 
 def _user(uid: int) -> str:

@@ -10,7 +10,15 @@ from skidway.cli.options import add_bootstrap_option, add_json_option, bootstrap
 from skidway.cli.output import print_json, print_rows, table
 from skidway.cli.plan import add_plan_options, agreed
 from skidway.errors import UsageError
-from skidway.kafka.client import EARLIEST, LATEST, Client, ConfigChanges, NewTopic, TopicMetadata
+from skidway.kafka.client import (
+    EARLIEST,
+    LATEST,
+    Client,
+    ConfigChanges,
+    NewTopic,
+    TopicMetadata,
+    wait_until_known,
+)
 from skidway.kafka.errors import (
     BrokerUnreachable,
     ErrorCode,
@@ -131,12 +139,21 @@ def _create(args: argparse.Namespace) -> int:
     new = NewTopic(args.topic, args.partitions, args.replication_factor, _pairs(args.topic_config))
     with connect(args) as client:
         error = client.create_topics([new])[args.topic]
-    exists = error is not None and error.code is ErrorCode.TOPIC_ALREADY_EXISTS
-    if error is not None and not (exists and args.if_not_exists):
-        raise error
+        exists = error is not None and error.code is ErrorCode.TOPIC_ALREADY_EXISTS
+        if error is not None and not (exists and args.if_not_exists):
+            raise error
+        _wait_until_known(client, args.topic, 1)
     words = f"{args.topic} exists already" if exists else f"created {args.topic}"
     _tell({"topic": args.topic, "created": not exists}, words, args)
     return 0
+
+
+def _wait_until_known(client: Client, topic: str, partitions: int) -> None:
+    """Waits until the next command finds the topic with these partitions at each broker. Prints
+    which brokers still do not list them."""
+    for broker in wait_until_known(client, topic, partitions, client.pause):
+        where = f"broker {broker.id} ({broker.address})"
+        sys.stderr.write(f"skidway topics: {where} does not list the change to {topic} yet\n")
 
 
 def _delete(args: argparse.Namespace) -> int:
@@ -226,8 +243,10 @@ def _alter(args: argparse.Namespace) -> int:
         if error is None and args.partitions is not None:
             counts = {args.topic: args.partitions}
             error = client.create_partitions(counts, validate_only=only)[args.topic]
-    if error is not None:
-        raise error
+        if error is not None:
+            raise error
+        if args.partitions is not None and not only:
+            _wait_until_known(client, args.topic, args.partitions)
     words = f"{args.topic} can be altered like this" if only else f"altered {args.topic}"
     _tell({"topic": args.topic, "altered": not only}, words, args)
     return 0

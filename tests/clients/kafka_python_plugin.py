@@ -4,14 +4,23 @@ The distribution lacks `test/__init__.py` and `test/service.py`. If the environm
 KAFKA_URI names a running broker, the tests need only one thing from `test/service.py`: an object
 for the broker, with a method `stop`. This module is a pytest plugin that supplies both modules. It
 assumes that pytest's root directory is the unpacked distribution.
+
+Some of these tests wait only a few seconds for an answer, which is too short on a busy machine. The
+plugin makes these waits longer. A wait still ends as soon as the answer is there.
 """
 
 from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+
+LONGER = 10
+POLL_MS = 2_000
+"""A shorter poll of these tests is one of many in a loop, or expects no record."""
 
 
 class ExternalService:
@@ -45,3 +54,25 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     service.ExternalService = ExternalService  # type: ignore[attr-defined]
     service.SpawnedService = SpawnedService  # type: ignore[attr-defined]
     sys.modules["test"], sys.modules["test.service"] = package, service
+
+
+@pytest.hookimpl
+def pytest_collection_finish() -> None:
+    """Makes the waits for acknowledgements and records longer."""
+    from kafka import KafkaConsumer
+    from kafka.producer.future import FutureRecordMetadata
+
+    _lengthen(FutureRecordMetadata, "get", "timeout", 0)
+    _lengthen(KafkaConsumer, "poll", "timeout_ms", POLL_MS)
+
+
+def _lengthen(owner: type, method: str, option: str, least: float) -> None:
+    original: Callable[..., Any] = getattr(owner, method)
+
+    def longer(self: Any, *positional: Any, **named: Any) -> Any:
+        limit = named.get(option)
+        if limit is not None and limit >= least:
+            named[option] = limit * LONGER
+        return original(self, *positional, **named)
+
+    setattr(owner, method, longer)

@@ -20,6 +20,7 @@ from skidway.errors import SkidwayError
 from skidway.kafka.batch import CorruptBatch, EncodedBatch, seal, stamp, unpack_header
 from skidway.kafka.client import (
     EARLIEST,
+    Broker,
     BufferFull,
     Cluster,
     Delivery,
@@ -99,7 +100,9 @@ class MemoryClient:
         self.cluster = cluster
         self.clock = clock
 
-    def metadata(self, topics: Sequence[str] | None = None) -> Cluster:
+    def metadata(
+        self, topics: Sequence[str] | None = None, broker: Broker | None = None
+    ) -> Cluster:
         names = list(self.cluster.topics) if topics is None else topics
         return Cluster(self.cluster.cluster_id, 1, {}, {n: self._topic(n) for n in names})
 

@@ -18,7 +18,7 @@ I/O, and what drives it:
 
     network                     non-blocking sockets for any loop
     waiting, client, producer, fetcher    wait on the caller's thread
-    topic_creation              creates missing topics, and waits until they can be used
+    topic_creation              creates missing topics, and waits until brokers know new topics
     following                   a client inside its caller's loop, such as the broker's loop
     pump                        passes fetches to the session, for `fetcher` and `following`
 
@@ -57,7 +57,7 @@ from skidway.kafka.client.delivery import BufferFull, Delivery, Drained
 from skidway.kafka.client.fetcher import Fetcher
 from skidway.kafka.client.fetching import Fetched
 from skidway.kafka.client.producer import Producer
-from skidway.kafka.client.topic_creation import ensure_topics
+from skidway.kafka.client.topic_creation import ensure_topics, wait_until_known
 
 __all__ = [
     "EARLIEST",
@@ -80,4 +80,5 @@ __all__ = [
     "Producer",
     "TopicMetadata",
     "ensure_topics",
+    "wait_until_known",
 ]

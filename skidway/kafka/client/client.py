@@ -96,10 +96,14 @@ class Client:
             self._network.close()
             self._watcher.close()
 
-    def metadata(self, topics: Sequence[str] | None = None) -> Cluster:
-        """Returns the brokers, and the topics with these names (None means all topics). In the
-        result, a topic that does not exist has an error."""
-        cluster = cluster_of(self._ask(metadata_call(topics), self._any_address))
+    def metadata(
+        self, topics: Sequence[str] | None = None, broker: Broker | None = None
+    ) -> Cluster:
+        """Returns the brokers, and the topics with these names (None means all topics), as `broker`
+        knows them, or any broker if `broker` is None. In the result, a topic that does not exist
+        has an error."""
+        choose = self._any_address if broker is None else _always(broker.address)
+        cluster = cluster_of(self._ask(metadata_call(topics), choose))
         self.picture.learned(cluster)
         return cluster
 

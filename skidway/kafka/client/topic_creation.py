@@ -1,4 +1,4 @@
-"""Creates the topics that a program needs, and waits until they can be used."""
+"""Creates the topics that a program needs, and waits until the brokers know new topics."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Final
 from skidway import log
 from skidway.errors import Unreachable
 from skidway.kafka.client.client import Client
-from skidway.kafka.client.cluster import NewTopic, TopicMetadata
-from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.client.cluster import Broker, NewTopic, TopicMetadata
+from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
 
 READY_WITHIN_S: Final = 30.0
+KNOWN_WITHIN_S: Final = 10.0
 
 _ASK_AGAIN_S = 0.1
 
@@ -44,6 +45,33 @@ def ensure_topics(
                 f"Topic {waiting[0].name} has no leader after {READY_WITHIN_S:.0f} s."
             )
         pause(_ASK_AGAIN_S)
+
+
+def wait_until_known(
+    client: Client, topic: str, partitions: int, pause: Callable[[float], object]
+) -> list[Broker]:
+    """Waits until each broker lists the topic with at least this number of partitions, at most
+    KNOWN_WITHIN_S seconds. Returns the brokers that answer, but do not list it in this time.
+
+    A cluster confirms a new topic or partition before all its brokers know it. Without this wait, a
+    broker could tell the next command of a script that the topic does not exist. A broker that does
+    not answer cannot say this either, so it counts as one that lists the topic.
+    """
+    deadline = client.clock.monotonic() + KNOWN_WITHIN_S
+    waiting = list(client.metadata(()).brokers.values())
+    while True:
+        waiting = [each for each in waiting if not _knows(client, each, topic, partitions)]
+        if not waiting or client.clock.monotonic() > deadline:
+            return waiting
+        pause(_ASK_AGAIN_S)
+
+
+def _knows(client: Client, broker: Broker, topic: str, partitions: int) -> bool:
+    try:
+        found = client.metadata([topic], broker).topics.get(topic)
+    except BrokerUnreachable:
+        return True
+    return found is not None and len(found.partitions) >= partitions
 
 
 def _create(client: Client, missing: Sequence[NewTopic]) -> None:

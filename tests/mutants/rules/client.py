@@ -8,6 +8,7 @@ _OUTBOX = "tests/unit/skidway/kafka/client/test_outbox.py"
 _DISPATCH = "tests/unit/skidway/kafka/client/test_dispatch.py"
 _FETCHING = "tests/unit/skidway/kafka/client/test_fetching.py"
 _INTERRUPTIONS = "tests/unit/skidway/kafka/client/test_interruptions.py"
+_CREATION = "tests/unit/skidway/kafka/client/test_topic_creation.py"
 _METADATA = "tests/unit/skidway/kafka/client/test_metadata.py"
 _BINDING = "tests/unit/skidway/kafka/client/test_producer_binding.py"
 _BATCH = "tests/unit/skidway/kafka/test_batch.py"
@@ -252,6 +253,20 @@ MUTANTS: tuple[Mutant, ...] = (
         "if self._ticket is not None or not (self._stale or old):",
         "if self._ticket is not None or not self._stale:",
         (f"{_METADATA}::test_a_stale_picture_and_an_old_one_are_renewed",),
+    ),
+    Mutant(
+        "a new topic is waited for at one broker only",
+        "skidway/kafka/client/topic_creation.py",
+        "if not waiting or client",
+        "if len(waiting) < 2 or client",
+        (f"{_CREATION}::test_a_new_topic_is_waited_for_at_each_broker",),
+    ),
+    Mutant(
+        "a topic is known to a broker that lists only some of its partitions",
+        "skidway/kafka/client/topic_creation.py",
+        "len(found.partitions) >= partitions",
+        "len(found.partitions) > 0",
+        (f"{_CREATION}::test_a_new_topic_is_waited_for_at_each_broker",),
     ),
     # This mutant concerns how a record's key selects the record's partition.
     Mutant(

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import errno
+import os
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +40,25 @@ def test_used_port_names_holder_and_setting(monkeypatch: pytest.MonkeyPatch) -> 
         "cannot listen on 127.0.0.1:9092: address already in use by process 9092 (java); "
         "set listeners to a free one"
     )
+
+
+def test_the_holder_is_found_although_it_closes_a_descriptor_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that listens on a port is found even if another of its descriptors cannot be
+    read. This happens if the process closes the descriptor after the descriptors were listed."""
+    def listed(path: Path) -> list[str]:
+        return ["3", "4"] if path.name == "fd" else [entry.name for entry in os.scandir(path)]
+
+    monkeypatch.setattr(ports, "PROC", tmp_path)
+    monkeypatch.setattr(os, "listdir", listed)
+    descriptors = tmp_path / "77" / "fd"
+    for directory in (tmp_path / "net", descriptors):
+        directory.mkdir(parents=True)
+    (tmp_path / "net" / "tcp").write_text("heading\n" + TABLE)
+    (tmp_path / "77" / "comm").write_text("java\n")
+    (descriptors / "4").symlink_to("socket:[7788]")
+    assert ports.holder(9092) == "process 77 (java)"
 
 
 def test_other_failure_to_listen_accuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

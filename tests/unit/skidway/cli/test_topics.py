@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
 
 import pytest
 
 from skidway.cli import main, topics
+from skidway.kafka.client import Broker, Cluster, NewTopic
 from skidway.kafka.errors import ErrorCode, KafkaError
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster
@@ -77,3 +81,58 @@ def test_a_number_of_replicas_that_the_protocol_lacks_is_a_usage_error(
     """A number of replicas that is not between -1 and 32,767 ends the command with status 2."""
     assert main(["topics", "create", "logs", "--replication-factor", count]) == 2
     assert f"{count} is " in capsys.readouterr().err
+
+
+class Growing(Deleting):
+    """A client of a cluster with one broker. The broker lists new partitions only a second after
+    they were created."""
+
+    def __init__(self, cluster: MemoryCluster, clock: ManualClock) -> None:
+        super().__init__(cluster, clock)
+        self._changes: list[tuple[float, Callable[[], object]]] = []
+
+    def create_topics(self, new: Sequence[NewTopic]) -> dict[str, KafkaError | None]:
+        for topic in new:
+            self._later(lambda topic=topic: self.cluster.create(topic.name, topic.partitions))
+        return {topic.name: None for topic in new}
+
+    def create_partitions(
+        self, counts: dict[str, int], *, validate_only: bool
+    ) -> dict[str, KafkaError | None]:
+        for name, count in counts.items():
+            self._later(lambda name=name, count=count: self.cluster.create(name, count))
+        return dict.fromkeys(counts)
+
+    def metadata(
+        self, topics: Sequence[str] | None = None, broker: Broker | None = None
+    ) -> Cluster:
+        while self._changes and self._changes[0][0] <= self.clock.monotonic():
+            self._changes.pop(0)[1]()
+        return replace(super().metadata(topics), brokers={7: Broker(7, "b", 9092)})
+
+    def pause(self, seconds: float) -> None:
+        cast(ManualClock, self.clock).advance(seconds)
+
+    def _later(self, change: Callable[[], object]) -> None:
+        self._changes.append((self.clock.monotonic() + 1, change))
+
+
+def test_a_change_is_known_to_the_brokers_when_the_command_ends(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """When `skidway topics create` or `alter` ends, the brokers list the new topic and partitions,
+    so the next command of a script can use them. If a broker does not list them in time, the
+    command names this broker. Its exit status stays 0, because the change is made."""
+    cluster, clock = MemoryCluster(), ManualClock()
+    monkeypatch.setattr(topics, "connect", lambda _: Growing(cluster, clock))
+    at = ["--bootstrap-server", "nowhere:1"]
+    assert main(["topics", "create", "new", "--partitions", "2", *at]) == 0
+    assert len(cluster.topics["new"].logs) == 2
+    assert main(["topics", "alter", "new", "--partitions", "5", *at]) == 0
+    assert len(cluster.topics["new"].logs) == 5
+    assert not capsys.readouterr().err
+    monkeypatch.setattr(Growing, "_later", lambda *_: None)
+    assert main(["topics", "alter", "new", "--partitions", "9", *at]) == 0
+    said = capsys.readouterr()
+    assert "altered new" in said.out
+    assert said.err == "skidway topics: broker 7 (b:9092) does not list the change to new yet\n"

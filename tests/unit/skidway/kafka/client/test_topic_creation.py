@@ -1,4 +1,4 @@
-"""Tests `ensure_topics`, which creates the topics that a program needs if they do not exist."""
+"""Tests the creation of topics that a program needs, and the waits for them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from typing import cast
 import pytest
 
 from skidway.errors import Unreachable
-from skidway.kafka.client import Client, Cluster, NewTopic, ensure_topics
-from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.client import (
+    Broker,
+    Client,
+    Cluster,
+    NewTopic,
+    ensure_topics,
+    wait_until_known,
+)
+from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster
 
@@ -89,3 +96,49 @@ def test_a_refusal_of_the_cluster_reaches_the_caller() -> None:
     client = cast(Client, Refusing(MemoryCluster(), ManualClock()))
     with pytest.raises(KafkaError, match="no"):
         ensure_topics(client, [NewTopic("a", 1)], ManualClock().advance)
+
+
+class Brokers(MemoryClient):
+    """A client of a cluster with several brokers. Each broker lists a topic only from a time on,
+    or never answers (None)."""
+
+    def __init__(self, clock: ManualClock, knows_from: Sequence[float | None]) -> None:
+        super().__init__(MemoryCluster(), clock)
+        self.cluster.create("a", 3)
+        self._begin, self._knows_from = clock.monotonic(), knows_from
+
+    def metadata(
+        self, topics: Sequence[str] | None = None, broker: Broker | None = None
+    ) -> Cluster:
+        brokers = {number: Broker(number, "b", 9092) for number in range(len(self._knows_from))}
+        found = replace(super().metadata(topics), brokers=brokers)
+        if broker is None:
+            return found
+        knows_from = self._knows_from[broker.id]
+        if knows_from is None:
+            raise BrokerUnreachable("no answer")
+        knows = self.clock.monotonic() - self._begin >= knows_from
+        return found if knows else replace(found, topics={})
+
+
+@pytest.mark.parametrize(
+    ("partitions", "knows_from", "waited_s", "late"),
+    [
+        (3, [0, 0], 0, []),
+        (3, [0, 2.0, 0.5], 2, []),
+        (3, [None, 1.0], 1, []),
+        (3, [0, 60.0], 10, [1]),
+        (4, [0], 10, [0]),
+    ],
+    ids=["known", "late", "dead", "too late", "too few partitions"],
+)
+def test_a_new_topic_is_waited_for_at_each_broker(
+    partitions: int, knows_from: list[float | None], waited_s: float, late: list[int]
+) -> None:
+    """A new topic or partition is waited for until every broker that answers lists it, for at most
+    10 s. The brokers that do not list it then are returned."""
+    clock = ManualClock()
+    client, begin = Brokers(clock, knows_from), clock.monotonic()
+    found = wait_until_known(cast(Client, client), "a", partitions, clock.advance)
+    assert [broker.id for broker in found] == late
+    assert waited_s <= clock.monotonic() - begin < waited_s + 0.3
