@@ -68,7 +68,7 @@ class Compression:
             return Answer.UNKNOWN
         size = handle.status().size
         handle.close()
-        alike = [each for each in gone.values() if self._holds(found.real_path, size, each)]
+        alike = _latest([x for x in gone.values() if self._holds(found.real_path, size, x)])
         for each in reversed(alike):
             is_same_time = each.changed_ns is not None and is_time_of(
                 found.changed_ns, [each.changed_ns]
@@ -87,6 +87,13 @@ class Compression:
             return has_bytes_of(self._host, path, gone)
         except OSError:
             return False
+
+
+def _latest(files: list[TrackedFile]) -> list[TrackedFile]:
+    """Leaves out each file id that another of these ids continues: both have the same bytes, and
+    only the later id says how many of them the agent has read."""
+    continued = {each.birth.predecessor for each in files}
+    return [each for each in files if each.file not in continued]
 
 
 def is_hopeless(found: Found, now_ms: int) -> bool:

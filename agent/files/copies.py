@@ -32,18 +32,20 @@ _Content = tuple[int | None, int, int]
 
 
 class Copies:
-    """Owns two tables: the file ids that began at each path or are there now, and the copies that
-    the agent need not read, because it has delivered, or declared lost, all their bytes when it
-    read their originals.
+    """Owns three tables: the file ids that began at each path or are there now; the copies that the
+    agent need not read, because it has delivered, or declared lost, all their bytes when it read
+    their originals; and the known files over which a copy was written.
     """
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._born_at: dict[str, TrackedFile | tuple[TrackedFile, ...]] = {}  # mostly one file
         self._left_alone: dict[FileKey, _Content] = {}
+        self._overwritten: dict[FileKey, _Content] = {}
 
     def remember(self, tracked: TrackedFile) -> None:
         """Adds a new file id or, when the agent starts, a file id from the state."""
+        self._overwritten.pop(tracked.birth.key, None)
         self._add(tracked, origins(tracked))
 
     def move(self, tracked: TrackedFile, meant: str) -> None:
@@ -58,6 +60,7 @@ class Copies:
 
     def forget(self, tracked: TrackedFile) -> None:
         """Removes a file id that the agent forgets."""
+        self._overwritten.pop(tracked.birth.key, None)
         self._remove(tracked, origins(tracked))
 
     def _add(self, tracked: TrackedFile, paths: set[str]) -> None:
@@ -84,6 +87,24 @@ class Copies:
         first."""
         found = self._born_at.get(path, ())
         return found if isinstance(found, tuple) else (found,)
+
+    def is_overwritten(self, found: Found) -> bool:
+        """Whether a copy was written over the file, so that its file ids say nothing about it."""
+        content = self._overwritten.get(found.key)
+        return content is not None and content[0] == found.born_ns
+
+    def note_overwritten(self, found: Found, bases: Sequence[str]) -> bool:
+        """Whether a known file that has other bytes now is a copy of a log at one of the paths
+        `bases`. If so, notes this until a new file id begins for the file.
+
+        `cp app.log app.log.1` keeps the inode of an older app.log.1, and with it the time of birth.
+        So for such a file, the time of change counts as its time of birth.
+        """
+        self._overwritten[found.key] = _content_of(found)
+        if any(self.original_of(found, base)[0] is not None for base in bases):
+            return True
+        del self._overwritten[found.key]
+        return False
 
     def is_left_alone(self, found: Found, base: str) -> bool:
         """Whether a file is a copy of an original (a file first found at `base`), and the agent
@@ -145,16 +166,17 @@ class Copies:
     def _compare(
         self, handle: Handle, found: Found, originals: Sequence[TrackedFile], place: FileKey | None
     ) -> tuple[TrackedFile | None, Answer]:
+        born_ns = self._overwritten[found.key][2] if self.is_overwritten(found) else found.born_ns
         for each in reversed(originals):
             if each.birth.key == found.key:
                 continue
             answer = copied(
-                births=(each.birth.born_ns, found.born_ns),
+                births=(each.birth.born_ns, born_ns),
                 is_in_place=place == each.birth.key,
                 count=max(each.promised, each.birth.fingerprint.length),
                 read=each.promised,
             )
-            if answer is Answer.OTHER and _may_be_compressed(found, each):
+            if answer is Answer.OTHER and _may_be_compressed(found, born_ns, each):
                 answer = Answer.UNKNOWN
             if answer is Answer.SAME and each.is_unproven and not _is_short(each):
                 answer = Answer.UNKNOWN
@@ -189,8 +211,8 @@ def _is_short(original: TrackedFile) -> bool:
     return original.promised <= original.birth.fingerprint.length
 
 
-def _may_be_compressed(found: Found, original: TrackedFile) -> bool:
-    births = (original.birth.born_ns, found.born_ns)
+def _may_be_compressed(found: Found, born_ns: int | None, original: TrackedFile) -> bool:
+    births = (original.birth.born_ns, born_ns)
     is_older = births[0] is not None and births[1] is not None and births[1] < births[0]
     return is_decompressed(found.real_path) and not is_older
 

@@ -143,7 +143,7 @@ class History:
         fresh: list[Found] = []
         for name, member in names.items():
             found = self._host.look(os.path.join(look.directory, name))
-            if found is None or self._lay_there(look, base, name, found):
+            if found is None or self._lay_there(look, base, index, name, found):
                 continue
             if self._is_left_alone(look, base, index, found):
                 self._doubt_age(look, base, index, member, found)
@@ -264,13 +264,16 @@ class History:
         births = there.born_ns, before.born_ns
         return births[0] is not None and births[1] is not None and births[0] > births[1]
 
-    def _lay_there(self, look: Look, base: str, name: str, found: Found) -> bool:
+    def _lay_there(self, look: Look, base: str, index: int, name: str, found: Found) -> bool:
         """Whether the file had the same name at the last look, so that it is not new. A copy of the
         log may have been there at the last look, when the agent did not need it, because the log
         had the same bytes. If the log was truncated since then, the copy has the removed bytes and
-        counts as new.
+        counts as new. So does a file that was written since then, because the copy may have been
+        written over it.
         """
         if base in look.moment.truncated and self._known.is_rest(found, base):
+            return False
+        if _may_be_overwritten(look, base, index, found):
             return False
         same = look.place.members.get(name)
         if same is None or same.inode != found.key.inode or look.is_made_since(found):
@@ -301,14 +304,17 @@ class History:
 
     def _is_old(self, look: Look, base: str, index: int, found: Found) -> bool:
         """Whether a file is old: it has not changed since the last look, or it existed at the last
-        look but was not the file at the path `base`. An empty file that was at the path is not old,
-        because its program may still write to it.
+        look but was not the file at the path `base`. Two files are not old: an empty file that was
+        at the path, because its program may still write to it, and a file over which a copy of the
+        log may have been written.
         """
         since_ns = look.since_ms(index) * 1_000_000
         before = look.before.get(base)
         is_before = before is not None and before.key == found.key
         if found.changed_ns < since_ns:
             return bool(found.size) or not is_before
+        if _may_be_overwritten(look, base, index, found):
+            return False
         return found.born_ns is not None and found.born_ns < since_ns and not is_before
 
     def _doubt_age(self, look: Look, base: str, index: int, member: Member, found: Found) -> None:
@@ -418,6 +424,15 @@ class History:
         """
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))
+
+
+def _may_be_overwritten(look: Look, base: str, index: int, found: Found) -> bool:
+    """Whether a copy of the log at the path `base` may have been written over the file since the
+    last look, because the log was truncated and the file was written since then. `cp app.log
+    app.log.1` keeps the inode and the time of birth of an older app.log.1.
+    """
+    since_ns = look.since_ms(index) * 1_000_000
+    return base in look.moment.truncated and found.changed_ns >= since_ns
 
 
 def by_path(members: Mapping[str, Member]) -> dict[str, dict[str, Member]]:

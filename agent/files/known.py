@@ -176,10 +176,10 @@ class KnownFiles:
     # --- called by history (history.Known) ----------------------------------------------------
 
     def knows(self, found: Found) -> bool:
-        """Whether the found file is a known file, and not a new file with a deleted file's
-        inode."""
+        """Whether the found file is a known file, and not a new file with a deleted file's inode,
+        or a copy that was written over a known file."""
         tracked = self._by_key.get(found.key)
-        if tracked is None or tracked.is_deleted:
+        if tracked is None or tracked.is_deleted or self.copies.is_overwritten(found):
             return False
         return tracked.birth.born_ns == found.born_ns
 
@@ -267,6 +267,13 @@ class KnownFiles:
         """Whether a found file is a copy of the file at the path `base`, and has bytes that were
         truncated there before the agent read them."""
         return not self.knows(found) and self.copies.is_rest(found, base)
+
+    def began_as_copy(self, tracked: TrackedFile) -> bool:
+        """Whether the first of the file's ids continued, or perhaps doubled, another file's id."""
+        before = self.files.get(tracked.birth.predecessor or 0)
+        while before is not None and before.birth.key == tracked.birth.key:
+            before = self.files.get(before.birth.predecessor or 0)
+        return before is not None
 
     def has_copy(self, original: TrackedFile) -> bool:
         """Whether the agent has found a copy of the original before. If so, another copy may

@@ -21,7 +21,7 @@ from skidway.agent.files.decompressed import is_decompressed
 from skidway.agent.files.endings import CHANGED, VANISHED, Endings, cut_reason
 from skidway.agent.files.generations import generation
 from skidway.agent.files.handles import Handles, Moved
-from skidway.agent.files.host import Host, shown
+from skidway.agent.files.host import Handle, Host, shown
 from skidway.agent.files.host_files import HostFiles
 from skidway.agent.files.ignored import Ignored, is_old
 from skidway.agent.files.likeness import begins_like, compare
@@ -40,6 +40,7 @@ have to wait for the disk. This module assumes that the write waits at most this
 """
 
 
+# The class has many methods, because what one file is may depend on what another file is.
 class Recognition:
     """Decides what a file on the host is. Also collects two sets of paths for the next look: where
     it has found a truncated file, and where it has found another file with the inode of a known
@@ -108,8 +109,8 @@ class Recognition:
         found = sighting.found
         self._mind_unopened(sighting)
         tracked = self._known.at(found.key)
-        if tracked is None:
-            self._see_new(sighting)
+        if tracked is None or self._known.copies.is_overwritten(found):
+            self._see_new(sighting, tracked)
             return
         if tracked.state is not FileState.OPEN and _is_unchanged(tracked, found):
             self._note_place(tracked, sighting)
@@ -200,9 +201,10 @@ class Recognition:
         if found is None or found.key != tracked.birth.key:
             return  # the next look finds out where the file is
         sighting = Sighting(found, index, self._sources[index], now, base)
-        handle = self._births.open(sighting)
-        if handle is not None:
-            self._births.succeed(sighting, tracked, handle)
+        if not self._see_overwritten(sighting, tracked):
+            handle = self._births.open(sighting)
+            if handle is not None:
+                self._births.succeed(sighting, tracked, handle)
 
     def replace_if_filled(self, tracked: TrackedFile, now: float) -> bool:
         """Calls `replace`, and returns True, if lines were written in place of NUL bytes that were
@@ -225,6 +227,29 @@ class Recognition:
             return self.replace_if_filled(tracked, now)
         except OSError:
             return False
+
+    def doubt_growth(
+        self,
+        copy: TrackedFile,
+        reader: TrackedFile,
+        size: int,
+        found: Found,
+        bases: Iterable[str],
+    ) -> None:
+        """If a copy that the agent reads has grown, its log was probably copied over it again. The
+        agent reads the copy's new bytes in the log, too, so it declares that they may be delivered
+        twice.
+
+        reader: the file id under which the agent reads the new bytes. size: the copy's old size.
+        found: the copy as it is now. bases: the paths of the logs of which it may be a copy.
+        """
+        if found.size <= size or not self._known.began_as_copy(copy):
+            return
+        for base in bases:
+            log, _ = self._known.copies.original_of(found, base)
+            if log is not None and log.state is FileState.OPEN:
+                self._news.may_double(reader, size, found.size, log)
+                return
 
     def moved(self, tracked: TrackedFile, path: str) -> None:
         """Notes the path at which a file is now."""
@@ -339,13 +364,45 @@ class Recognition:
             return True
         original, answer = self._known.copies.original_of(found, base)
         if original is None:
-            return False
+            return self._replace_rewritten(base, sighting.now) and self._see_copy(sighting, base)
         if original.length is None and self._is_put_off(sighting, original):
             return True
         is_ended = original.length is not None
         if answer is Answer.SAME and is_ended and not self._known.has_copy(original):
             return self._births.go_on(sighting, original) is not None
         return self._begin(sighting, original, may_double=found.size) is not None
+
+    def _replace_rewritten(self, base: str, now: float) -> bool:
+        """If the log at a path was truncated and has grown to its old size again, calls `replace`
+        for the log, and returns True. A new file may be a copy of what the log has now.
+        """
+        there = self._host.look(base)
+        log = None if there is None else self._known.at(there.key)
+        if there is None or log is None or log.state is not FileState.OPEN or log.is_replaying:
+            return False
+        if not log.read_position < there.size or there.size < log.size:
+            return False  # all bytes are read, or a look will notice that the log was truncated
+        if not log.read_position or begins_like(self._host, there.real_path, log):
+            return False
+        self.replace(log, CHANGED, now)
+        return True
+
+    def _see_overwritten(self, sighting: Sighting, old: TrackedFile) -> bool:
+        """If a copy of a log, or a compressed form of another known file, was written over a known
+        file whose id has ended, decides about it as about a new file, and returns True.
+        """
+        found = sighting.found
+        if found.size <= 0:
+            return False
+        if self._compression.adopt(sighting, self._now_ms) is Answer.SAME:
+            self.see(sighting)
+            return True
+        if not self._known.copies.note_overwritten(found, sighting.bases):
+            return False
+        old.changed_ns = found.changed_ns  # after a restart, shows that this was declared already
+        self._known.note(old)
+        self._see_new(sighting, old)
+        return True
 
     def _is_put_off(self, sighting: Sighting, original: TrackedFile) -> bool:
         """If a copy has more bytes than its original has now, the original was truncated. Returns
@@ -410,6 +467,8 @@ class Recognition:
             return
         if old.state is FileState.OPEN and not old.is_replaying:
             self._endings.vanish(old, VANISHED)
+        if old.state is not FileState.OPEN and self._see_overwritten(sighting, old):
+            return
         if found.size:
             self._begin(sighting, old, may_double=min(found.size, old.length or 0))
 
@@ -431,6 +490,7 @@ class Recognition:
             tracked.verified = False
             self._known.on_growth(tracked)
         elif is_first or is_changed or not tracked.verified or found.size > tracked.read_position:
+            self.doubt_growth(tracked, tracked, tracked.size, found, sighting.bases)
             self._known.grew(tracked, found.size, found.changed_ns, now)
 
     def _note_place(self, tracked: TrackedFile, sighting: Sighting) -> None:
@@ -461,26 +521,49 @@ class Recognition:
         doubt = identity.doubt(handle.read, found.size, tracked.length, print_, guard)
         if tracked.is_emptied:
             handle.close()
-            if doubt is None:
-                self._truncated.add(found.path)  # bytes may have been written, copied and truncated
-            else:
-                self._note_rewritten(found, sighting)
-            self._begin(sighting, tracked)
+            self._see_refilled(tracked, sighting, has_other_bytes=doubt is not None)
             return
         # A job may empty its log and write the same bytes again, but never does so with a rotated
         # file.
         is_log = sighting.base is None or tracked.written is not None
         if doubt is None and is_log and self._is_being_written(tracked, sighting, tracked.length):
             handle.close()
-            return
-        tracked.changed_ns = found.changed_ns
-        if doubt is not None:
-            self._note_rewritten(found, sighting)
-            self._births.succeed(sighting, tracked, handle)
+        elif doubt is not None:
+            self._see_rewritten(tracked, sighting, handle)
         elif found.size > tracked.length:
-            self._births.go_on(sighting, tracked, handle)
+            tracked.changed_ns = found.changed_ns
+            new = self._births.go_on(sighting, tracked, handle)
+            if new is not None:
+                self.doubt_growth(tracked, new, tracked.length, found, sighting.bases)
         else:
+            tracked.changed_ns = found.changed_ns
             handle.close()
+
+    def _see_refilled(
+        self, tracked: TrackedFile, sighting: Sighting, *, has_other_bytes: bool
+    ) -> None:
+        """Decides about a file that was found empty after its id had ended, and has bytes now."""
+        found = sighting.found
+        is_new = tracked.changed_ns != found.changed_ns
+        is_overwritten = self._see_overwritten(sighting, tracked)
+        if not has_other_bytes:
+            self._truncated.add(found.path)  # bytes may have been written, copied and truncated
+        elif is_new or not is_overwritten:
+            self._note_rewritten(found, sighting)
+        if not is_overwritten:
+            self._begin(sighting, tracked)
+
+    def _see_rewritten(self, tracked: TrackedFile, sighting: Sighting, handle: Handle) -> None:
+        """Decides about a file that has other bytes than it had when its id ended."""
+        is_new = tracked.changed_ns != sighting.found.changed_ns
+        tracked.changed_ns = sighting.found.changed_ns
+        is_overwritten = self._see_overwritten(sighting, tracked)
+        if is_new or not is_overwritten:
+            self._note_rewritten(sighting.found, sighting)
+        if is_overwritten:
+            handle.close()
+        else:
+            self._births.succeed(sighting, tracked, handle)
 
     def _note_emptied(self, tracked: TrackedFile) -> None:
         """Notes that a file whose id has ended is empty now. So all bytes that are written to it

@@ -526,6 +526,10 @@ class Tracker:
         elif status.size < tracked.size:
             self._recognition.replace(tracked, cut_reason(tracked, status.size), now)
         else:
+            found = None if path is None else self._host.look(path)
+            if found is not None:
+                bases = [tracked.meant]
+                self._recognition.doubt_growth(tracked, tracked, tracked.size, found, bases)
             self._known.grew(tracked, status.size, status.changed_ns, now)
 
     def _disown(self, tracked: TrackedFile, path: str | None) -> None:

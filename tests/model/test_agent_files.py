@@ -32,6 +32,7 @@ from support.randomness import Seeds
 pytestmark = pytest.mark.model
 
 APP, LINK, TARGET = "/log/app.log", "/links/app.log", "/pods/0.log"
+PATTERNS = {"kubelet": LINK, "glob": "/log/app*", "copied over, glob": "/log/app*"}
 BUCKET_MS = 1_000
 STEPS = 60
 
@@ -75,7 +76,7 @@ class Host:
 
     @property
     def pattern(self) -> str:
-        return {"kubelet": LINK, "glob": "/log/app*"}.get(self.scheme, APP)
+        return PATTERNS.get(self.scheme, APP)
 
     def say(self, what: str) -> None:
         self.trace.append(f"{self.world.clock.time_ms()} {what}")
@@ -114,6 +115,8 @@ class Host:
             "olddir": f"/old/app.log-{self.number():08d}",
             "kubelet": f"{TARGET}.20261121-{self.number():06d}",
             "copytruncate": "",
+            "copied over": "",
+            "copied over, glob": "",
         }[self.scheme]
         if not name:
             self.copytruncate()
@@ -132,13 +135,18 @@ class Host:
                     files.rename(f"{APP}.{number}{ending}", f"{APP}.{number + 1}{ending}")
 
     def copytruncate(self) -> None:
-        """Copies the log to app.log.1 and then truncates the log. Does nothing if the agent has not
-        scanned for files since the last copy. If the log were copied twice between two scans,
-        nobody could say which earlier content of the log each copy has."""
+        """Copies the log to app.log.1 and then truncates the log. With the scheme "copytruncate",
+        an older app.log.1 is renamed first; else the copy is written over it. Does nothing if the
+        agent has not scanned for files since the last copy. If the log were copied twice between
+        two scans, nobody could say which earlier content of the log each copy has."""
         if not self.was_looked_at:
             return
         self.was_looked_at = False
-        self.shift()
+        if self.scheme == "copytruncate":
+            self.shift()
+        elif f"{APP}.1" in self.world.files.by_path:
+            self.destroy(f"{APP}.1")
+            self.world.files.truncate(f"{APP}.1")
         file = self.world.files.by_path[APP]
         self.world.files.append(f"{APP}.1", bytes(file.data))
         self.world.files.truncate(APP)
@@ -205,6 +213,7 @@ class Host:
             path = self.random.choice(sorted(plain))
             self.say(f"compress {path}")
             if self.random.random() < 0.5:
+                self.world.files.delete(f"{path}.gz")
                 self.world.files.append(f"{path}.gz", DAMAGED_BYTES).plain_size = UNMEASURED
                 self.compressing = path
             else:
@@ -264,7 +273,7 @@ class Schedule:
         # file was deleted, or that the deleted file was a rotated file of the log. So these schemes
         # run without faults that delete files.
         self.faults = faults - ({"again", "delete"} if scheme in ("olddir", "any name") else set())
-        pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
+        pattern = PATTERNS.get(scheme, APP)
         held = 99 if scheme == "olddir" else self.random.choice([1, 9])
         self.world = World(settings(raw("logs", pattern), max_open_files=held))
         self.world.files.knows_births = "births" not in faults
@@ -366,21 +375,18 @@ class Schedule:
             if found[text] == 0 and line.has_trace:
                 where = "" if line.is_destroyed else ", which lies on the host"
                 assert _covers(losses, line), f"SILENT LOSS of {text}{where}"
-                # With the schemes "olddir" and "copytruncate", the agent may declare that lines are
-                # lost although the host still has these lines.
-                if self.host.scheme not in ("olddir", "copytruncate"):
+                # With some schemes, the agent may declare that lines are lost although the host
+                # still has these lines.
+                if self.host.scheme not in UNSURE:
                     assert line.is_destroyed, f"{text} lies on the host and was not read"
             elif found[text] > 1:
                 assert self.is_doubt(text, losses), f"SILENT DOUBLING of {text}"
         destroyed = any(line.is_destroyed for line in self.host.lines.values())
-        is_sure = self.host.scheme not in ("copytruncate", "olddir") and "births" not in self.faults
+        is_sure = self.host.scheme not in UNSURE and "births" not in self.faults
         if is_sure and not destroyed and not self.host.has_lost_copy:
             lost = [loss for loss in losses if loss.certainty is Certainty.LOST]
             assert not lost, f"FALSE LOSS: {lost[0].reason}"
-        may_doubt = self.faults & {"copies", "compress"} or self.host.scheme in (
-            "copytruncate",
-            "olddir",
-        )
+        may_doubt = self.faults & {"copies", "compress"} or self.host.scheme in UNSURE
         if self.world.files.knows_births and not may_doubt and not destroyed:
             doubts = [loss for loss in losses if loss.certainty is Certainty.UNCERTAIN]
             assert not doubts, f"FALSE DOUBT: {doubts[0].reason}"
@@ -403,6 +409,10 @@ def _covers(losses: list[Loss], line: Line) -> bool:
     return any((loss.from_bucket or 0) <= written <= (loss.to_bucket or written) for loss in losses)
 
 
+COPIES = ["copytruncate", "copied over", "copied over, glob"]
+UNSURE = ("olddir", *COPIES)
+"""With these schemes, the agent may declare lines lost or possibly doubled that are not."""
+
 RENAMES = ["numbers", "glob", "dates", "log4j2", "any name", "olddir", "kubelet"]
 
 
@@ -418,11 +428,11 @@ def run(seed: int, scheme: str, *faults: str) -> None:
 
 
 @promise("1 generations")
-@pytest.mark.parametrize("scheme", [*RENAMES, "copytruncate"])
+@pytest.mark.parametrize("scheme", [*RENAMES, *COPIES])
 def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
     """Every line arrives once, and the agent declares no loss and no doubling, however files are
-    rotated and whenever the agent is down. With the schemes "olddir" and "copytruncate", a line may
-    instead be declared lost or possibly doubled."""
+    rotated and whenever the agent is down. With the schemes in UNSURE, a line may instead be
+    declared lost or possibly doubled."""
     for seed in seeds(range(20)):
         run(seed, scheme)
 

@@ -6,6 +6,7 @@ from mutants.mutant import Mutant
 QUIET = "tests/unit/agent/files/test_quiet_files.py::"
 UNBEGUN = "tests/unit/agent/files/test_unbegun.py::"
 SAME_FILE = "tests/unit/agent/files/test_same_file.py::"
+OVERWRITTEN = "tests/unit/agent/files/test_overwritten.py::"
 EMPTIED = "tests/unit/agent/files/test_emptied.py::"
 
 BACKLOG = "tests/unit/agent/accounts/test_backlog.py::"
@@ -87,8 +88,8 @@ MUTANTS = (
     Mutant(
         "an emptied log that begins with the same lines again has no copy with others",
         "agent/files/recognition.py",
-        "                self._truncated.add(found.path)  # bytes may",
-        "                pass  # bytes may",
+        "            self._truncated.add(found.path)  # bytes may",
+        "            pass  # bytes may",
         (f"{EMPTIED}test_lines_that_are_only_in_a_copy_are_read",),
     ),
     Mutant(
@@ -265,14 +266,8 @@ MUTANTS = (
     Mutant(
         "a file is known by its path, so a rename gives it a new id",
         "agent/files/recognition.py",
-        """        if tracked is None:
-            self._see_new(sighting)
-            return
-        if tracked.state""",
-        """        if tracked is None or tracked.location != found.real_path:
-            self._see_new(sighting)
-            return
-        if tracked.state""",
+        "        if tracked is None or self._known.copies.is_overwritten(found):\n",
+        "        if tracked is None or tracked.location != found.real_path:\n",
         ("tests/unit/agent/loop/test_loop.py::test_rotation_by_rename_keeps_the_id_and_closes_it",),
     ),
     Mutant(
@@ -777,6 +772,90 @@ MUTANTS = (
         ("tests/unit/agent/files/test_strays.py",),
     ),
     Mutant(
+        "a copy over an older copy is a file that was rewritten",
+        "agent/files/recognition.py",
+        "        if not self._known.copies.note_overwritten(found, sighting.bases):\n",
+        "        if True:\n",
+        (f"{OVERWRITTEN}test_a_copy_over_an_older_copy_is_read_from_where_its_log_was_read",),
+    ),
+    Mutant(
+        "a copy over an older copy is as old as that",
+        "agent/files/copies.py",
+        "born_ns = self._overwritten[found.key][2] if self.is_overwritten(found) else ",
+        "born_ns = ",
+        (f"{OVERWRITTEN}test_a_copy_over_a_file_that_is_older_than_its_log",),
+    ),
+    Mutant(
+        "a copy over an older copy is still the older copy",
+        "agent/files/known.py",
+        "tracked is None or tracked.is_deleted or self.copies.is_overwritten(found):",
+        "tracked is None or tracked.is_deleted:",
+        (f"{OVERWRITTEN}test_a_growing_log_that_is_copied_over_an_older_copy",),
+    ),
+    Mutant(
+        "whatever lies over an older copy is a copy for ever",
+        "agent/files/copies.py",
+        """        self._overwritten.pop(tracked.birth.key, None)
+        self._add(""",
+        "        self._add(",
+        (f"{OVERWRITTEN}test_a_copy_that_is_written_over_an_older_copy_in_two_steps",),
+    ),
+    Mutant(
+        "what was in a copy before is declared at each start",
+        "agent/files/recognition.py",
+        """        if is_new or not is_overwritten:
+            self._note_rewritten(sighting.found""",
+        """        if True:
+            self._note_rewritten(sighting.found""",
+        (f"{OVERWRITTEN}test_what_was_in_a_copy_before_is_declared_once",),
+    ),
+    Mutant(
+        "a file that was there at the last look was not written over since",
+        "agent/files/history.py",
+        """        if _may_be_overwritten(look, base, index, found):
+            return False
+        same""",
+        "        same",
+        (f"{OVERWRITTEN}test_a_copy_over_a_copy_that_was_never_read_is_read",),
+    ),
+    Mutant(
+        "a file that is older than the last look was not written over since",
+        "agent/files/history.py",
+        """        if _may_be_overwritten(look, base, index, found):
+            return False
+        return found.born_ns""",
+        "        return found.born_ns",
+        (f"{OVERWRITTEN}test_a_copy_over_a_copy_that_was_never_read_is_read",),
+    ),
+    Mutant(
+        "a copy is compared with what its log had before",
+        "agent/files/recognition.py",
+        "return self._replace_rewritten(base, sighting.now) and self._see_copy(sighting, base)",
+        "return False",
+        (f"{OVERWRITTEN}test_a_copy_of_a_log_that_has_grown_to_its_old_size_again",),
+    ),
+    Mutant(
+        "a compressed file that is known stays what it is",
+        "agent/files/recognition.py",
+        "        if self._compression.adopt(sighting, self._now_ms) is Answer.SAME:\n",
+        "        if False:\n",
+        (f"{OVERWRITTEN}test_a_compressed_file_over_an_older_one_is_known",),
+    ),
+    Mutant(
+        "a compressed copy may be the log or its copy",
+        "agent/files/compression.py",
+        "return [each for each in files if each.file not in continued]",
+        "return files",
+        (f"{OVERWRITTEN}test_the_compressed_rest_of_a_truncated_log_is_read_once",),
+    ),
+    Mutant(
+        "what a copy gains was never read",
+        "agent/files/recognition.py",
+        "self._news.may_double(reader, size, found.size, log)",
+        "pass",
+        (f"{OVERWRITTEN}test_a_log_that_is_copied_again_and_again_is_read_twice_and_declared",),
+    ),
+    Mutant(
         "what may be double in a file that begins like another one is not declared",
         "agent/files/recognition.py",
         "return self._begin(sighting, original, may_double=found.size) is not None",
@@ -998,13 +1077,8 @@ MUTANTS = (
     Mutant(
         "bytes behind a closure go on under the closed id",
         "agent/files/recognition.py",
-        """            self._births.go_on(sighting, tracked, handle)
-        else:
-            handle.close()
-""",
-        """            tracked.state, tracked.length = FileState.OPEN, None
-            handle.close()
-        else:
+        "            new = self._births.go_on(sighting, tracked, handle)\n",
+        """            tracked.state, tracked.length, new = FileState.OPEN, None, None
             handle.close()
 """,
         ("tests/unit/agent/loop/test_loop.py::test_bytes_behind_a_closure_get_a_new_id",),

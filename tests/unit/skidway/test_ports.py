@@ -47,6 +47,7 @@ def test_the_holder_is_found_although_it_closes_a_descriptor_meanwhile(
 ) -> None:
     """The process that listens on a port is found even if another of its descriptors cannot be
     read. This happens if the process closes the descriptor after the descriptors were listed."""
+
     def listed(path: Path) -> list[str]:
         return ["3", "4"] if path.name == "fd" else [entry.name for entry in os.scandir(path)]
 
