@@ -8,6 +8,10 @@ compares only the file's first and last bytes. In two cases the agent does not r
 agent still reads the original at the log's path, or the copy has no more bytes than the agent has
 read of the original. If the original was truncated before all of it was read, the agent reads the
 rest from the copy.
+
+A copy may be written over an older file that the agent knows: `cp app.log app.log.1` keeps the
+inode of app.log.1. Nothing that the agent knows about the older file holds for the copy then, so
+the agent treats the copy as a new file.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ ids, and finds out which files are new, renamed, rotated, replaced or gone.
     known inode, but another file (same_file) the id ends; another begins at byte 0
     known inode, perhaps another file         the id ends; another begins at byte 0, and the bytes
                                               that may be delivered twice are declared
+    known, but a copy was written over it     as a new file (module copies)
     after a start, on another device, but     the same id: the disks have new numbers
     with the same name, inode and bytes
     unknown, under a name that rotation gave  a new id (module rotations)
