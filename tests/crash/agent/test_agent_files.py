@@ -127,21 +127,25 @@ def test_an_inode_that_is_taken_again(
     assert arrived(own_broker)["Starting job"] == 4
 
 
-def test_a_copy_is_no_generation(tmp_path: Path, agent: Make, own_broker: SkidwayBroker) -> None:
+@pytest.mark.parametrize("keeps_older", [True, False])
+def test_a_copy_is_no_generation(
+    tmp_path: Path, agent: Make, own_broker: SkidwayBroker, keeps_older: bool
+) -> None:
     """If a log is rotated by copying and truncating it, and the agent's pattern also matches the
-    copies, each line still arrives only once. This also holds if the agent is killed before the
-    rotation, as long as it has no unacknowledged bytes then."""
+    copies, each line still arrives only once, even if each copy is written over the older one. This
+    also holds if the agent is killed before the rotation, as long as it has no unacknowledged bytes
+    then."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)
     process = agent(source(tmp_path / "log" / "app.log*")).start()
     all_once(own_broker, writer)
-    for how in ("running", "killed"):
+    for how in ("running", "killed", "running"):
         if how == "killed":
             eventually(lambda: not process.has_pending(), what="all bytes are acknowledged")
             process.program.kill()
         writer.write(log, 500)
-        if (tmp_path / "log" / "app.log.1").exists():
+        if keeps_older and (tmp_path / "log" / "app.log.1").exists():
             (tmp_path / "log" / "app.log.1").rename(tmp_path / "log" / "app.log.2")
         shutil.copy(log, tmp_path / "log" / "app.log.1")
         with log.open("r+") as out:
