@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from skidway.agent.files.decompressed import is_decompressed
 from skidway.agent.files.generations import copied_from
 from skidway.agent.files.host import Handle, Host, shown
-from skidway.agent.files.likeness import is_beginning_of
+from skidway.agent.files.likeness import beginning_of
 from skidway.agent.files.same_file import Answer, copied
 from skidway.agent.values import identity
 from skidway.agent.values.found import FileKey, Found
@@ -184,18 +184,23 @@ class Copies:
                 answer = Answer.UNKNOWN
             if answer is Answer.SAME and each.is_unproven and not _is_short(each):
                 answer = Answer.UNKNOWN
-            if answer is not Answer.OTHER and self._is_alike(handle, found, each):
-                return each, answer
+            alike = Answer.OTHER if answer is Answer.OTHER else self._begins(handle, found, each)
+            if alike is not Answer.OTHER:
+                return each, answer if alike is Answer.SAME else alike
         return None, Answer.OTHER
 
-    def _is_alike(self, handle: Handle, found: Found, original: TrackedFile) -> bool:
+    def _begins(self, handle: Handle, found: Found, original: TrackedFile) -> Answer:
+        """Whether the found file begins with the bytes that were read of the original or, if it is
+        shorter, is a beginning of them."""
         if found.size < max(original.promised, original.birth.fingerprint.length):
-            return is_beginning_of(self._host, found, original)
+            return beginning_of(self._host, found, original)
         point, print_ = original.last_point, original.birth.fingerprint
         if original.is_unproven:
-            return identity.fingerprint_of(handle.read, print_.length) == print_
-        doubt = identity.doubt(handle.read, found.size, point.position, print_, point.guard)
-        return doubt is None
+            is_alike = identity.fingerprint_of(handle.read, print_.length) == print_
+        else:
+            doubt = identity.doubt(handle.read, found.size, point.position, print_, point.guard)
+            is_alike = doubt is None
+        return Answer.SAME if is_alike else Answer.OTHER
 
     def _is_known(self, found: Found) -> bool:
         return self._left_alone.get(found.key) == _content_of(found)

@@ -152,7 +152,10 @@ class KnownFiles:
         if self._by_key.get(old) is tracked:
             del self._by_key[old]
         self._moved_to[old, tracked.birth.born_ns] = found.key
-        tracked.birth = replace(tracked.birth, key=found.key, born_ns=found.born_ns)
+        serial = tracked.birth.serial
+        if found.key in self._by_key:  # from now on, this id is the newest of the inode
+            serial = self._serial = self.next_serial()
+        tracked.birth = replace(tracked.birth, key=found.key, born_ns=found.born_ns, serial=serial)
         tracked.location, tracked.verified = found.real_path, False
         tracked.changed_ns, tracked.is_emptied = found.changed_ns, False
         self._by_key[found.key] = tracked

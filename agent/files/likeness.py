@@ -60,32 +60,46 @@ def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
         handle.close()
 
 
-def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
+def beginning_of(host: Host, found: Found, old: TrackedFile) -> Answer:
     """Whether the found file is a beginning of the known file `old`: all of its bytes are the first
     bytes of `old`.
 
     Compares the found file's first bytes with the fingerprint of `old`. If `old` is still at its
     path, also compares the found file's last bytes with the bytes at the same positions of `old`.
+    If not, the found file may have other last bytes, unless it was last written before `old` was.
     If the found file is shorter than the bytes of the fingerprint, compares all its bytes with
-    those of `old`; then the answer is no if `old` is not at its path. Raises OSError.
+    those of `old`; then the answer is OTHER if `old` is not at its path. Raises OSError.
     """
     print_ = old.birth.fingerprint
     is_short = found.size < print_.length
     copy = host.open(found.real_path)
     try:
         if not is_short and identity.fingerprint_of(copy.read, print_.length) != print_:
-            return False
+            return Answer.OTHER
         at = 0 if is_short else max(found.size - identity.GUARD_BYTES, 0)
         bytes_ = copy.read(found.size - at, at)
     finally:
         copy.close()
+    there = _bytes_there(host, old, len(bytes_), at)
+    if there is not None:
+        return Answer.SAME if there == bytes_ else Answer.OTHER
+    if is_short:
+        return Answer.OTHER
+    is_older = old.changed_ns is not None and found.changed_ns <= old.changed_ns
+    return Answer.SAME if is_older and not old.is_emptied else Answer.UNKNOWN
+
+
+def _bytes_there(host: Host, old: TrackedFile, count: int, at: int) -> bytes | None:
+    """Returns `count` bytes of the known file from the position `at` on; None if it is not at its
+    path, or has other first bytes now. Raises OSError."""
     original = open_at(host, old.location, old.birth.key)
     if original is None:
-        return not is_short
+        return None
+    print_ = old.birth.fingerprint
     try:
         if identity.fingerprint_of(original.read, print_.length) != print_:
-            return not is_short  # another file has the inode of `old` now
-        return original.read(len(bytes_), at) == bytes_
+            return None
+        return original.read(count, at)
     finally:
         original.close()
 

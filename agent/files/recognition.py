@@ -247,8 +247,9 @@ class Recognition:
             return
         for base in bases:
             log, _ = self._known.copies.original_of(found, base)
-            if log is not None and log.state is FileState.OPEN:
-                self._news.may_double(reader, size, found.size, log)
+            end = 0 if log is None else min(found.size, log.length or found.size)
+            if log is not None and end > size:
+                self._news.may_double(reader, size, end, log)
                 return
 
     def moved(self, tracked: TrackedFile, path: str) -> None:
@@ -277,7 +278,10 @@ class Recognition:
         """Begins a file id for a new file if the file is no copy. old: the known file that had the
         new file's inode before.
         """
-        if not sighting.found.size or self._is_ignored(sighting):
+        if not sighting.found.size:
+            self._unopened.remove(sighting.found.key)  # nothing is left to be opened
+            return
+        if self._is_ignored(sighting):
             return
         new = self._whole(sighting)
         if new is not None and not any(self._see_copy(new, base) for base in new.bases):
@@ -380,8 +384,8 @@ class Recognition:
         log = None if there is None else self._known.at(there.key)
         if there is None or log is None or log.state is not FileState.OPEN or log.is_replaying:
             return False
-        if not log.read_position < there.size or there.size < log.size:
-            return False  # all bytes are read, or a look will notice that the log was truncated
+        if there.size < log.size or (log.verified and log.read_position == there.size):
+            return False  # a look will notice that the log was truncated; or nothing has changed
         if not log.read_position or begins_like(self._host, there.real_path, log):
             return False
         self.replace(log, CHANGED, now)

@@ -420,12 +420,18 @@ class Tracker:
                 is_linked = origin == path and os.path.dirname(place) != os.path.dirname(path)
                 directory = os.path.dirname(place if is_linked else origin)
                 rotated.append((path, directory, found))
-            elif tracked.state is FileState.OPEN:
+            elif tracked.state is FileState.OPEN or self._is_in_place(tracked):
                 lay.append(found)
         for found, base in self._unbegun.all():
             if base is None and is_meant(found.path, self.sources):
                 lay.append(found)
         return lay, rotated
+
+    def _is_in_place(self, tracked: TrackedFile) -> bool:
+        """Whether a known file whose id has ended, such as a log that rotation has emptied, is
+        still at the path that a pattern matches."""
+        found = self._host.look(tracked.meant)
+        return found is not None and self._known.at(found.key) is tracked
 
     def _place_of(self, path: str) -> str:
         """Returns the real path to which a path leads. path: a path that a pattern matches."""

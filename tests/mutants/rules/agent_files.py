@@ -767,8 +767,8 @@ MUTANTS = (
     Mutant(
         "a younger file with the name of a generation is a copy whatever its bytes are",
         "agent/files/copies.py",
-        "if answer is not Answer.OTHER and self._is_alike(handle, found, each):",
-        "if answer is not Answer.OTHER:",
+        "alike = Answer.OTHER if answer is Answer.OTHER else self._begins(handle, found, each)",
+        "alike = Answer.OTHER if answer is Answer.OTHER else Answer.SAME",
         ("tests/unit/agent/files/test_strays.py",),
     ),
     Mutant(
@@ -849,9 +849,64 @@ MUTANTS = (
         (f"{OVERWRITTEN}test_the_compressed_rest_of_a_truncated_log_is_read_once",),
     ),
     Mutant(
+        "a compressed empty log can never be opened",
+        "agent/files/recognition.py",
+        "            self._unopened.remove(sighting.found.key)  # nothing is left to be opened\n",
+        "",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_a_compressed_empty_log_holds_back_neither_seals_nor_losses",
+        ),
+    ),
+    Mutant(
+        "a log that was emptied is not where it was at the last look",
+        "agent/files/tracking.py",
+        "tracked.state is FileState.OPEN or self._is_in_place(tracked):",
+        "tracked.state is FileState.OPEN:",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_what_was_rotated_before_an_emptied_log_is_declared_once",
+        ),
+    ),
+    Mutant(
+        "a log that has exactly its old size has its old bytes",
+        "agent/files/recognition.py",
+        "(log.verified and log.read_position == there.size)",
+        "log.read_position == there.size",
+        (f"{OVERWRITTEN}test_a_copy_of_a_log_that_has_grown_to_its_old_size_again",),
+    ),
+    Mutant(
+        "what a copy gains was read if it is behind the end of its log",
+        "agent/files/recognition.py",
+        "end = 0 if log is None else min(found.size, log.length or found.size)",
+        "end = 0 if log is None else found.size",
+        (f"{OVERWRITTEN}test_a_log_that_is_copied_again_and_then_truncated_is_declared",),
+    ),
+    Mutant(
+        "a copy that begins like what a truncated log had is a part of it",
+        "agent/files/likeness.py",
+        "return Answer.SAME if is_older and not old.is_emptied else Answer.UNKNOWN",
+        "return Answer.SAME",
+        (f"{OVERWRITTEN}test_a_copy_that_begins_like_what_its_log_had_before",),
+    ),
+    Mutant(
+        "a copy of a truncated log is never known to be one",
+        "agent/files/likeness.py",
+        "return Answer.SAME if is_older and not old.is_emptied else Answer.UNKNOWN",
+        "return Answer.UNKNOWN",
+        (f"{OVERWRITTEN}test_an_older_copy_of_a_truncated_log_is_known_after_a_restart",),
+    ),
+    Mutant(
+        "an inode is that of the id that began last",
+        "agent/files/known.py",
+        "            serial = self._serial = self.next_serial()\n",
+        "            pass\n",
+        (f"{OVERWRITTEN}test_a_compressed_file_over_an_older_one_is_declared_once",),
+    ),
+    Mutant(
         "what a copy gains was never read",
         "agent/files/recognition.py",
-        "self._news.may_double(reader, size, found.size, log)",
+        "self._news.may_double(reader, size, end, log)",
         "pass",
         (f"{OVERWRITTEN}test_a_log_that_is_copied_again_and_again_is_read_twice_and_declared",),
     ),

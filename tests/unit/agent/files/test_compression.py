@@ -424,3 +424,36 @@ def test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one() 
     line = LONG.decode()[:-1]
     assert sorted(world.values()) == sorted([line, line, "on its way", "b", "next"])
     assert Certainty.LOST not in {loss.certainty for loss in losses(world)}
+
+
+@promise("1 compression")
+@pytest.mark.parametrize("is_seen_plain", [False, True])
+@pytest.mark.parametrize("pattern", [APP, "/log/app.log*"])
+def test_a_compressed_empty_log_holds_back_neither_seals_nor_losses(
+    pattern: str, is_seen_plain: bool
+) -> None:
+    """If an empty log is rotated and compressed, the agent waits for the compressed file only until
+    it knows that the file is empty. After that, it sends seals, and declares the loss of a log that
+    was deleted with unread lines."""
+    world = made(pattern)
+    world.files.rename(APP, f"{APP}.2")
+    world.files.append(APP, b"")
+    world.settle(4)
+    world.files.rename(APP, f"{APP}.1")
+    if is_seen_plain:
+        world.settle(4)
+    world.files.compress(f"{APP}.1")
+    world.files.append(APP, b"two\n")
+    world.settle()
+    assert world.agent.tracker.unopened == []
+    world.files.append(APP, b"unread\n")
+    world.kill()
+    world.files.delete(APP)
+    world.files.append(APP, b"three\n")
+    world.start()
+    world.settle()
+    seals = len(world.of(Seal))
+    world.settle()
+    assert len(world.of(Seal)) > seals
+    assert world.values() == ["seen", "two", "three"]
+    assert len([loss for loss in losses(world) if loss.certainty is Certainty.LOST]) == 1

@@ -206,8 +206,9 @@ def test_other_bytes_over_a_copy_are_read() -> None:
 
 
 @promise("1 copies")
+@pytest.mark.parametrize("line", [b"second, and longer\n", b"other\n"])
 @pytest.mark.parametrize("pattern", [APP, f"{APP}*"])
-def test_a_copy_of_a_log_that_has_grown_to_its_old_size_again(pattern: str) -> None:
+def test_a_copy_of_a_log_that_has_grown_to_its_old_size_again(pattern: str, line: bytes) -> None:
     """If a log was truncated, has grown to its old size again, and was copied before the agent
     noticed this, the agent reads each line once."""
     made = World(settings(raw("logs", pattern)))
@@ -215,10 +216,10 @@ def test_a_copy_of_a_log_that_has_grown_to_its_old_size_again(pattern: str) -> N
     made.start()
     made.settle()
     made.files.truncate(APP)
-    made.files.append(APP, b"second, and longer\n")
-    made.files.append(COPY, b"second, and longer\n")
+    made.files.append(APP, line)
+    made.files.append(COPY, line)
     made.settle()
-    assert made.values() == ["first", "second, and longer"]
+    assert made.values() == ["first", line.decode().strip()]
 
 
 @promise("1 compression")
@@ -304,3 +305,108 @@ def test_a_log_that_is_copied_again_and_again_is_read_twice_and_declared(pattern
         both = [each for each in records if datum_text(each.value) == f"hour {hour}"]
         assert len(both) == 2
         assert any((each.file, each.first) in doubtful for each in both)
+
+
+@promise("1 copies")
+def test_a_log_that_is_copied_again_and_then_truncated_is_declared() -> None:
+    """Where the times of birth are unknown, the agent reads a copy that may be another log. If the
+    log is copied over this copy once more, and is then truncated, the agent declares the lines that
+    it reads twice, and only these."""
+    made = World(settings(raw("logs", f"{APP}*")))
+    made.files.knows_births = False
+    made.files.append(APP, b"one\n")
+    made.start()
+    made.settle()
+    made.files.append(COPY, b"one\n")
+    made.settle()
+    made.files.append(APP, b"two\n")
+    made.settle()
+    made.files.append(APP, b"three\n")
+    copy_over(made)
+    made.settle()
+    assert sorted(made.values()) == ["one", "one", "three", "two", "two"]
+    doubtful = [
+        (loss.first, loss.end)
+        for loss in losses(made)
+        if loss.certainty is Certainty.UNCERTAIN and loss.end is not None
+    ]
+    assert doubtful == [(0, 4), (4, 8)]
+
+
+@promise("1 copies")
+@pytest.mark.parametrize("stop", ["never", "before a copy"])
+@pytest.mark.parametrize("pattern", [APP, f"{APP}*"])
+def test_a_copy_that_begins_like_what_its_log_had_before(pattern: str, stop: str) -> None:
+    """Each time that a program begins a log, it may write the same long first line. So if a copy is
+    shorter than what the agent has read of the log, and the log is empty now, the agent reads the
+    copy, and declares that its lines may be doubled."""
+    made = World(settings(raw("logs", pattern)))
+    made.files.append(APP, LONG + b"one\ntwo\n")
+    made.start()
+    made.settle()
+    made.files.truncate(APP)
+    made.settle()
+    if stop == "before a copy":
+        made.kill()
+    made.clock.advance(600)
+    made.files.append(APP, LONG + b"new\n")
+    copy_over(made)
+    if stop == "before a copy":
+        made.start()
+    made.settle()
+    assert [value for value in made.values() if not value.startswith("h")] == ["one", "two", "new"]
+    doubts = [loss for loss in losses(made) if loss.certainty is Certainty.UNCERTAIN]
+    assert [(loss.first, loss.end) for loss in doubts] == [(0, len(LONG) + 4)]
+
+
+@promise("1 copies")
+def test_an_older_copy_of_a_truncated_log_is_known_after_a_restart() -> None:
+    """If a copy was made before the log's last line was written, the agent knows, even after the
+    log was truncated and the agent was started again, that it has read the copy's lines in the
+    log."""
+    made = World(settings(raw("logs", f"{APP}*")))
+    made.files.append(APP, LONG + b"one\n")
+    made.start()
+    made.settle()
+    made.files.append(f"{APP}.bak", LONG + b"one\n")
+    made.settle()
+    made.files.append(APP, b"two\n")
+    made.settle()
+    made.files.truncate(APP)
+    made.files.append(APP, b"three\n")
+    made.settle()
+    made.kill()
+    made.start()
+    made.settle()
+    assert made.values()[1:] == ["one", "two", "three"]
+
+
+@promise("1 compression")
+def test_a_compressed_file_over_an_older_one_is_declared_once() -> None:
+    """If a copy of a log was compressed over an older compressed file, the agent declares what may
+    have been in the older file once, and not again at each start."""
+    made = World(settings(raw("logs", APP)))
+    made.files.append(APP, LONG + b"one\n")
+    made.start()
+    made.settle()
+    made.files.append(APP, b"rest\n")
+    copy_over(made)
+    made.files.compress(COPY)
+    made.files.append(APP, b"i" * 1_100 + b"\ntwo\n")
+    made.settle()
+    copy_over(made)
+    made.settle()
+    packed = made.files.by_path[f"{COPY}.gz"]
+    packed.data[:] = made.files.by_path[COPY].data
+    made.files.write(packed, b"")
+    packed.plain_size = -1
+    made.files.append(APP, b"three\n")
+    made.settle()
+    declared = losses(made)
+    for _ in range(3):
+        made.kill()
+        made.start()
+        made.settle()
+    assert losses(made) == declared
+    lines = [value for value in made.values() if value[0] not in "hi"]
+    assert sorted(lines) == ["one", "rest", "three", "two"]

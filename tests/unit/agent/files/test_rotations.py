@@ -878,3 +878,28 @@ def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
     world.settle()
     assert StateDatabase(world.connection).since() == first
     assert first.keys() == {"logs"}
+
+
+def test_what_was_rotated_before_an_emptied_log_is_declared_once() -> None:
+    """Suppose that a rotated file was deleted, and that the log was copied and emptied after that.
+    The agent declares what it did not see once, and not again at each start."""
+    world = World(settings(raw("logs", "/log/app.log"), close_rotated_ms=1_000))
+    world.files.append("/log/app.log", b"one\n")
+    world.start()
+    world.settle(4)
+    world.files.rename("/log/app.log", "/log/app.log.1")
+    world.settle(8)
+    world.files.append("/log/app.log", b"two\n")
+    world.files.delete("/log/app.log.1")
+    world.files.append("/log/app.log.2", b"two\n")
+    world.settle(4)
+    world.files.truncate("/log/app.log")
+    world.agent.touch(["/log/app.log"])
+    world.turn()
+    world.settle()
+    declared = losses(world)
+    for _ in range(3):
+        world.kill()
+        world.start()
+        world.settle()
+    assert losses(world) == declared
