@@ -158,11 +158,12 @@ def _processes() -> Iterator[tuple[int, str]]:
 
 def _has_open(pid: int, inodes: set[int]) -> bool:
     names = {f"socket:[{inode}]" for inode in inodes}
+    descriptors = PROC / str(pid) / "fd"
     try:
-        entries = os.listdir(PROC / str(pid) / "fd")
+        entries = os.listdir(descriptors)
     except OSError:
         return False  # the process has ended, or belongs to another user
-    return any(_target(PROC / str(pid) / "fd" / entry) in names for entry in entries)
+    return any(_target(descriptors / entry) in names for entry in entries)
 
 
 def _target(entry: Path) -> str:

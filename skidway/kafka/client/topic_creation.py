@@ -51,7 +51,8 @@ def wait_until_known(
     client: Client, topic: str, partitions: int, pause: Callable[[float], object]
 ) -> list[Broker]:
     """Waits until each broker lists the topic with at least this number of partitions, at most
-    KNOWN_WITHIN_S seconds. Returns the brokers that answer, but do not list it in this time.
+    KNOWN_WITHIN_S seconds. Returns the brokers that answer, but do not list it in this time. A
+    broker that does not answer takes the client's request timeout in addition.
 
     A cluster confirms a new topic or partition before all its brokers know it. Without this wait, a
     broker could tell the next command of a script that the topic does not exist. A broker that does
