@@ -18,12 +18,37 @@ def losses(world: World) -> list[Loss]:
     return [loss for delta in world.of(Delta) for loss in delta.losses]
 
 
-def copy_over(world: World, copy: str = COPY) -> None:
-    """Does the same as `cp app.log COPY; : > app.log`."""
-    if copy in world.files.by_path:
-        world.files.truncate(copy)
-    world.files.append(copy, bytes(world.files.by_path[APP].data))
+def copy(world: World) -> None:
+    """Does the same as `cp app.log app.log.1`."""
+    if COPY in world.files.by_path:
+        world.files.truncate(COPY)
+    world.files.append(COPY, bytes(world.files.by_path[APP].data))
+
+
+def copy_over(world: World) -> None:
+    """Does the same as `cp app.log app.log.1; : > app.log`."""
+    copy(world)
     world.files.truncate(APP)
+
+
+def made_with_copy(pattern: str, *, knows_births: bool = True, **others: int) -> World:
+    """Returns a world in which the log was copied and truncated once. The agent has read the line
+    "first" in the log, and the line "rest" in the copy."""
+    world = World(settings(raw("logs", pattern), **others))
+    world.files.knows_births = knows_births
+    world.files.append(APP, b"first\n")
+    world.start()
+    world.settle()
+    world.files.append(APP, b"rest\n")
+    copy_over(world)
+    world.settle()
+    return world
+
+
+def restart(world: World) -> None:
+    world.kill()
+    world.start()
+    world.settle()
 
 
 @promise("1 copies")
@@ -36,13 +61,7 @@ def test_a_copy_over_an_older_copy_is_read_from_where_its_log_was_read(
 ) -> None:
     """If a log is copied over an older copy and then truncated, the agent reads each line once,
     however much of the log it had read, and whether it runs or not."""
-    made = World(settings(raw("logs", pattern)))
-    made.files.append(APP, b"first\n")
-    made.start()
-    made.settle()
-    made.files.append(APP, b"rest\n")
-    copy_over(made)
-    made.settle()
+    made = made_with_copy(pattern)
     for night in range(3):
         made.files.append(APP, (LONG if is_long else b"") + b"one %d\n" % night)
         if read != "nothing":
@@ -70,13 +89,7 @@ def test_a_copy_over_an_older_copy_is_read_from_where_its_log_was_read(
 def test_a_copy_that_is_written_over_an_older_copy_in_two_steps(pattern: str, copied: int) -> None:
     """If a scan finds a copy that is written over an older copy and is not complete, the agent
     still reads each line once."""
-    made = World(settings(raw("logs", pattern)))
-    made.files.append(APP, b"first\n")
-    made.start()
-    made.settle()
-    made.files.append(APP, b"rest\n")
-    copy_over(made)
-    made.settle()
+    made = made_with_copy(pattern)
     made.files.append(APP, b"read\n")
     made.settle()
     made.files.append(APP, b"unread\nunread too\n")
@@ -95,18 +108,11 @@ def test_a_copy_that_is_written_over_an_older_copy_in_two_steps(pattern: str, co
 def test_a_growing_log_that_is_copied_over_an_older_copy(pattern: str) -> None:
     """If a log is copied over an older copy, and is not truncated, the agent reads the lines in the
     log only, and declares nothing about the copy's lines."""
-    made = World(settings(raw("logs", pattern)))
-    made.files.append(APP, b"first\n")
-    made.start()
-    made.settle()
-    made.files.append(APP, b"rest\n")
-    copy_over(made)
-    made.settle()
+    made = made_with_copy(pattern)
     for hour in range(3):
         made.files.append(APP, b"hour %d\n" % hour)
         made.settle()
-        made.files.truncate(COPY)
-        made.files.append(COPY, bytes(made.files.by_path[APP].data))
+        copy(made)
         made.settle()
     assert made.values() == ["first", "rest", "hour 0", "hour 1", "hour 2"]
     assert Certainty.UNCERTAIN not in {loss.certainty for loss in losses(made)}
@@ -132,9 +138,7 @@ def test_a_copy_over_a_file_that_is_older_than_its_log(is_long: bool, is_restart
     copy_over(made)
     made.settle()
     if is_restarted:
-        made.kill()
-        made.start()
-        made.settle()
+        restart(made)
     lines = [value for value in made.values() if not value.startswith("h")]
     assert lines == ["older", "one", "rest", "two"]
     assert Certainty.UNCERTAIN not in {loss.certainty for loss in losses(made)}
@@ -167,13 +171,7 @@ def test_a_copy_over_a_copy_that_was_never_read_is_read(stop: str) -> None:
 def test_what_was_in_a_copy_before_is_declared_once() -> None:
     """If a copy is written over an older copy whose file id has ended, lines may have been written
     to the older copy before. The agent declares this once, and not again at each start."""
-    made = World(settings(raw("logs", APP), close_rotated_ms=1_000))
-    made.files.append(APP, b"first\n")
-    made.start()
-    made.settle()
-    made.files.append(APP, b"rest\n")
-    copy_over(made)
-    made.settle()
+    made = made_with_copy(APP, close_rotated_ms=1_000)
     made.files.append(APP, b"second\n")
     made.settle()
     copy_over(made)
@@ -181,9 +179,7 @@ def test_what_was_in_a_copy_before_is_declared_once() -> None:
     declared = [loss.reason for loss in losses(made)]
     assert len([reason for reason in declared if COPY in reason]) == 1
     for _ in range(2):
-        made.kill()
-        made.start()
-        made.settle()
+        restart(made)
     assert [loss.reason for loss in losses(made)] == declared
     assert made.values() == ["first", "rest", "second"]
 
@@ -192,13 +188,7 @@ def test_what_was_in_a_copy_before_is_declared_once() -> None:
 def test_other_bytes_over_a_copy_are_read() -> None:
     """If a file is written over an older copy, and is no copy of a log, the agent reads all its
     lines."""
-    made = World(settings(raw("logs", f"{APP}*")))
-    made.files.append(APP, b"first\n")
-    made.start()
-    made.settle()
-    made.files.append(APP, b"rest\n")
-    copy_over(made)
-    made.settle()
+    made = made_with_copy(f"{APP}*")
     made.files.truncate(COPY)
     made.files.append(COPY, b"other lines\nof somebody\n")
     made.settle()
@@ -280,19 +270,11 @@ def test_a_log_that_is_copied_again_and_again_is_read_twice_and_declared(pattern
     """Where the times of birth are unknown, the agent reads a copy that may be another log. If the
     growing log is then copied over this copy several times, the agent declares all lines that it
     reads twice."""
-    made = World(settings(raw("logs", pattern)))
-    made.files.knows_births = False
-    made.files.append(APP, b"first\n")
-    made.start()
-    made.settle()
-    made.files.append(APP, b"rest\n")
-    copy_over(made)
-    made.settle()
+    made = made_with_copy(pattern, knows_births=False)
     for hour in range(4):
         made.files.append(APP, b"hour %d\n" % hour)
         made.settle(5 if hour % 2 else 40)
-        made.files.truncate(COPY)
-        made.files.append(COPY, bytes(made.files.by_path[APP].data))
+        copy(made)
         made.settle(5 if hour % 2 else 40)
     doubtful = {
         (loss.file, at)
@@ -375,9 +357,7 @@ def test_an_older_copy_of_a_truncated_log_is_known_after_a_restart() -> None:
     made.files.truncate(APP)
     made.files.append(APP, b"three\n")
     made.settle()
-    made.kill()
-    made.start()
-    made.settle()
+    restart(made)
     assert made.values()[1:] == ["one", "two", "three"]
 
 
@@ -404,9 +384,7 @@ def test_a_compressed_file_over_an_older_one_is_declared_once() -> None:
     made.settle()
     declared = losses(made)
     for _ in range(3):
-        made.kill()
-        made.start()
-        made.settle()
+        restart(made)
     assert losses(made) == declared
     lines = [value for value in made.values() if value[0] not in "hi"]
     assert sorted(lines) == ["one", "rest", "three", "two"]
