@@ -19,12 +19,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 SUITES := unit model crash conformance e2e
 
 # $(call PYTEST,NAME,OPTIONS) runs pytest and prints its duration. It fails if a test fails or if no
-# test ran. With REPORTS=DIR pytest writes an XML report to DIR. With PARTS=N it runs about one of every N
-# tests, chosen by the commit's hash, perhaps none of a small suite (pytest's status 5).
+# test ran. With REPORTS=DIR pytest writes an XML report to DIR.
 PYTEST = started=$$(date +%s); status=0; \
-	$(BIN)/pytest $(if $(REPORTS),--junit-xml=$(REPORTS)/$(1).xml) \
-		$(if $(PARTS),--parts $(PARTS) --drawn-by "$$(git rev-parse HEAD)") $(2) $(ARGS) || status=$$?; \
-	if [ "$$status" -eq 5 ] && [ "$(or $(PARTS),1)" -gt 1 ]; then echo "no test of $(1) was drawn"; status=0; fi; \
+	$(BIN)/pytest $(if $(REPORTS),--junit-xml=$(REPORTS)/$(1).xml) $(2) $(ARGS) || status=$$?; \
 	echo "== $(1): $$(($$(date +%s) - started)) s, status $$status"; exit $$status
 
 # Each suite needs the machine for the programs that it starts: one suite at a time, even with -j.
@@ -32,14 +29,15 @@ PYTEST = started=$$(date +%s); status=0; \
 
 .PHONY: help venv install install-dev lock demo doctor fmt lint type imports check \
 	docs-agent docs-ansible docs-promises screenshots lint-ansible $(SUITES) peers test test-deep foreign test-deploy test-operations test-all explore torture mutants \
-	some-mutants beside-deploy bench bench-paper wheels deb clean
+	some-mutants bench bench-paper wheels deb clean
 
 help:
 	@echo 'make demo      a million lines through the whole pipeline here, with kills; ARGS="--quick", "--logs GLOB" for yours'
 	@echo 'make test      rules, types, imports, all unit tests, every model, and each promise on real programs'
-	@echo 'make test-deep   every suite, with Apache Kafka and HDFS, whose jars Maven fetches'
-	@echo 'make test-all  both, and what needs Node, Go, Debian packages or root: foreign, lint-ansible, test-deploy'
+	@echo 'make test-deep   test, then the rest of every suite, with Apache Kafka and HDFS, whose jars Maven fetches'
+	@echo 'make foreign   tests with clients for Node and Go, an older Spark, and Debian packages: rsyslog, Prometheus, Chromium'
 	@echo 'make test-deploy   the Ansible collection on three Debian hosts of its own; needs root'
+	@echo 'make test-all  test-deep, foreign, lint-ansible, some-mutants and test-deploy'
 	@echo 'make test-operations   the tasks of docs/operations.md, and services that are there already, on such hosts; not in test-all'
 	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest; PROCESSES=1 for one test at a time'
 	@echo 'make explore   random tests with new seeds; MINUTES=30, SEED=n, ARGS="tests/model/test_agent.py"'
@@ -168,13 +166,15 @@ PROCESSES ?= 3
 COMPUTING := -n auto
 DEALT = -n $(PROCESSES) --dist loadgroup
 
-# One whole suite; within test-all, without the tests that `test` has already run, and with a third of
-# the random schedules and examples.
+# Only root can make some faults of disks. Who is not root runs all other tests.
+ROOTLESS := $(if $(filter-out 0,$(shell id -u)), and not root)
+
+# One whole suite.
 unit model: install-dev
-	@$(call PYTEST,$@,$(COMPUTING) $(if $(IS_BEHIND_TEST),--share 3) -m 'not foreign$(if $(IS_BEHIND_TEST), and (random or slow))' tests/$@)
+	@$(call PYTEST,$@,$(COMPUTING) -m 'not foreign' tests/$@)
 
 crash conformance e2e: install-dev peers
-	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(if $(IS_BEHIND_TEST), and (slow or not quick))' tests/$@)
+	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(ROOTLESS)' tests/$@)
 
 # Needs only Python, make and PyPI: random tests are shortened, and of the tests with real programs only
 # those marked `quick` run.
@@ -182,9 +182,14 @@ test: check
 	@$(call PYTEST,test-computing,$(COMPUTING) --share 8 -m 'not slow and not foreign' tests/unit tests/model)
 	@$(call PYTEST,test-programs,$(DEALT) -m 'quick and not slow' tests/crash tests/conformance tests/e2e)
 
-test-deep: $(if $(TESTED),,check) $(SUITES)
+# `make test`, then what it left out of every suite, with a third of the random schedules and examples.
+# TESTED=yes: `make test` has just run, so do not run it again.
+test-deep: $(if $(TESTED),,test) install-dev peers
+	@$(call PYTEST,deep-computing,$(COMPUTING) --share 3 -m 'not foreign and (random or slow)' tests/unit tests/model)
+	@$(call PYTEST,deep-programs,$(DEALT) -m 'not foreign$(ROOTLESS) and (slow or not quick)' \
+		tests/crash tests/conformance tests/e2e)
 
-# Tests that need Node, Go, an older Spark, Debian packages or root have the mark `foreign`. Installs what they need if
+# Tests that need Node, Go, an older Spark or Debian packages have the mark `foreign`. Installs what they need if
 # it may.
 foreign: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m support.foreign
@@ -201,19 +206,7 @@ test-operations: install-dev $(VENV)/.installed-deploy peers
 	PYTHONPATH=tests $(BIN)/python -m support.debian
 	@$(call PYTEST,$@,-x -m operations --durations=0 --durations-min=1 tests/deploy)
 
-# test-deploy needs one of two cores, because Ansible does one thing after the other. So the suites with
-# other programs run beside it, after everything is installed. Fails if any of them fails.
-beside-deploy: install-dev peers $(VENV)/.installed-deploy
-	PYTHONPATH=tests $(BIN)/python -m support.foreign
-	PYTHONPATH=tests $(BIN)/python -m support.debian
-	@$(MAKE) --no-print-directory test-deploy & hosts=$$!; status=0; \
-	$(MAKE) --no-print-directory --keep-going crash conformance e2e foreign PROCESSES=2 || status=$$?; \
-	wait $$hosts || status=$$?; exit $$status
-
-# TESTED=yes: `make test` has just run, so do not run it again.
-test-all: IS_BEHIND_TEST := yes
-test-all: $(if $(TESTED),,test) unit model some-mutants lint-ansible
-	@$(MAKE) --no-print-directory beside-deploy IS_BEHIND_TEST=yes
+test-all: test-deep foreign lint-ansible some-mutants test-deploy
 
 # Runs random tests with new seeds; prints each failure with the command that replays it.
 explore: install-dev

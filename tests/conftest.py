@@ -1,5 +1,5 @@
 """Loads the fixtures that every test suite can use, and the rules that choose tests, and the
-seeds of tests with random input.
+seeds of tests with random input, and the report of a failed test.
 
 The fixtures for ZooKeeper, Apache Kafka and HDFS start the real programs, but only when a test asks
 for them.
@@ -21,8 +21,8 @@ a developer's own profile."""
 
 pytest_plugins = [
     "support.randomness",
-    "support.drawing",
     "support.dealing",
+    "support.program_logs",
     "support.zookeeper",
     "support.kafka",
     "support.hdfs",

@@ -20,7 +20,9 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from skidway.demo.supervisor import session_members
 from support.ports import free_port as free_port
@@ -30,6 +32,30 @@ SKIDWAY = (sys.executable, "-m", "skidway.cli")
 WITHIN_S = 300.0
 """The maximum time in seconds that a test waits for a condition. It is long because the machine may
 be busy with other tests."""
+
+
+@dataclass(frozen=True)
+class ProgramLog:
+    """What one program prints, for the report of a test that fails (support.program_logs)."""
+
+    title: str
+    path: Path
+    process: subprocess.Popen[Any]
+
+    def is_open(self) -> bool:
+        """Returns whether the program still runs."""
+        return self.process.poll() is None
+
+    def tail(self, lines: int) -> str:
+        """Returns the last `lines` lines."""
+        try:
+            return "\n".join(self.path.read_text(errors="replace").splitlines()[-lines:])
+        except OSError as error:
+            return f"cannot be read: {error}"
+
+
+LOGS: list[ProgramLog] = []
+"""The programs that tests have started."""
 
 
 class NotReady(AssertionError):
@@ -70,6 +96,13 @@ def answers(url: str) -> bool:
     ):
         return bool(answer.status == 200)
     return False
+
+
+def record(command: Sequence[str], log: Path, process: subprocess.Popen[Any]) -> None:
+    """Notes that a program has started that prints to the file `log`. Of several programs with one
+    file, only the last is noted."""
+    LOGS[:] = [each for each in LOGS if each.path != log]
+    LOGS.append(ProgramLog(f"{log.name} of {' '.join(command)[:100]}", log, process))
 
 
 def die_with_parent() -> None:
@@ -118,6 +151,7 @@ class Program:
                 preexec_fn=die_with_parent,
                 start_new_session=self._session,
             )
+        record(self.command, self.log, self._process)
         return self
 
     def wait_until(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from support import foreign
-from support.processes import NotReady, die_with_parent
+from support.processes import NotReady, die_with_parent, record
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ANSWER_WITHIN_S = 660.0
@@ -116,6 +116,7 @@ class Driver:
                 env={**os.environ, "PYTHONPATH": _python_path()},
                 preexec_fn=die_with_parent,
             )
+        record(client.command(), self._log, self._process)
         self._received = b""
 
     def ask(self, do: str, **arguments: object) -> dict[str, Any]:

@@ -235,16 +235,15 @@ def fill(address: str, topic: str, count: int) -> None:
     assert producer.flush(300) == 0
 
 
-def step_until(condition: Callable[[], object], *members: Member, within_s: float = 120.0) -> None:
-    """Calls `step` of each member again and again until the condition is true, for at most
-    `within_s` seconds."""
+def step_until(condition: Callable[[], object], *members: Member) -> None:
+    """Calls `step` of each member again and again until the condition is true."""
 
     def look() -> object:
         for member in members:
             member.step()
         return condition()
 
-    eventually(look, within_s=within_s, every_s=0.01)
+    eventually(look, every_s=0.01)
 
 
 def shared(*members: Member) -> bool:

@@ -90,7 +90,7 @@ def test_a_consumer_that_waits_gets_what_comes(skidway_broker: SkidwayBroker) ->
         assert consumer.poll(0.5) is None
         eventually(lambda: skidway_broker.metric("skidway_broker_requests_waiting") >= 1)
         produce(address, topic, [b"late"], acks=1)
-        message = consumer.poll(30)
+        message = consumer.poll(300)
         assert message is not None
         assert message.value() == b"late"
     finally:

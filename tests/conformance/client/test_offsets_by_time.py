@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -52,8 +50,6 @@ def test_no_such_partition(bootstrap: str) -> None:
     with Client(bootstrap) as client:
         assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}
     with Client(bootstrap, request_timeout_ms=2_000) as client:
-        started = time.monotonic()
         with pytest.raises(KafkaError) as caught:
             client.list_offsets({TopicPartition(name, 7): LATEST})
         assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        assert time.monotonic() - started < 60

@@ -4,6 +4,7 @@ simultaneous members, streams, rewinding, and restarts of ZooKeeper."""
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
 from collections import Counter
@@ -14,9 +15,10 @@ import pyarrow as pa
 import pytest
 
 from conformance.consumer.conftest import Topic, a_topic
-from skidway.consumer import Consumer, NotOwned, Stream
-from skidway.coordination import CLOSE_WITHIN_S, Coordinator
+from skidway.consumer import Consumer, NotOwned, Record, Stream
+from skidway.coordination import Coordinator
 from skidway.kafka import group_nodes
+from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
 from support.brokers import SkidwayBroker
 from support.kafka import ApacheKafka
@@ -34,13 +36,11 @@ class Reading:
 
     def __init__(self, stream: Stream | Consumer) -> None:
         self.found: list[tuple[int, int, str]] = []
-        self.times: list[float] = []
         self._thread = threading.Thread(target=self._run, args=(stream,), daemon=True)
         self._thread.start()
 
     def _run(self, stream: Stream | Consumer) -> None:
         for record in stream:
-            self.times.append(time.monotonic())
             self.found.append((record.partition, record.offset, (record.value or b"").decode()))
 
     def join(self) -> None:
@@ -54,13 +54,18 @@ class ReadingBatches(Reading):
     def _run(self, stream: Stream | Consumer) -> None:
         for batch in stream.batches():
             for row in batch.to_pylist():
-                self.times.append(time.monotonic())
                 self.found.append((row["partition"], row["offset"], row["value"].decode()))
 
 
 def consumer(topic: Topic, group: str, *topics: str, **settings: object) -> Consumer:
     settings = {"auto_offset_reset": "earliest", "auto_commit_interval_ms": 200, **settings}
     return Consumer(topic.bootstrap, group, topics, zookeeper_connect=topic.zookeeper, **settings)  # type: ignore[arg-type]
+
+
+def all_of(member: Consumer, count: int) -> list[Record]:
+    """Iterates until `count` records have come. Returns these records, and what the next poll
+    returns."""
+    return [*itertools.islice(member, count), *member.poll(500)]
 
 
 def once(topic: Topic, *found: list[tuple[int, int, str]]) -> bool:
@@ -125,7 +130,7 @@ def test_several_topics_and_arrow_batches(topic: Topic, second: Topic) -> None:
     topic.produce(300)
     second.produce(200)
     tables: list[pa.RecordBatch] = []
-    with consumer(topic, topic.name, topic.name, second.name, consumer_timeout_ms=4_000) as member:
+    with consumer(topic, topic.name, topic.name, second.name) as member:
         for batch in member.batches():
             tables.append(batch)
             if sum(table.num_rows for table in tables) == 500:
@@ -151,30 +156,31 @@ def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
     middle_ms = int(time.time() * 1000) + 1
     eventually(lambda: time.time() * 1000 > middle_ms + 1)
     topic.produce(100)
-    settings = {"consumer_timeout_ms": 4_000}
-    with consumer(topic, topic.name, topic.name, **settings) as member:
+    with consumer(topic, topic.name, topic.name) as member:
         first = [next(member) for _ in range(200)]
-    with consumer(topic, topic.name, topic.name, **settings) as member:
-        rest = list(member)
+    with consumer(topic, topic.name, topic.name) as member:
+        rest = all_of(member, 300)
         assert len({(r.partition, r.offset) for r in [*first, *rest]}) == 500
         assert len(first) + len(rest) == 500
         member.rewind(middle_ms)
-        assert sorted(int((r.value or b"").split(b"/")[1]) for r in member) == [*range(400, 500)]
+        again = all_of(member, 100)
+        assert sorted(int((r.value or b"").split(b"/")[1]) for r in again) == [*range(400, 500)]
         member.rewind()
-    with consumer(topic, topic.name, topic.name, **settings) as member:
-        assert len(list(member)) == 500
+    with consumer(topic, topic.name, topic.name) as member:
+        assert len(all_of(member, 500)) == 500
         tp = TopicPartition(topic.name, 0)
-        member.seek(tp, member.position(tp) - 3)
-        assert [r.offset for r in member] == [*range(member.position(tp) - 3, member.position(tp))]
+        end = member.position(tp)
+        member.seek(tp, end - 3)
+        assert [r.offset for r in all_of(member, 3)] == [*range(end - 3, end)]
 
 
 def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
     """Without auto-commit, records that the application has not committed are delivered again. With
     auto-commit, a record whose processing raised an exception is delivered again."""
     topic.produce(100)
-    settings = {"enable_auto_commit": False, "consumer_timeout_ms": 4_000}
+    settings = {"enable_auto_commit": False}
     with consumer(topic, topic.name, topic.name, **settings) as member:
-        assert len(list(member)) == 100
+        assert len(all_of(member, 100)) == 100
     with consumer(topic, topic.name, topic.name, **settings) as member:
         found = [next(member) for _ in range(40)]
         member.commit()
@@ -182,7 +188,7 @@ def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
         failed = next(member)
         assert 1 / 0, "the application fails"
     with consumer(topic, topic.name, topic.name, **settings) as member:
-        rest = list(member)
+        rest = all_of(member, 60)
     assert len(rest) == 60
     assert (failed.partition, failed.offset) in {(r.partition, r.offset) for r in rest}
     assert not {(r.partition, r.offset) for r in found} & {(r.partition, r.offset) for r in rest}
@@ -198,9 +204,8 @@ def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
         eventually(lambda: member.poll(100) == [] and len(member.assignment()) == 4)
     before = set(topic.records)
     topic.produce(50)
-    settings = {"auto_offset_reset": "latest", "consumer_timeout_ms": 4_000}
-    with consumer(topic, topic.name, topic.name, **settings) as member:
-        found = {(r.partition, r.offset) for r in member}
+    with consumer(topic, topic.name, topic.name, auto_offset_reset="latest") as member:
+        found = {(r.partition, r.offset) for r in all_of(member, 50)}
     assert found == topic.records.keys() - before
 
 
@@ -284,18 +289,16 @@ def test_zookeeper_silent_for_longer_than_a_session(
         eventually(lambda: once(topic, *(each.found for each in readings)))
         own_zookeeper.freeze()
         try:
-            frozen_at = time.monotonic()
-            while time.monotonic() < frozen_at + 7:
+            while any(time.monotonic() < each._registration.until for each in members):
                 topic.produce(20)
-            before = len(everything())
+            before = set(topic.records)
             topic.produce(200)
+            with Client(topic.bootstrap) as client:  # what was produced last can be read
+                ends = client.list_offsets(dict.fromkeys(topic.tps(), LATEST))
+            assert sum(each.offset for each in ends.values()) == len(topic.records)
+            assert {row[:2] for row in everything()} <= before
         finally:
             own_zookeeper.thaw()
-        thawed_at = time.monotonic()
-        times = [at for each in readings for at in each.times]
-        assert not [at for at in times if frozen_at + 3.5 < at < thawed_at]
-        assert len([at for at in times if frozen_at < at]) > 20  # members still read for a while
-        assert before < len(topic.records) - 200
         eventually(lambda: topic.is_all(everything()))
         topic.produce(100)
         eventually(lambda: topic.is_all(everything()))
@@ -316,8 +319,8 @@ def test_zookeeper_silent_for_longer_than_a_session(
 def test_leaving_while_zookeeper_is_silent_is_bounded(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """If a consumer with several streams is closed while ZooKeeper does not answer, it waits for
-    ZooKeeper once, and not once for each stream. A later member gets the records that were not
+    """If a consumer with several streams is closed while ZooKeeper does not answer, `close` returns
+    before ZooKeeper answers again. A later member gets the records that were not
     committed, and all records that are produced afterwards, each once."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
@@ -331,9 +334,7 @@ def test_leaving_while_zookeeper_is_silent_is_bounded(
         eventually(lambda: once(topic, *(each.found for each in readings)))
         own_zookeeper.freeze()
         try:
-            began_at = time.monotonic()
-            member.close()
-            assert time.monotonic() - began_at < 2 * 4 + CLOSE_WITHIN_S + 6
+            member.close()  # returns although ZooKeeper answers only afterwards
         finally:
             own_zookeeper.thaw()
         for reading in readings:

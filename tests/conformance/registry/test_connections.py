@@ -21,6 +21,7 @@ from skidway.schemas.client import (
     RegistryUnreachable,
 )
 from skidway.schemas.client.transport import HttpTransport
+from support.processes import WITHIN_S
 
 ANSWER = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"id": 7}'
 BODY_AT = len(ANSWER) - 9
@@ -30,7 +31,7 @@ def _serve(listener: socket.socket, answers: Sequence[bytes], requests: list[byt
     for answer in answers:
         connection, _ = listener.accept()
         with connection:
-            connection.settimeout(5)
+            connection.settimeout(WITHIN_S)
             requests.append(_request(connection))
             connection.sendall(answer)
 
@@ -54,12 +55,14 @@ def test_an_answer_cut_short_is_none_and_asked_for_again(sent: int) -> None:
     the request again."""
     requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(10)
+        listener.settimeout(WITHIN_S)
         answers = (ANSWER[:sent], ANSWER)
         server = threading.Thread(target=_serve, args=(listener, answers, requests))
         server.start()
         try:
-            client = RegistryClient(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout_s=5)
+            client = RegistryClient(
+                f"http://127.0.0.1:{listener.getsockname()[1]}", timeout_s=WITHIN_S
+            )
             assert client.register("orders-value", '"string"') == 7
         finally:
             server.join()
@@ -71,14 +74,14 @@ def _serve_each(
 ) -> None:
     """Accepts connections one after the other. On each connection, answers the first request with
     the first element of `answers`, the second request with the second element, and so on. If
-    `requests` is given, appends each request to `requests`."""
+    `requests` is given, appends each request to `requests`. Ends when the listener is shut down."""
     while True:
         try:
             connection, _ = listener.accept()
-        except TimeoutError:
+        except OSError:
             return
         with connection, contextlib.suppress(OSError):
-            connection.settimeout(2)
+            connection.settimeout(WITHIN_S)
             for answer in answers:
                 asked = connection.recv(65_536)
                 if not asked:
@@ -115,16 +118,16 @@ def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
     interim answer (status 1xx), the client closes the connection. Otherwise the client would
     mistake the final answer, which comes later, for the answer to its next request."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(1)
         server = threading.Thread(target=_serve_each, args=(listener, pieces))
         server.start()
         try:
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            client = RegistryClient(url, timeout_s=1, pause=lambda _: None)
+            client = RegistryClient(url, timeout_s=WITHIN_S, pause=lambda _: None)
             for _ in range(2):
                 with pytest.raises(kind, match=words):
                     client.schema(7)
         finally:
+            listener.shutdown(socket.SHUT_RDWR)
             server.join()
 
 
@@ -166,18 +169,18 @@ def test_a_host_has_a_connection_for_each_scheme() -> None:
     https requests over the http connection. Otherwise the credentials would not be encrypted."""
     requests: list[bytes] = []
     listener = socket.create_server(("127.0.0.1", 0))
-    listener.settimeout(1)
     broken = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
     server = threading.Thread(target=_serve_each, args=(listener, (broken,), requests))
     server.start()
     try:
         where = f"127.0.0.1:{listener.getsockname()[1]}"
         client = RegistryClient(
-            f"http://{where},https://{where}", timeout_s=1, pause=lambda _: None
+            f"http://{where},https://{where}", timeout_s=WITHIN_S, pause=lambda _: None
         )
         with pytest.raises(RegistryUnreachable):
             client.subjects()
     finally:
+        listener.shutdown(socket.SHUT_RDWR)
         server.join()
         listener.close()
     assert sum(each.startswith(b"GET ") for each in requests) == ROUNDS_MAX
@@ -188,11 +191,13 @@ def test_a_connection_is_kept_for_the_next_request() -> None:
     """The client keeps a connection and sends its next request over it."""
     asked: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(10)
+        listener.settimeout(WITHIN_S)
         server = threading.Thread(target=_serve_twice, args=(listener, asked))
         server.start()
         try:
-            client = RegistryClient(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout_s=5)
+            client = RegistryClient(
+                f"http://127.0.0.1:{listener.getsockname()[1]}", timeout_s=WITHIN_S
+            )
             for subject in ("orders-value", "clicks-value"):
                 assert client.register(subject, '"string"') == 7
         finally:
@@ -203,7 +208,7 @@ def test_a_connection_is_kept_for_the_next_request() -> None:
 def _serve_twice(listener: socket.socket, requests: list[bytes]) -> None:
     connection, _ = listener.accept()
     with connection:
-        connection.settimeout(5)
+        connection.settimeout(WITHIN_S)
         for _ in range(2):
             requests.append(_request(connection))
             connection.sendall(ANSWER)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-import time
 from pathlib import Path
 
 import pytest
 
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.registry.rest import CONTENT_TYPE
-from skidway.schemas.registry.server import HEAD_WITHIN_S
-from support.processes import eventually, free_port, run_skidway, running
+from support.processes import WITHIN_S, eventually, free_port, run_skidway, running
 from support.registry import Registry
 from support.zookeeper import ZooKeeper
 
@@ -138,13 +136,9 @@ def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) ->
         socket.create_connection(("127.0.0.1", registry.port), 60) as fresh,
         socket.create_connection(("127.0.0.1", registry.port), 60) as silent,
     ):
-        begin = time.monotonic()
-        closed = eventually(
-            lambda: _drip(fresh), within_s=HEAD_WITHIN_S + 20, every_s=0.5, what="it is closed"
-        )
-        assert closed
-        assert time.monotonic() - begin > HEAD_WITHIN_S - 2
-        silent.settimeout(20)
+        assert not _drip(fresh)
+        assert eventually(lambda: _drip(fresh), every_s=0.5, what="it is closed")
+        silent.settimeout(WITHIN_S)
         assert silent.recv(1) == b""
         assert RegistryClient(registry.url).subjects() == []
 
@@ -171,9 +165,7 @@ def test_it_ends_while_zookeeper_is_away(tmp_path: Path) -> None:
         registry = Registry(server.address, tmp_path)
         with running(registry.program, registry.ready):
             server.program.kill()
-            begin = time.monotonic()
             assert registry.program.stop() == 0
-            assert time.monotonic() - begin < 25
 
 
 def _drip(connection: socket.socket) -> bool:

@@ -12,6 +12,7 @@ import pytest
 
 from skidway.errors import SkidwayError
 from skidway.telemetry import Health, TelemetryServer
+from support.processes import WITHIN_S
 
 pytestmark = pytest.mark.conformance
 
@@ -97,5 +98,5 @@ def test_silent_client_does_not_keep_others_out(
     monkeypatch.setattr("skidway.telemetry._Handler.timeout", 0.1)
     with socket.create_connection(("127.0.0.1", program.server.port)) as silent:
         assert program.get("/health")[0] == 200
-        silent.settimeout(10)
+        silent.settimeout(WITHIN_S)
         assert silent.recv(1) == b""

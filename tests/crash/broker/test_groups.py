@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,7 +39,7 @@ from skidway.kafka.protocol.sync_group import (
 )
 from support.brokers import SkidwayBroker
 from support.group_press import CommittingGroups
-from support.processes import eventually, running
+from support.processes import WITHIN_S, eventually, running
 from support.raw_client import RawClient
 from support.relay import Relay
 from support.zookeeper import ZooKeeper
@@ -49,10 +48,6 @@ pytestmark = pytest.mark.crash
 TOPIC = "logs"
 PARTITIONS = 4
 GROUPS = 300
-SESSION_S = 10.0
-"""The timeout of the broker's ZooKeeper session, in seconds. No request to ZooKeeper waits longer
-than this."""
-STOPS_WITHIN_S = 15.0
 RETRIABLE = {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 
 
@@ -295,12 +290,13 @@ def test_groups_live_on_while_zookeeper_is_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("within_s", [0.0, 12.0])
+@pytest.mark.parametrize("noticed", [False, True])
 def test_a_silent_zookeeper_stops_neither_heartbeats_nor_a_stop(
-    tmp_path: Path, within_s: float
+    tmp_path: Path, noticed: bool
 ) -> None:
     """If ZooKeeper keeps its connections open but sends no answers, like a hung machine, the broker
-    still answers members and refuses commits in time. The broker also stops cleanly after SIGTERM.
+    still answers members, also while a commit waits for ZooKeeper, and then refuses the commit. The
+    broker also stops cleanly after SIGTERM.
     This holds right after ZooKeeper has stopped answering, and also after the broker treats its
     ZooKeeper session as lost."""
     zookeeper = ZooKeeper(tmp_path)
@@ -314,31 +310,25 @@ def test_a_silent_zookeeper_stops_neither_heartbeats_nor_a_stop(
                 member, generation = become_member(client)
                 zookeeper.freeze()
                 try:
-                    frozen_at = time.monotonic()
                     committing = threading.Thread(
                         target=lambda: codes.append(commit(other, 2, member, generation))
                     )
                     codes: list[int] = []
                     committing.start()
-                    slowest_s = 0.0
-                    while True:
-                        asked_at = time.monotonic()
+                    beats = 0
+                    while committing.is_alive() and (noticed or beats < 5):
                         assert heartbeat(client, member, generation) == ErrorCode.NONE
-                        slowest_s = max(slowest_s, time.monotonic() - asked_at)
+                        beats += 1
                         committing.join(0.01)
-                        if time.monotonic() >= frozen_at + within_s:
-                            break
-                    if within_s:
-                        committing.join(60)
-                        assert set(codes) == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
-                    stopped_at = time.monotonic()
-                    assert broker.program.stop(within_s=30) == 0
-                    took_s = time.monotonic() - stopped_at
-                    committing.join(60)
+                    assert beats >= 5
+                    if noticed:
+                        assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+                        eventually(lambda: broker.health()["zookeeper"] == "away")
+                        assert heartbeat(client, member, generation) == ErrorCode.NONE
+                    assert broker.program.stop() == 0
+                    committing.join(WITHIN_S)
                 finally:
                     zookeeper.thaw()
-            assert slowest_s < SESSION_S / 2
-            assert took_s < STOPS_WITHIN_S
             assert not committing.is_alive()
             assert '"clean": true' in broker.program.output()
             broker.start()

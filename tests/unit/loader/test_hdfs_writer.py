@@ -123,7 +123,7 @@ class Stuck(File):
     ended = Event()
 
     def hsync(self) -> None:
-        self.ended.wait(30)
+        self.ended.wait(60)
 
 
 def test_a_file_begins_again_where_its_sync_does_not_return(

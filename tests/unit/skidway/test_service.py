@@ -52,7 +52,7 @@ def test_shutdown_wakes_a_waiting_thread() -> None:
     thread = threading.Thread(target=lambda: woken.append(shutdown.wait()))
     thread.start()
     shutdown.request()
-    thread.join(10)
+    thread.join(60)
     assert woken == [True]
 
 
@@ -63,7 +63,7 @@ def test_signal_requests_an_orderly_end(number: signal.Signals) -> None:
 
     def body(shutdown: Shutdown) -> int:
         os.kill(os.getpid(), number)
-        assert shutdown.wait(10)
+        assert shutdown.wait(60)
         return 0
 
     before = signal.getsignal(number)
@@ -80,7 +80,7 @@ def test_second_interrupt_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def body(shutdown: Shutdown) -> int:
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
-        shutdown.wait(10)
+        shutdown.wait(60)
         return 0
 
     service.run("test", body)
@@ -135,9 +135,9 @@ def test_failed_thread_ends_the_program(capsys: pytest.CaptureFixture[str]) -> N
 
     def body(shutdown: Shutdown) -> int:
         flusher.start()
-        return 0 if shutdown.wait(10) else 1
+        return 0 if shutdown.wait(60) else 1
 
     assert service.run("broker", body) == 70
-    flusher.join(10)  # the thread may still be sending to the service manager
+    flusher.join(60)  # the thread may still be sending to the service manager
     line = json.loads(capsys.readouterr().out)
     assert line["thread"] == "flusher"

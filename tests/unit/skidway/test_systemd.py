@@ -41,7 +41,7 @@ def test_a_program_that_is_asked_to_end_says_so_once(manager: ServiceManager) ->
     def body(shutdown: service.Shutdown) -> int:
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)
-        return 0 if shutdown.wait(5) else 1
+        return 0 if shutdown.wait(60) else 1
 
     assert service.run("test", body) == 0
     assert [message["STOPPING"] for message in manager.waiting()] == ["1"]

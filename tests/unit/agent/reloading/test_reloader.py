@@ -68,7 +68,7 @@ def site(tmp_path: Path) -> Site:
 
 
 def done(preparation: Preparation) -> Prepared | Refusal | None:
-    preparation.wait(30)
+    preparation.wait(60)
     return preparation.result()
 
 

@@ -25,7 +25,7 @@ class NameServer:
 
     def resolve(self, host: str, port: int) -> list[AddressInfo]:
         self.asked.append((host, port))
-        answer = self.answers.get(timeout=30)
+        answer = self.answers.get(timeout=60)
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -50,7 +50,7 @@ class Loop:
         self.told += 1
 
     def turn(self) -> None:
-        self.posted.get(timeout=30)()
+        self.posted.get(timeout=60)()
 
 
 def test_numbers_are_not_looked_up(server: NameServer) -> None:
@@ -99,7 +99,7 @@ def test_after_the_end_nobody_is_told(server: NameServer) -> None:
     [thread] = [each for each in threading.enumerate() if each.name == "resolver"]
     loop.resolver.close()
     server.answers.put(FOUND)
-    thread.join(30)
+    thread.join(60)
     assert loop.posted.empty()
 
 
@@ -110,5 +110,5 @@ def test_the_thread_ends_with_its_answer(server: NameServer) -> None:
     [thread] = [each for each in threading.enumerate() if each.name == "resolver"]
     server.answers.put(FOUND)
     loop.turn()
-    thread.join(30)
+    thread.join(60)
     assert not thread.is_alive()

@@ -37,7 +37,7 @@ def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
 
     def collect() -> None:
         for _ in range(3):  # the runner cancels several times, first before Spark has the job
-            if not cancelled.acquire(timeout=30):
+            if not cancelled.acquire(timeout=60):
                 return
         raise RuntimeError("Job 0 cancelled as part of cancellation of all jobs")
 
@@ -145,7 +145,7 @@ def test_spark_that_has_no_room_yet_can_be_interrupted(
 
     def warm() -> None:
         waits.set()
-        assert spark.cancelled.acquire(timeout=30)
+        assert spark.cancelled.acquire(timeout=60)
         raise RuntimeError("Job 0 cancelled as part of cancellation of all jobs")
 
     monkeypatch.setattr(spark, "warm", warm)

@@ -595,7 +595,7 @@ def test_a_long_comparison_holds_up_no_other_writer(
     def slow(*given: Any) -> Any:
         judged.append(1)
         with ThreadPoolExecutor(1) as other:
-            assert other.submit(registry.register, "o", A).result(timeout=5) == 1
+            assert other.submit(registry.register, "o", A).result(timeout=60) == 1
         return check(*given)
 
     monkeypatch.setattr(comparison, "check", slow)

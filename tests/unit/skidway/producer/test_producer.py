@@ -144,7 +144,7 @@ def test_when_its_thread_ends_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPa
     go = threading.Event()
 
     def broken(*_: object) -> None:
-        go.wait(10)
+        go.wait(60)
         raise RuntimeError("broken")
 
     monkeypatch.setattr("skidway.producer.producer.Outgoing.turn", broken)
