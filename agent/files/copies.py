@@ -155,20 +155,19 @@ class Copies:
         if not originals:
             return None, Answer.OTHER
         there = self._host.look(base)
-        place = None if there is None else there.key
         try:
             handle = self._host.open(found.real_path)
         except OSError:
             return None, Answer.OTHER  # `Births` tries again, and lists the file as unreadable
         try:
-            return self._compare(handle, found, originals, place)
+            return self._compare(handle, found, originals, there)
         except OSError:
             return None, Answer.OTHER
         finally:
             handle.close()
 
     def _compare(
-        self, handle: Handle, found: Found, originals: Sequence[TrackedFile], place: FileKey | None
+        self, handle: Handle, found: Found, originals: Sequence[TrackedFile], there: Found | None
     ) -> tuple[TrackedFile | None, Answer]:
         born_ns = self._overwritten[found.key][2] if self.is_overwritten(found) else found.born_ns
         for each in reversed(originals):
@@ -176,7 +175,7 @@ class Copies:
                 continue
             answer = copied(
                 births=(each.birth.born_ns, born_ns),
-                is_in_place=place == each.birth.key,
+                is_in_place=there is not None and _is_at(there, each),
                 count=max(each.promised, each.birth.fingerprint.length),
                 read=each.promised,
             )
@@ -212,6 +211,13 @@ def origins(tracked: TrackedFile) -> set[str]:
     """
     paths = {tracked.birth.path, shown(tracked.meant)}
     return paths.union(*map(copied_from, paths))
+
+
+def _is_at(there: Found, original: TrackedFile) -> bool:
+    """Whether a path still has the original, perhaps truncated, and not another file that has got
+    the original's inode."""
+    birth = original.birth
+    return (there.key, there.born_ns) == (birth.key, birth.born_ns)
 
 
 def _is_short(original: TrackedFile) -> bool:

@@ -277,6 +277,28 @@ def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     assert [loss.reason for loss in losses(world)] == [f"{APP}: {REPEATED}"]
 
 
+@promise("1 compression")
+def test_a_short_log_that_is_compressed_and_whose_inode_the_next_log_has() -> None:
+    """While the agent is down, a log of which it has read only a few bytes grows and is compressed,
+    and the next log gets its inode. The compressed file is read, although the next log is larger;
+    the few bytes are declared as perhaps doubled, and no seal is held back."""
+    world = made("/log/*.log", b"few\n")
+    world.kill()
+    plain = world.files.by_path[APP].inode
+    world.files.append(APP, b"unread\n")
+    world.files.rename(APP, f"{APP}.1")
+    world.clock.advance(1)
+    world.files.compress(f"{APP}.1")
+    world.files.append(APP, LONG).inode = plain
+    seals = len(world.of(Seal))
+    world.start()
+    world.settle()
+    assert sorted(world.values()) == sorted(["few", "few", "unread", LONG.decode()[:-1]])
+    (doubled,) = [each for each in losses(world) if each.certainty is Certainty.UNCERTAIN]
+    assert (doubled.first, doubled.end) == (0, len(b"few\nunread\n"))
+    assert len(world.of(Seal)) > seals
+
+
 @pytest.mark.parametrize("is_down", [True, False])
 def test_a_short_file_is_known_by_its_time_of_change(is_down: bool) -> None:
     """The agent recognizes a short file after its compression by the modification time, which the
