@@ -37,7 +37,7 @@ help:
 	@echo 'make test-deep   test, then the rest of every suite, with Apache Kafka and HDFS, whose jars Maven fetches'
 	@echo 'make foreign   tests with clients for Node and Go, an older Spark, and Debian packages: rsyslog, Prometheus, Chromium'
 	@echo 'make test-deploy   the Ansible collection on three Debian hosts of its own; needs root'
-	@echo 'make test-all  test-deep, foreign, lint-ansible, some-mutants and test-deploy'
+	@echo 'make test-all  test-deep, model, foreign, lint-ansible, some-mutants and test-deploy'
 	@echo 'make test-operations   the tasks of docs/operations.md, and services that are there already, on such hosts; not in test-all'
 	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest; PROCESSES=1 for one test at a time'
 	@echo 'make explore   random tests with new seeds; MINUTES=30, SEED=n, ARGS="tests/model/test_agent.py"'
@@ -182,10 +182,11 @@ test: check
 	@$(call PYTEST,test-computing,$(COMPUTING) --share 8 -m 'not slow and not foreign' tests/unit tests/model)
 	@$(call PYTEST,test-programs,$(DEALT) -m 'quick and not slow' tests/crash tests/conformance tests/e2e)
 
-# `make test`, then what it left out of every suite, with a third of the random schedules and examples.
+# `make test`, then what it left out: a third of the random schedules and examples of unit and model, and the
+# rest of the other suites.
 # TESTED=yes: `make test` has just run, so do not run it again.
 test-deep: $(if $(TESTED),,test) install-dev peers
-	@$(call PYTEST,deep-computing,$(COMPUTING) --share 3 -m 'not foreign and (random or slow)' tests/unit tests/model)
+	@$(call PYTEST,deep-computing,$(COMPUTING) --share 3 -m 'random and not foreign' tests/unit tests/model)
 	@$(call PYTEST,deep-programs,$(DEALT) -m 'not foreign$(ROOTLESS) and (slow or not quick)' \
 		tests/crash tests/conformance tests/e2e)
 
@@ -206,7 +207,8 @@ test-operations: install-dev $(VENV)/.installed-deploy peers
 	PYTHONPATH=tests $(BIN)/python -m support.debian
 	@$(call PYTEST,$@,-x -m operations --durations=0 --durations-min=1 tests/deploy)
 
-test-all: test-deep foreign lint-ansible some-mutants test-deploy
+# The whole suite `model` searches further than test-deep.
+test-all: test-deep model foreign lint-ansible some-mutants test-deploy
 
 # Runs random tests with new seeds; prints each failure with the command that replays it.
 explore: install-dev
