@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
 from support.hdfs import Hdfs
-from support.processes import eventually
+from support.pipeline import parquet_files
+from support.processes import Program, eventually
 from support.promises import promise
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
@@ -37,24 +39,19 @@ def run_demo(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedP
 
 
 @contextmanager
-def begun(folder: Path, *arguments: str, **env: str) -> Iterator[subprocess.Popen[str]]:
-    """Starts a demo, and kills it after the `with` block. The demo's output goes to files in the
+def begun(folder: Path, *arguments: str, **env: str) -> Iterator[Program]:
+    """Starts a demo, and kills it after the `with` block. The demo's output goes to a file in the
     folder."""
     folder.mkdir(exist_ok=True)
-    with (folder / "said").open("w") as out, (folder / "errors").open("w") as err:
-        demo = subprocess.Popen(
-            [*DEMO, *arguments], cwd=folder, env={**os.environ, **env}, stdin=subprocess.DEVNULL,
-            stdout=out, stderr=err, text=True, start_new_session=True,
-        )  # fmt: skip
+    demo = Program([*DEMO, *arguments], folder / "said", env=env, cwd=folder, session=True)
     try:
-        yield demo
+        yield demo.start()
     finally:
         demo.kill()
-        demo.wait()
 
 
 def said(folder: Path) -> str:
-    return (folder / "said").read_text() + (folder / "errors").read_text()
+    return (folder / "said").read_text()
 
 
 def expect_complete(text: str, status: int | None) -> None:
@@ -69,64 +66,68 @@ def processes_in(folder: Path) -> list[str]:
     return [line for line in found.stdout.splitlines() if str(folder) in line]
 
 
-@promise("6 two ways")
-def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -> None:
-    """The default demo uses three log formats, rotates logs and kills four programs. Still, every
-    line becomes a row. If the demo's output goes to a file, it is plain text."""
-    done = run_demo(tmp_path, "--lines", "60000")
-    expect_complete(done.stdout + done.stderr, done.returncode)
-    assert not {"\r", "\x1b"} & set(done.stdout + done.stderr)
-    for program in PROGRAMS:
-        kills = [line for line in done.stdout.splitlines() if line.startswith(f"kill -9 {program}")]
-        assert len(kills) == 1, done.stdout
-        assert "Lost: nothing" in kills[0]
-    for topic in TOPICS:
-        files = list((tmp_path / "skidway-demo" / "written" / topic).iterdir())
-        lines = sum(path.read_bytes().count(b"\n") for path in files)
-        assert len(files) > 1, "nothing was rotated"
-        assert lines >= 20_000
-        assert ds.dataset(tmp_path / f"skidway-demo/hdfs/dc1.{topic}").count_rows() == lines
-    assert not processes_in(tmp_path)
-
-
 @dataclass(frozen=True)
 class Two:
-    """The folders of two quick demos that were started at the same moment. The demo in `logs` uses
-    the Java that a Python package contains, and reads logs of Hadoop and OpenSSH. The demo in
-    `into_hdfs` loads into a real HDFS. `listeners` contains the addresses on which the programs of
-    both demos served their metrics."""
+    """The folders of two demos that were started at the same moment. The demo in `default` has
+    three log formats and four kills, and loads into the real HDFS folder `output`. The demo in
+    `quick` uses the Java that a Python package contains, and reads logs of Hadoop and OpenSSH.
+    `listeners` contains the addresses on which the programs of both demos served their metrics."""
 
-    logs: Path
-    into_hdfs: Path
+    default: Path
+    output: str
+    quick: Path
     listeners: list[str]
 
     @property
     def given(self) -> tuple[str, ...]:
-        return "--quick", "--logs", str(self.logs / "logs" / "*.log")
+        return "--quick", "--logs", str(self.quick / "logs" / "*.log")
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory, hdfs: Hdfs) -> Two:
-    found = Two(tmp_path_factory.mktemp("logs"), tmp_path_factory.mktemp("hdfs"), [])
-    (found.logs / "logs").mkdir()
+    folders = [tmp_path_factory.mktemp(name) for name in ("default", "quick")]
+    found = Two(folders[0], f"{hdfs.url}/demo-{os.getpid()}", folders[1], [])
+    (found.quick / "logs").mkdir()
     for source in (LOGS / "hadoop.log", LOGS / "openssh.log"):
-        shutil.copyfile(source, found.logs / "logs" / source.name)
-    output = f"{hdfs.url}/demo-{os.getpid()}"
+        shutil.copyfile(source, found.quick / "logs" / source.name)
     with (
-        begun(found.logs, *found.given, SKIDWAY_JAVA="bundled") as first,
-        begun(found.into_hdfs, "--quick", "--hdfs", output) as second,
+        begun(found.default, "--lines", "60000", "--hdfs", found.output) as first,
+        begun(found.quick, *found.given, SKIDWAY_JAVA="bundled") as second,
     ):
         first.wait(WITHIN_S)
         second.wait(WITHIN_S)
-    for folder, demo in ((found.logs, first), (found.into_hdfs, second)):
-        expect_complete(said(folder), demo.returncode)
+    for demo in (first, second):
+        expect_complete(demo.output(), demo.returncode)
+    for folder in (found.default / "skidway-demo", found.quick / "skidway-demo-quick"):
         found.listeners.extend(listeners_in(folder))
     return found
 
 
+@promise("6 two ways")
+def test_every_line_is_a_row_although_four_programs_are_killed(two: Two) -> None:
+    """The default demo uses three log formats, rotates logs and kills four programs. Still, every
+    line becomes a row, with --hdfs on a real HDFS and not in the demo's own folder. If the demo's
+    output goes to a file, it is plain text."""
+    text = said(two.default)
+    assert not {"\r", "\x1b"} & set(text)
+    for program in PROGRAMS:
+        kills = [line for line in text.splitlines() if line.startswith(f"kill -9 {program}")]
+        assert len(kills) == 1, text
+        assert "Lost: nothing" in kills[0]
+    for topic in TOPICS:
+        files = list((two.default / "skidway-demo" / "written" / topic).iterdir())
+        lines = sum(path.read_bytes().count(b"\n") for path in files)
+        assert len(files) > 1, "nothing was rotated"
+        assert lines >= 20_000
+        rows = parquet_files(two.output, f"dc1.{topic}")
+        assert sum(pq.read_metadata(each).num_rows for each in rows) == lines
+    assert not (two.default / "skidway-demo" / "hdfs").exists()
+    assert not processes_in(two.default)
+
+
 def listeners_in(folder: Path) -> Iterator[str]:
-    """Yields the addresses on which the programs of the quick demo in this folder serve metrics."""
-    for path in (folder / "skidway-demo-quick" / "etc").glob("*.yml"):
+    """Yields the addresses on which the programs of the demo in this folder serve metrics."""
+    for path in (folder / "etc").glob("*.yml"):
         config = yaml.safe_load(path.read_text())
         if "metrics.listener" in config:
             yield config["metrics.listener"]
@@ -138,36 +139,26 @@ def test_two_demos_at_once_share_no_port(two: Two) -> None:
     assert len(set(two.listeners)) == len(two.listeners) > 0
 
 
-def test_the_demo_loads_into_a_real_hdfs(two: Two) -> None:
-    """With --hdfs the demo writes no rows into its own folder, and ends with the verdict
-    "complete"."""
-    assert not (two.into_hdfs / "skidway-demo-quick" / "hdfs").exists()
-
-
 def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
     """A second run of the demo in the same folder reads the lines that were written since the first
     run, and makes no duplicates. The second run ends with the verdict "complete", like the first
     run."""
-    with (two.logs / "logs" / "hadoop.log").open("a") as out:
+    with (two.quick / "logs" / "hadoop.log").open("a") as out:
         out.write("\n081111 101954 26 INFO dfs.FSNamesystem: written between the runs\n")
-    lines = sum(len(path.read_bytes().splitlines()) for path in (two.logs / "logs").iterdir())
-    done = run_demo(two.logs, *two.given)
+    lines = sum(len(path.read_bytes().splitlines()) for path in (two.quick / "logs").iterdir())
+    done = run_demo(two.quick, *two.given)
     expect_complete(done.stdout + done.stderr, done.returncode)
-    rows = ds.dataset(two.logs / "skidway-demo-quick" / "hdfs" / "dc1.app-logs")
+    rows = ds.dataset(two.quick / "skidway-demo-quick" / "hdfs" / "dc1.app-logs")
     spot = rows.to_table(columns=["_file_id", "_offset"]).to_pylist()
     places = {(each["_file_id"], each["_offset"]) for each in spot}
     assert len(places) == len(spot), "a line is in the rows twice"
     assert lines <= len(spot) <= lines + 2, "an unterminated last line may come in two parts"
-    assert not processes_in(two.logs)
+    assert not processes_in(two.quick)
 
 
 @pytest.mark.parametrize(
     ("number", "moment"),
-    [
-        (signal.SIGINT, "starting"),
-        (signal.SIGINT, "kill -9"),
-        (signal.SIGTERM, "agent is back"),
-    ],
+    [(signal.SIGINT, "starting"), (signal.SIGTERM, "agent is back")],
 )
 def test_a_demo_that_is_stopped_leaves_no_process_behind(
     tmp_path: Path, number: signal.Signals, moment: str
@@ -175,9 +166,9 @@ def test_a_demo_that_is_stopped_leaves_no_process_behind(
     """If the demo gets a signal at any moment, it stops all programs and says that it was stopped.
     The demo's exit status is 128 plus the number of the signal."""
     with begun(tmp_path) as demo:
-        eventually(lambda: moment in said(tmp_path), within_s=WITHIN_S, what=moment)
+        eventually(lambda: moment in said(tmp_path), what=moment)
         os.killpg(demo.pid, number)
-        assert demo.wait(240) == 128 + number  # to stop, the demo may wait 20 s for each program
+        assert demo.wait() == 128 + number
     assert "nothing is left running" in said(tmp_path)
     assert "failed" not in said(tmp_path)
     assert not processes_in(tmp_path)
@@ -187,7 +178,7 @@ def test_a_killed_demo_leaves_no_process_behind(tmp_path: Path) -> None:
     """If the demo itself is killed with kill -9 while a writer and Spark run, no process is left
     behind."""
     with begun(tmp_path) as demo:
-        eventually(lambda: "kill -9" in said(tmp_path), within_s=WITHIN_S, what="the first kill")
+        eventually(lambda: "kill -9" in said(tmp_path), what="the first kill")
         demo.kill()
     eventually(lambda: not processes_in(tmp_path), what="all processes gone")
 
@@ -196,8 +187,8 @@ def test_a_program_that_ends_ends_the_demo(tmp_path: Path) -> None:
     """If one of the demo's programs ends, the demo names this program, stops the other programs,
     and exits with status 1."""
     with begun(tmp_path) as demo:
-        eventually(lambda: "a writer begins" in said(tmp_path), within_s=WITHIN_S, what="a writer")
+        eventually(lambda: "a writer begins" in said(tmp_path), what="a writer")
         subprocess.run(["pkill", "-9", "-f", f"{tmp_path}.*/etc/broker-offline.yml"], check=True)
-        assert demo.wait(240) == 1
+        assert demo.wait() == 1
     assert "broker-offline ended with status -9" in said(tmp_path)
     assert not processes_in(tmp_path)

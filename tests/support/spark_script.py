@@ -13,7 +13,12 @@ from typing import Any
 from skidway import java
 from support import jvm
 
-SETTINGS = {"spark.ui.enabled": "false", "spark.master": "local[2]", **jvm.SPARK}
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.master": "local[2]",
+    "spark.sql.shuffle.partitions": "2",
+    **jvm.SPARK,
+}
 """Spark's settings for the scripts. Each script gets this dictionary as JSON in its first
 argument."""
 ENDS_WITHIN_S = 900

@@ -205,10 +205,10 @@ enough for a test to kill it."""
 
 
 class Loading:
-    """Runs `skidway load` for one topic and one output. `way` says where its tasks run: on Spark
-    (ON_SPARK) or in the loader's own process (HERE)."""
+    """Runs `skidway load` for one topic and one output. `way` says where its tasks run: in the
+    loader's own process (HERE) or, where a test is about that, on Spark (ON_SPARK)."""
 
-    way = ON_SPARK
+    way = HERE
 
     def __init__(
         self, cluster: Cluster, spark: SharedSpark, topic: str, output: str, folder: Path

@@ -75,7 +75,7 @@ def test_queries(loading: Loading, tmp_path: Path) -> None:
     pushes down do not affect the next query. A bad option is refused with one sentence. All this
     works even if the working directory has files such as agent.py and loader.py."""
     for name in ("agent", "audit", "broker", "loader", "schemas"):
-        (tmp_path / f"{name}.py").touch()
+        (tmp_path / f"{name}.py").write_text("raise ImportError('this is the file of the user')\n")
     for partition in (0, 1):
         loading.cluster.send(loading.topic, partition, 0, 700)
     found = spark_script.answer(

@@ -25,6 +25,8 @@ from support.hdfs import Hdfs
 from support.processes import eventually, free_port
 from support.promises import promise
 from tests.crash.loader.conftest import (
+    HERE,
+    ON_SPARK,
     BehindProxy,
     Loading,
     SharedSpark,
@@ -145,8 +147,11 @@ def test_safe_mode_before_a_run(troubled: Troubled) -> None:
 
 
 @promise("5 real loader")
-def test_safe_mode_in_the_middle_of_a_load(troubled: Troubled) -> None:
-    """If HDFS enters safe mode while tasks read, the load is not committed."""
+@pytest.mark.parametrize("way", [ON_SPARK, HERE], ids=["spark", "here"])
+def test_safe_mode_in_the_middle_of_a_load(troubled: Troubled, way: dict[str, str]) -> None:
+    """If HDFS enters safe mode while tasks read, on Spark or in the loader's own process, the load
+    is not committed."""
+    troubled.loading.way = way
     troubled.fill()
     with contextlib.ExitStack() as safe:
         done = troubled.run_while(lambda: safe.enter_context(troubled.hdfs.safe_mode()))

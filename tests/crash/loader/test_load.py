@@ -41,17 +41,19 @@ from tests.crash.loader.conftest import (
 pytestmark = [pytest.mark.crash, pytest.mark.java]
 
 
-@pytest.fixture(autouse=True, params=[pytest.param("spark", marks=pytest.mark.slow), "here"])
-def _way(request: pytest.FixtureRequest, loading: Loading) -> None:
-    """Runs each test twice, once with loads on Spark and once with loads in the loader's own
-    process."""
-    loading.way = ON_SPARK if request.param == "spark" else HERE
+both_ways = pytest.mark.parametrize(
+    "way",
+    [pytest.param(ON_SPARK, id="spark", marks=pytest.mark.slow), pytest.param(HERE, id="here")],
+)
+"""Runs a test twice, once with loads on Spark and once with loads in the loader's own process."""
 
 
-def test_load_by_load(loading: Loading) -> None:
+@both_ways
+def test_load_by_load(loading: Loading, way: dict[str, str]) -> None:
     """Each load reads the records that no earlier load has read. If a record was sent twice, only
     the first copy becomes a row. The loader publishes its counts. If there are no new records, a
     run of the loader succeeds and writes nothing."""
+    loading.way = way
     assert loading.loaded()["rows"] == 0
     fill(loading, 0, 3000)
     assert loading.loaded()["rows"] == 6000
@@ -93,12 +95,19 @@ def test_both_ways_give_the_same(loading: Loading) -> None:
 
 @promise("5 real loader")
 @pytest.mark.parametrize(
-    "moment", ["staging/*/rows-*", pytest.param("*.json", marks=pytest.mark.quick)]
+    ("way", "moment"),
+    [
+        pytest.param(ON_SPARK, "staging/*/rows-*", marks=pytest.mark.slow),
+        (HERE, "staging/*/rows-*"),
+        pytest.param(HERE, "*.json", marks=pytest.mark.quick),
+    ],
+    ids=["spark, as its tasks write", "as its tasks write", "after its commit"],
 )
-def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
+def test_killed_and_begun_again(loading: Loading, way: dict[str, str], moment: str) -> None:
     """If a run of the loader is killed while its tasks write or right after its commit, every line
     has one row after the next run. Later runs remove the files that the killed run has left
     behind."""
+    loading.way = way
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state(moment) or not program.running)
@@ -194,9 +203,11 @@ def test_two_at_once(loading: Loading) -> None:
     assert loading.state("staging/*") == []
 
 
-def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
+@both_ways
+def test_an_interrupted_run_commits_nothing(loading: Loading, way: dict[str, str]) -> None:
     """After SIGTERM a run of the loader ends cleanly. If the run was not finished when the signal
     came, it commits nothing, and the next run loads the records."""
+    loading.way = way
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state("staging/*/rows-*") or not program.running)
@@ -427,9 +438,11 @@ def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
 
 
 @promise("5 real loader")
-def test_into_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
+@both_ways
+def test_into_hdfs(loading: Loading, way: dict[str, str], hdfs: Hdfs, tmp_path: Path) -> None:
     """On a real HDFS every line has one row after several loads, although a run was killed and a
     record was sent twice."""
+    loading.way = way
     on_hdfs = loading.beside(f"{hdfs.url}/logs/{tmp_path.name}")
     store = open_store(on_hdfs.output)
     fill(on_hdfs, 0, 2000)

@@ -60,4 +60,4 @@ def test_the_log_has_the_progress(loading: Loading) -> None:
     logged = [json.loads(line) for line in done.stderr.splitlines() if "load_progress" in line]
     assert logged[0]["topic"] == loading.topic
     assert {each["records_total"] for each in logged} == {4000}
-    assert {each["slices_total"] for each in logged} == {4}
+    assert {each["slices_total"] for each in logged} == {40}

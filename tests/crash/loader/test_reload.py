@@ -1,5 +1,5 @@
-"""`skidway load reload` loads hours again from the topic's log. The tests use a real Spark, broker
-and registry."""
+"""`skidway load reload` loads hours again from the topic's log. The tests use a real broker and
+registry, and one of them a real Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skidway.loader.store import open_store
 from support.hdfs import Hdfs
 from support.processes import eventually
 from support.promises import promise
-from tests.crash.loader.conftest import START_MS, Loading, fill, identities, lines
+from tests.crash.loader.conftest import ON_SPARK, START_MS, Loading, fill, identities, lines
 from tests.crash.loader.test_load import expired
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
@@ -76,6 +76,7 @@ def test_lost_files_come_back(loading: Loading) -> None:
     the same rows as before. This works for files of the newest load, for files of older loads, and
     after a compaction, which has combined small files. Repeated records in the log still do not
     become rows, and further loads succeed."""
+    loading.way = ON_SPARK
     for first in range(0, 3600, 900):
         fill(loading, max(0, first - 100), 1000)
         loading.loaded()

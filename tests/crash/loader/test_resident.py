@@ -12,7 +12,7 @@ import pytest
 from support.processes import eventually
 from support.promises import promise
 from support.spark_cluster import java_children
-from tests.crash.loader.conftest import HERE, Loading, identities, lines
+from tests.crash.loader.conftest import ON_SPARK, Loading, identities, lines
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
 
@@ -28,6 +28,7 @@ def test_a_resident_loader_outlives_its_spark(loading: Loading) -> None:
     Spark's Java process is killed with kill -9, the loader starts Spark again, and every row exists
     once. After SIGTERM the loader exits with status 0, and leaves behind no Java process, and no
     uncommitted file in the folder `staging`."""
+    loading.way = ON_SPARK
     program = loading.start_resident()
     seen: list[int] = []
     for first in (0, 100, 200, 300):
@@ -51,7 +52,6 @@ def test_small_loads_need_no_spark(loading: Loading) -> None:
     """If the loads are small, a resident loader (`--every`) starts no Java process. It loads new
     records, even those of files that an agent has announced only since the previous run. If the
     loader is killed with kill -9, the next loader continues, and every row exists once."""
-    loading.way = HERE
     program = loading.start_resident()
     for first in (0, 1000, 2000):
         loading.cluster.announce(loading.topic, 3 + first)

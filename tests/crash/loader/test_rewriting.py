@@ -1,4 +1,4 @@
-"""On a real Spark, loads rewrite files for the columns of a new schema, and compactions combine
+"""Loads rewrite files for the columns of a new schema, and compactions combine
 small files."""
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from support.hdfs import Hdfs
 from support.processes import eventually
 from support.promises import promise
 from tests.crash.loader.conftest import (
+    ON_SPARK,
     Cluster,
     Loading,
     SharedSpark,
@@ -105,6 +106,7 @@ def test_all_rows_are_read_after_any_change(
     topic = cluster.topic(1, json.dumps(VERSIONS[0][0]))
     cluster.announce(topic, 1)
     loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
+    loading.way = ON_SPARK
     folder = tmp_path / "out" / topic
     send(cluster, topic, 0)
     assert loading.loaded()["rows"] == 1

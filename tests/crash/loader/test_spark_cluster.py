@@ -18,6 +18,7 @@ from support.promises import promise
 from support.recipes import blocks
 from support.spark_cluster import SparkCluster, java_children
 from tests.crash.loader.conftest import (
+    ON_SPARK,
     BehindProxy,
     Loading,
     SharedSpark,
@@ -51,7 +52,9 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 
 @pytest.fixture
 def loading(behind_proxy: BehindProxy, spark: SharedSpark, tmp_path: Path) -> Loading:
-    return loading_of(behind_proxy.cluster, spark, tmp_path)
+    made = loading_of(behind_proxy.cluster, spark, tmp_path)
+    made.way = ON_SPARK
+    return made
 
 
 def on_cluster(workers: SparkCluster, **more: str) -> list[str]:
@@ -83,32 +86,18 @@ def check(loading: Loading, program: Program, count: int) -> None:
 
 
 @promise("5 real loader")
-def test_an_executor_is_killed(
+def test_a_worker_is_killed(
     loading: Loading, behind_proxy: BehindProxy, workers: SparkCluster
 ) -> None:
-    """If a worker's executor is killed while its task reads, Spark runs the task again, and each
-    line becomes one row."""
+    """If a worker and its executor are killed while its task reads, the other worker runs the task,
+    and each line becomes one row."""
     fill(loading, 0, 3000)
     held = behind_proxy.held(loading.topic)
     program = loading.start(*on_cluster(workers))
     program.wait_until(lambda: held.hits >= 2)
     (executor,) = java_children(workers.workers[0].pid)
-    os.kill(executor, signal.SIGKILL)
-    held.release()
-    check(loading, program, 3000)
-
-
-@promise("5 real loader")
-def test_a_worker_is_killed(
-    loading: Loading, behind_proxy: BehindProxy, workers: SparkCluster
-) -> None:
-    """If a worker is killed while its task reads, the other worker runs the task, and each line
-    becomes one row."""
-    fill(loading, 0, 3000)
-    held = behind_proxy.held(loading.topic)
-    program = loading.start(*on_cluster(workers))
-    program.wait_until(lambda: held.hits >= 2)
     workers.workers[0].kill()
+    os.kill(executor, signal.SIGKILL)
     held.release()
     check(loading, program, 3000)
     workers.workers[0].start()

@@ -22,6 +22,7 @@ from skidway.schemas.wire import add_prefix
 from tests.crash.loader.conftest import (
     AGENT,
     LENGTH,
+    ON_SPARK,
     Cluster,
     Loading,
     SharedSpark,
@@ -88,6 +89,7 @@ def test_rows_of_all_versions_are_read_together(
     topic = cluster.topic(1, json.dumps(VERSIONS[0][0]))
     cluster.announce(topic, 1)
     loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
+    loading.way = ON_SPARK
     folder = tmp_path / "out" / topic
     for number in range(len(VERSIONS)):
         send(cluster, topic, number)
@@ -105,6 +107,7 @@ def test_rows_of_all_versions_are_read_together(
 def test_a_table_has_the_rows_of_the_manifests(loading: Loading, tmp_path: Path) -> None:
     """`skidway.table` returns each row once, even if the directory contains a copy of a file. It
     reads only the files of the hours that the query selects."""
+    loading.way = ON_SPARK
     for at in range(2):
         for partition in (0, 1):
             loading.cluster.send(loading.topic, partition, 3000 * at, 3000)
@@ -156,6 +159,7 @@ def test_a_type_that_contains_itself_is_asked_as_json(
         values = add_prefix(schema_id, pa.array(datums, pa.binary()))
         cluster.publish(client, topic, 0, values, origins)
     loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
+    loading.way = ON_SPARK
     assert loading.loaded()["rows"] == 2
     frame = loading.spark._session.read.parquet(str(tmp_path / "out" / topic))
     found = frame.selectExpr(
