@@ -162,7 +162,7 @@ peers: install-dev
 
 # How many tests run at once. Tests that only compute use every core. The other tests also wait for
 # programs, so PROCESSES of them run at once; each process takes whole files, or pipelines of e2e.
-PROCESSES ?= 3
+PROCESSES ?= 4
 COMPUTING := -n auto
 DEALT = -n $(PROCESSES) --dist loadgroup
 
