@@ -106,7 +106,6 @@ class Incidents:
         """Waits until every byte of the log is acknowledged, rejected, lost or uncertain."""
         eventually(
             lambda: self.pipeline.settled_bytes(log.folder) >= log.bytes,
-            within_s=120,
             what=f"{log.folder.name} is settled",
         )
 
@@ -159,7 +158,7 @@ class Incidents:
             return None
 
         try:
-            found = eventually(named, every_s=0.2, within_s=120)
+            found = eventually(named, every_s=0.2)
         except AssertionError as error:
             raise AssertionError(json.dumps(seen, indent=1)) from error
         assert isinstance(found, dict)
@@ -175,7 +174,7 @@ class Incidents:
             return not seen[0]["buckets"] and self.asked(*whole, **options)["status"] == 0
 
         try:
-            eventually(well, every_s=0.2, within_s=120)
+            eventually(well, every_s=0.2)
         except AssertionError as error:
             raise AssertionError(json.dumps(seen, indent=1)) from error
 
@@ -294,7 +293,7 @@ def test_lines_were_rejected(site: Incidents) -> None:
     shown = site.run(found["command"])
     assert "no number here" in shown.stdout, shown
     rejects = site.pipeline.site.url("dashboard") + "/rejects.json"
-    eventually(lambda: "no number here" in _read(rejects), within_s=120, what="the page's example")
+    eventually(lambda: "no number here" in _read(rejects), what="the page's example")
     accept_all(site, "rejected-lines", "rejected")
 
 
@@ -467,7 +466,7 @@ def test_a_partition_was_lost(site: Incidents) -> None:
         is_of_mirror = command["line"] == "skidway mirror status"
         return is_of_mirror and lost.name in site.run(command).stdout
 
-    eventually(shown, within_s=60, every_s=1, what="the mirror names the partition")
+    eventually(shown, every_s=1, what="the mirror names the partition")
     accept_all(site, "lost-partition", None)
     site.pipeline.kill("broker-dc1")
     away.rename(lost)
@@ -528,4 +527,4 @@ def accept_all(site: Incidents, topic: str, cause: str | None) -> None:
                     assert done.returncode in (0, 2), done  # 2: already accepted
         return document["status"] == 0 and not document["buckets"]
 
-    eventually(accepted, every_s=0.5, within_s=120)
+    eventually(accepted, every_s=0.5)

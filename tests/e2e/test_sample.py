@@ -83,7 +83,7 @@ class Samples:
         until the agent has delivered the lines, and returns the file's path."""
         log = log or self.log(topic)
         path = log.append(name, lines)
-        eventually(lambda: self.pipeline.settled_bytes(log.folder) >= log.bytes, within_s=60)
+        eventually(lambda: self.pipeline.settled_bytes(log.folder) >= log.bytes)
         return path
 
     def load(self, topic: str) -> None:
@@ -122,7 +122,7 @@ class Samples:
             return status, topic_found | {"whole": document}
 
         try:
-            found = eventually(compared, every_s=0.5, within_s=90)
+            found = eventually(compared, every_s=0.5)
         except AssertionError as error:
             raise AssertionError(json.dumps(seen, indent=1)) from error
         assert isinstance(found, tuple)
@@ -204,7 +204,7 @@ def test_a_changed_row_is_found_and_explained(site: Samples) -> None:
     )  # fmt: skip
     status, document = site.run("sample", "--topic", topic, "--tell")
     assert status == 0, document
-    eventually(lambda: is_complete(site, topic), within_s=60, every_s=0.5)
+    eventually(lambda: is_complete(site, topic), every_s=0.5)
 
 
 def is_complete(site: Samples, topic: str) -> bool:
@@ -227,7 +227,7 @@ def content_differs(site: Samples, topic: str) -> dict[str, Any]:
         return None
 
     try:
-        found = eventually(named, every_s=0.5, within_s=60)
+        found = eventually(named, every_s=0.5)
     except AssertionError as error:
         raise AssertionError(json.dumps(seen, indent=1)) from error
     assert isinstance(found, dict)
@@ -275,7 +275,7 @@ def test_a_removed_file_is_not_compared(site: Samples) -> None:
         mine = [x for x in document["gone"] if x["path"] == str(path)]
         return mine[0] if mine else None
 
-    found = eventually(gone, every_s=0.5, within_s=60)
+    found = eventually(gone, every_s=0.5)
     assert isinstance(found, dict)
     assert (found["first"], found["end"]) == (0, 8)
     assert found["reason"]

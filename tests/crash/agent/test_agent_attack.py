@@ -311,7 +311,7 @@ def attacked(
         sizes = {log.path.resolve(): log.path.stat().st_size for log in writers.logs}
         return bool(ledger) and not any(x["pending"] for x in ledger) and process.settled(sizes)
 
-    eventually(is_settled, within_s=180, every_s=1, what="all lines")
+    eventually(is_settled, every_s=1, what="all lines")
     done["rss"] = max(done["rss"], rss_mb(process))
     rows, rejects = (numbers(own_broker.address, name) for name in ("logs", "logs.rejected"))
     ledger = process.ledger()

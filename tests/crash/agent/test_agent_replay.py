@@ -133,6 +133,6 @@ def test_replays_that_are_killed_and_run_again_double_nothing(
         found[:] = sorted(text.decode() for text in texts)
         return len(found) >= len(wanted)
 
-    eventually(have_come, within_s=120, every_s=1, what="all repaired lines")
+    eventually(have_come, every_s=1, what="all repaired lines")
     assert found == wanted
     assert counts(process)[0]["open"] == 0

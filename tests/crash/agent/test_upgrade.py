@@ -89,13 +89,13 @@ def killed_on_the_way(
     eventually(lambda: process.settled(logs.sizes()), what="the first lines")
     arrived = proxy.inject(Fault.HOLD_ANSWER, produces("logs"), times=1)
     logs.write(300, "a.log", "b.log")
-    arrived.wait_for_hit(within_s=60)
+    arrived.wait_for_hit()
     on_its_way = arrived
     if holds:
         on_its_way = proxy.inject(Fault.HOLD_REQUEST, produces("logs"))
     logs.write(400)
     if holds:
-        on_its_way.wait_for_hit(within_s=60)
+        on_its_way.wait_for_hit()
     else:
         size = len(logs.written)
         eventually(lambda: len(list(records(broker.address, "logs"))) == size, what="all there")
@@ -109,7 +109,7 @@ def started_to_read_back(process: AgentProcess, proxy: Proxy) -> Intervention:
     releases or drops the request."""
     held = proxy.inject(Fault.HOLD_REQUEST, fetches("logs"))
     process.start(ready=False)
-    process.program.wait_until(lambda: held.hits, within_s=60)
+    process.program.wait_until(lambda: held.hits)
     return held
 
 
