@@ -160,18 +160,19 @@ lint-ansible: $(VENV)/.installed-deploy $(COLLECTIONS)/ansible_collections/skidw
 peers: install-dev
 	$(BIN)/python tests/support/peers.py
 
-# How many tests run at once. Tests that only compute use every core. The other tests also wait for
-# programs, so PROCESSES of them run at once; each process takes whole files, or pipelines of e2e.
+# How many tests run at once; each process takes whole files, or pipelines of e2e. On two cores, most tests wait
+# for programs.
 PROCESSES ?= 4
-COMPUTING := -n auto
 DEALT = -n $(PROCESSES) --dist loadgroup
+TESTS := $(SUITES:%=tests/%)
+PROGRAMS := (crash or conformance or e2e)
 
 # Only root can make some faults of disks. Who is not root runs all other tests.
 ROOTLESS := $(if $(filter-out 0,$(shell id -u)), and not root)
 
 # One whole suite.
 unit model: install-dev
-	@$(call PYTEST,$@,$(COMPUTING) -m 'not foreign' tests/$@)
+	@$(call PYTEST,$@,-n auto -m 'not foreign' tests/$@)
 
 crash conformance e2e: install-dev peers
 	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(ROOTLESS)' tests/$@)
@@ -179,16 +180,13 @@ crash conformance e2e: install-dev peers
 # Needs only Python, make and PyPI: random tests are shortened, and of the tests with real programs only
 # those marked `quick` run.
 test: check
-	@$(call PYTEST,test-computing,$(COMPUTING) --share 8 -m 'not slow and not foreign' tests/unit tests/model)
-	@$(call PYTEST,test-programs,$(DEALT) -m 'quick and not slow' tests/crash tests/conformance tests/e2e)
+	@$(call PYTEST,$@,$(DEALT) --share 8 -m 'not slow and not foreign and (quick or not $(PROGRAMS))' $(TESTS))
 
 # `make test`, then what it left out: a third of the random schedules and examples of unit and model, and the
-# rest of the other suites.
-# TESTED=yes: `make test` has just run, so do not run it again.
+# rest of the other suites. TESTED=yes: `make test` has just run, so do not run it again.
 test-deep: $(if $(TESTED),,test) install-dev peers
-	@$(call PYTEST,deep-computing,$(COMPUTING) --share 3 -m 'random and not foreign' tests/unit tests/model)
-	@$(call PYTEST,deep-programs,$(DEALT) -m 'not foreign$(ROOTLESS) and (slow or not quick)' \
-		tests/crash tests/conformance tests/e2e)
+	@$(call PYTEST,$@,$(DEALT) --share 3 -m \
+		'not foreign$(ROOTLESS) and (random or $(PROGRAMS) and (slow or not quick))' $(TESTS))
 
 # Tests that need Node, Go, an older Spark or Debian packages have the mark `foreign`. Installs what they need if
 # it may.

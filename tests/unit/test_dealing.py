@@ -1,12 +1,12 @@
-"""If several tests are in one group, they run in the same process of a test run
-(support.dealing)."""
+"""If several tests are in one group, they run in the same process of a test run, and what takes long
+begins first (support.dealing)."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from support.dealing import TOGETHER, group_of
+from support.dealing import LONG, TOGETHER, group_of, rank_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,3 +32,22 @@ def test_what_is_named_is_there() -> None:
             assert group_of(f"{file}::test_x[a@b::c]") == group
     alone = "tests/crash/broker/test_groups.py"
     assert group_of(f"{alone}::TestX::test_y") == alone
+
+
+def test_what_takes_long_begins_first_and_small_files_last() -> None:
+    """The groups and files that take longest begin before all others, and each of them exists. The
+    unit tests, whose files are small, begin last."""
+    assert all(each in TOGETHER or (ROOT / each).is_file() for each in LONG)
+    ids = ["tests/unit/test_a.py::b", "tests/model/test_a.py::b", "tests/crash/x/test_a.py::b"]
+    first = [f"{TOGETHER.get(each, (each,))[0]}::test_x" for each in LONG]
+    assert sorted([*ids, *reversed(first)], key=rank_of) == [*first, *reversed(ids)]
+
+
+def test_every_test_with_programs_has_the_mark_of_its_suite() -> None:
+    """Each module of the suites crash, conformance and e2e has the mark of its suite: by these
+    marks `make test` leaves out what starts programs."""
+    for suite in ("crash", "conformance", "e2e"):
+        for path in (ROOT / "tests" / suite).rglob("test_*.py"):
+            marks = re.search(r"^pytestmark = (.*)$", path.read_text(), re.MULTILINE)
+            assert marks is not None, path
+            assert f"pytest.mark.{suite}" in marks[1], path

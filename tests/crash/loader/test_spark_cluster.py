@@ -152,7 +152,8 @@ def test_workers_get_the_packages_from_an_archive(
             copy_installed("skidway[loader]", tmp_path / "environment", without)
         else:
             mine = command.replace("python3 ", f"{sys.executable} ")
-            subprocess.run(["/bin/sh", "-c", mine], cwd=tmp_path, check=True)
+            quickly = {**os.environ, "GZIP": "-1"}  # an archive of 200 MB takes a minute otherwise
+            subprocess.run(["/bin/sh", "-c", mine], cwd=tmp_path, check=True, env=quickly)
     master, *told = settings.replace("/etc/skidway", str(tmp_path)).splitlines()
     assert master.startswith("spark.master: ")
     folder, bare = tmp_path_factory.mktemp("bare"), {"PYTHONPATH": "", "PATH": "/usr/bin:/bin"}
