@@ -13,7 +13,7 @@ from support.kafka import ApacheKafka
 from support.pipeline import Pipeline, Writer
 from support.trials import Stage, Stories, Story, Told, Trial, chosen
 
-pytestmark = [pytest.mark.e2e, pytest.mark.java]
+pytestmark = pytest.mark.java
 STORIES = Stories(stage="kafka")
 PATTERN = "through-kafka-.*"
 KILLS = 2

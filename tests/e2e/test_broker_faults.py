@@ -21,7 +21,6 @@ from support.promises import promise
 from support.proxy import Fault, produces
 from support.trials import Stage, Stories, Story, Told, Trial
 
-pytestmark = pytest.mark.e2e
 STORIES = Stories()
 KILLS = 3
 REGISTRATION = "/brokers/ids/1"

@@ -17,7 +17,6 @@ from support.processes import WITHIN_S, eventually
 from support.promises import promise
 from support.trials import Stage, Stories, Story, Told, Trial
 
-pytestmark = pytest.mark.e2e
 STORIES = Stories()
 
 

@@ -28,7 +28,7 @@ WITHIN_S = 900
 TOPICS = ("access-logs", "order-logs", "worker-logs")
 PROGRAMS = ("agent", "broker-dc1", "count-dc1", "loader")
 
-pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 
 def run_demo(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:

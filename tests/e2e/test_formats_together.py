@@ -24,7 +24,6 @@ from support.pipeline import AUDIT_TOPIC, Pipeline
 from support.processes import WITHIN_S, eventually
 from support.promises import promise
 
-pytestmark = pytest.mark.e2e
 DATA = Path(__file__).parents[1] / "data"
 LOGS = DATA / "logs"
 LINES = 200

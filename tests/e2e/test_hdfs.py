@@ -14,7 +14,7 @@ from support.pipeline import Pipeline
 from support.proxy import Fault, produces
 from support.trials import Stage, Stories, Story, Told, Trial, chosen
 
-pytestmark = [pytest.mark.e2e, pytest.mark.java]
+pytestmark = pytest.mark.java
 STORIES = Stories(stage="hdfs")
 
 

@@ -30,8 +30,6 @@ from support.pipeline import AUDIT_TOPIC, Oracle, Pipeline, source
 from support.processes import Program, accepts, eventually, free_port, run_skidway, skidway
 from support.proxy import Fault
 
-pytestmark = pytest.mark.e2e
-
 HOST = platform.node()
 SILENCE_MS = 8_000
 NUMBERED = {"type": "regex", "pattern": r"line (?P<number>\d+) .*"}

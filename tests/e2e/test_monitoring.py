@@ -18,7 +18,7 @@ from support.pipeline import Oracle, Pipeline, source
 from support.processes import WITHIN_S, NotReady, Program, eventually, skidway
 from support.prometheus import Prometheus, textfiles
 
-pytestmark = [pytest.mark.e2e, pytest.mark.foreign]
+pytestmark = pytest.mark.foreign
 
 TOPIC = "shop"
 TEXTFILE = "skidway_load.prom"

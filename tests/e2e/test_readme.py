@@ -25,7 +25,7 @@ from skidway.settings.spec import specs
 from skidway.zookeeper import ZookeeperSettings
 from support.processes import Program, answers, eventually, free_port, run_skidway
 
-pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 LOGS = "/var/log/hadoop"

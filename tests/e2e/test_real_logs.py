@@ -14,7 +14,6 @@ import pytest
 
 from support.trials import Stage, Stories, Story, Told, Trial
 
-pytestmark = pytest.mark.e2e
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 FORMATS: dict[str, tuple[str, list[str], str]] = {
     "apache": (

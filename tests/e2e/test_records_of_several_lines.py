@@ -11,7 +11,6 @@ import pytest
 
 from support.trials import Stage, Stories, Story, Told, Trial
 
-pytestmark = pytest.mark.e2e
 TRACES = Path(__file__).parents[1] / "data" / "traces"
 STORIES = Stories()
 

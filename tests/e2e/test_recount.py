@@ -7,7 +7,6 @@ import pytest
 
 from support.trials import Stage, Stories, Story, Told, Trial
 
-pytestmark = pytest.mark.e2e
 STORIES = Stories()
 
 

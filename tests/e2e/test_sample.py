@@ -24,8 +24,6 @@ from support.pipeline import AUDIT_TOPIC, Oracle, Pipeline, source
 from support.processes import Program, eventually
 from support.promises import promise
 
-pytestmark = pytest.mark.e2e
-
 HOST = platform.node()
 PERIOD_MS = 12_000
 LEVELS = {"type": "regex", "pattern": r"(?P<level>[A-Z]+) (?P<number>\d+) (?P<text>.*)"}

@@ -5,13 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from support.certificates import Authority
 from support.pipeline import Oracle, Pipeline
 from support.processes import eventually, run_skidway
 
-pytestmark = pytest.mark.e2e
 TOPIC = "secured"
 USER_INFO = "ada:ge:heim"
 

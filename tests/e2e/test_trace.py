@@ -13,7 +13,6 @@ from support.following import EVERYWHERE, HOST, asked, begins_of, states
 from support.processes import free_port, run_skidway
 from support.trials import Stage, Stories, Story, Told, Trial
 
-pytestmark = pytest.mark.e2e
 STORIES = Stories()
 
 

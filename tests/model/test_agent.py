@@ -41,8 +41,6 @@ from support.agent_world import Brokers, Record, World, records_of, settings
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 GENERATIONS = 2
 LINES_MAX = 4
 TIGHT_BYTES = 600  # buffer.memory, so small that the agent often stops after one reading

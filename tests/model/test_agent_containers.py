@@ -40,8 +40,6 @@ from support.agent_world import Brokers, Record, World, pa_binary, records_of, s
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 CELLS: Final = re.compile(r"[abcxy]\d{5}")
 PATTERNS = (r"(?P<line>(?s:[^x].*))", r"(?P<line>(?s:[^y].*))")
 LINES_MAX = 3

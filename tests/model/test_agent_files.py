@@ -29,8 +29,6 @@ from support.agent_world import DAMAGED_BYTES, World, datum_text, raw, settings
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 APP, LINK, TARGET = "/log/app.log", "/links/app.log", "/pods/0.log"
 PATTERNS = {"kubelet": LINK, "glob": "/log/app*", "copied over, glob": "/log/app*"}
 BUCKET_MS = 1_000

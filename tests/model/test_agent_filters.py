@@ -23,8 +23,6 @@ from support.agent_world import World, settings
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 SHAPES = (
     'drop line starts with "a" as a',
     "sample 1/2 as half",

@@ -13,16 +13,12 @@ import random
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.settings import LabelSettings
 from skidway.schemas.codec import Codec
 from support.agent_world import World, pa_binary, raw, settings
 from support.promises import promise
 from support.randomness import Seeds
-
-pytestmark = pytest.mark.model
 
 LABELS = "/run/pods.json"
 PODS = ("web", "cart")

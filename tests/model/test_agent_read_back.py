@@ -45,8 +45,6 @@ from support.agent_world import World, settings
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 WAIT_MS = 1_000
 PARTS = 5
 PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)")

@@ -20,8 +20,6 @@ from support.agent_world import World, settings
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)")
 TOPICS = ("logs", "others", "third")
 

@@ -35,8 +35,6 @@ from support.agent_world import Files, MemoryFile, World, settings
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 PATHS = ("/log/a.log", "/log/b.log", "/srv/c.log", "/opt/d.log")
 DIRECTORIES = ("/log", "/srv", "/opt")
 OLDER_MS = 3_600_000

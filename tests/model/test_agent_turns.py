@@ -26,8 +26,6 @@ from support.agent_world import Files, MemoryHandle
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 SIZES = (
     ("READ_BYTES", 100, (reading, first_looks, inquiry, evidence)),
     ("TURN_BYTES", 250, (reading, inquiry, replay)),

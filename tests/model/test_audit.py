@@ -86,8 +86,6 @@ from support.fold import Fold
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 AGENT = 77
 LATENESSES_MS = [0, 2_000, 8_000, 20_000]
 WRONG = [-HOUR, 0, HOUR]

@@ -65,8 +65,6 @@ from support.fold import Fold
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 POLICY = Policy(
     tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS),
     lateness_ms=LATENESS_MS,

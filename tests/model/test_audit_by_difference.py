@@ -30,8 +30,6 @@ from support.audit_store_model import StoredFleet, narrow_some
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 STEPS = 60
 
 

@@ -27,8 +27,6 @@ from support.randomness import Seeds
 from support.site_truth import POLICY
 from support.site_world import Faults, World
 
-pytestmark = pytest.mark.model
-
 Log = tuple[str, int]
 
 

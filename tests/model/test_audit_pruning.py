@@ -46,8 +46,6 @@ from support.ledgers import take
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 SIZE, DAYS = 60_000, 8
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=10**12)
 AGENTS = [Sender(Tier.AGENT, "dc1", str(x), f"web{x}", 1) for x in (7, 8)]

@@ -29,8 +29,6 @@ from support.randomness import Seeds
 from support.site_truth import POLICY, Wrong, changed, completed, expected, judged, named
 from support.site_world import Collector, Faults, World
 
-pytestmark = pytest.mark.model
-
 RUNS = range(12)
 
 

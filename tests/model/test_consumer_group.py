@@ -27,7 +27,6 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from skidway.consumer import Record, nodes
 from skidway.consumer.reader import StreamReader
@@ -44,8 +43,6 @@ from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
 from support.memory_zookeeper import Fate, MemoryCoordinator, MemoryZooKeeper
 from support.randomness import Seeds
-
-pytestmark = pytest.mark.model
 
 SEEDS = 100
 STEPS = 250

@@ -29,8 +29,6 @@ from skidway.broker.groups.outcomes import Answer, Joined, Store, Synced
 from skidway.broker.groups.record import decode, encode
 from skidway.kafka.errors import ErrorCode
 
-pytestmark = pytest.mark.model
-
 SEEDS = 300
 STEPS = 250
 PROTOCOLS = (("range",), ("roundrobin", "range"), ("range", "sticky"), ("sticky", "range"))

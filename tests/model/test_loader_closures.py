@@ -39,8 +39,6 @@ from support.loading import SOURCE, START_MS, TOPIC, WHOLE
 from support.memory_store import MemoryStore
 from support.promises import promise
 
-pytestmark = pytest.mark.model
-
 MINUTE_MS = 60_000
 LATE_MS = 150_000
 AGENTS, PARTITIONS = (7, 8), (0, 1)

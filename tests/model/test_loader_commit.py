@@ -54,8 +54,6 @@ ROWS_OF_HOUR = f"{TOPIC}/{layout.hour_folder(0)}/part-"
 REJECTS_OF = f"{layout.state(TOPIC)}/rejects/part-"
 SOURCE = Source("c", "id", TOPIC, "topic")
 
-pytestmark = pytest.mark.model
-
 
 @dataclass(frozen=True)
 class Put:

@@ -22,8 +22,6 @@ from support.loading import Record, Runner, job, log, rows_of
 from support.memory_store import MemoryStore
 from support.promises import promise
 
-pytestmark = pytest.mark.model
-
 Kept = list[tuple[int, int, int, int]]
 
 

@@ -27,8 +27,6 @@ from skidway.kafka.batch import read_header
 from skidway.kafka.types import TopicPartition
 from support.mirror_world import MirrorWorld, SourceLog
 
-pytestmark = pytest.mark.model
-
 PARTITIONS = 2
 SEEDS = 150
 STEPS = 120

@@ -36,8 +36,6 @@ from skidway.kafka.types import TopicPartition
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 TP = TopicPartition("logs", 0)
 PLACES = (Address("a", 1), Address("b", 1))
 HOUR_MS = 3_600_000

@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -30,8 +29,6 @@ from skidway.schemas.registry.store import Store
 from support.clock import ManualClock
 from support.registry_log import MemoryLog, SharedLog
 from support.registry_model import ALL, Model, Refused, Row, Schema, Uses
-
-pytestmark = pytest.mark.model
 
 NODES = st.integers(0, 1)
 SUBJECTS = st.sampled_from(["a", "b"])

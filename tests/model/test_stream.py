@@ -24,8 +24,6 @@ from support.memory_query import Queried, queries
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 Place = tuple[str, int, int]
 """The topic, partition and offset of a record."""
 STEPS = 60

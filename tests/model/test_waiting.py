@@ -19,8 +19,6 @@ from skidway.audit.topic.messages import Message
 from support.promises import promise
 from support.randomness import Seeds
 
-pytestmark = pytest.mark.model
-
 RUNS = range(60)
 
 

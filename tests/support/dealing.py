@@ -54,10 +54,14 @@ def group_of(test_id: str) -> str:
     return _GROUPS.get(file, file)
 
 
+def suite_of(test_id: str) -> str:
+    """Returns the name of a test's suite, or "" if the test is in none."""
+    return test_id.split("/")[1] if test_id.startswith("tests/") else ""
+
+
 def rank_of(test_id: str) -> tuple[int, int]:
     """Returns a sort key: tests with a lower key begin earlier."""
-    group = group_of(test_id)
-    suite = test_id.split("/")[1] if test_id.startswith("tests/") else ""
+    group, suite = group_of(test_id), suite_of(test_id)
     return (
         LONG.index(group) if group in LONG else len(LONG),
         SUITES.index(suite) if suite in SUITES else len(SUITES),
@@ -71,9 +75,14 @@ class Dealing(LoadScopeScheduling):
         return group_of(nodeid)
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Puts the tests into the order in which they begin."""
+    """Marks each test with the name of its suite (unit tests excepted), and puts the tests into the
+    order in which they begin."""
+    for item in items:
+        suite = suite_of(item.nodeid)
+        if suite in SUITES[:-1]:
+            item.add_marker(suite)
     if config.getoption("dist", "no") != "no":
         items.sort(key=lambda item: rank_of(item.nodeid))
 

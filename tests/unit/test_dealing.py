@@ -1,4 +1,4 @@
-"""If several tests are in one group, they run in the same process of a test run, and what takes long
+"""If several tests are in one group, they run in the same process of a test run. What takes long
 begins first (support.dealing)."""
 
 from __future__ import annotations
@@ -41,13 +41,3 @@ def test_what_takes_long_begins_first_and_small_files_last() -> None:
     ids = ["tests/unit/test_a.py::b", "tests/model/test_a.py::b", "tests/crash/x/test_a.py::b"]
     first = [f"{TOGETHER.get(each, (each,))[0]}::test_x" for each in LONG]
     assert sorted([*ids, *reversed(first)], key=rank_of) == [*first, *reversed(ids)]
-
-
-def test_every_test_with_programs_has_the_mark_of_its_suite() -> None:
-    """Each module of the suites crash, conformance and e2e has the mark of its suite: by these
-    marks `make test` leaves out what starts programs."""
-    for suite in ("crash", "conformance", "e2e"):
-        for path in (ROOT / "tests" / suite).rglob("test_*.py"):
-            marks = re.search(r"^pytestmark = (.*)$", path.read_text(), re.MULTILINE)
-            assert marks is not None, path
-            assert f"pytest.mark.{suite}" in marks[1], path

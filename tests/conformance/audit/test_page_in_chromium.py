@@ -13,7 +13,7 @@ from support.dashboard_site import LOST, MINUTE, NOW, STATES
 from support.processes import eventually
 from support.served import served
 
-pytestmark = [pytest.mark.conformance, pytest.mark.foreign]
+pytestmark = pytest.mark.foreign
 
 WIDTHS = (400, 700, 1_000, 1_400, 2_000)
 BUCKET = f"/buckets?topic=dc1.orders&bucket={NOW // MINUTE * MINUTE - 6 * MINUTE}"

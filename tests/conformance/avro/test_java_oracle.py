@@ -26,7 +26,7 @@ from support.avro_oracle import ask
 from support.avro_rules import RULES
 from support.avro_schemas import broken, changed, made, text
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 PAIRS = 22_000
 BROKEN = 8_000

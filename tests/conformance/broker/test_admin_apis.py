@@ -73,7 +73,6 @@ from support.brokers import SkidwayBroker
 from support.processes import eventually
 from support.raw_client import RawClient
 
-pytestmark = pytest.mark.conformance
 TOPIC, BROKER = ResourceType.TOPIC, ResourceType.BROKER
 
 

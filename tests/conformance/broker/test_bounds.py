@@ -39,8 +39,6 @@ from support.batches import batch
 from support.broker_core import BrokerCore, broker_core
 from support.messages import RESPONSES
 
-pytestmark = pytest.mark.conformance
-
 
 @pytest.fixture
 def core(tmp_path: Path) -> Iterator[BrokerCore]:

@@ -12,8 +12,6 @@ from support.brokers import SkidwayBroker
 from support.processes import eventually, free_port, run_skidway
 from support.raw_client import RawClient
 
-pytestmark = pytest.mark.conformance
-
 
 def test_a_broker_without_mirrors_says_so(skidway_broker: SkidwayBroker) -> None:
     """If a broker mirrors nothing, `skidway mirror status` says so in one sentence. With --json the

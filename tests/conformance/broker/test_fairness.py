@@ -21,8 +21,6 @@ from skidway.kafka.protocol.metadata import MetadataRequest
 from support.batches import batch
 from support.broker_core import BrokerCore, CoreClient, broker_core
 
-pytestmark = pytest.mark.conformance
-
 FLOODING = 20
 EACH = 2_000
 METADATA = request_frame(ApiKey.METADATA, 5, 1, "flood", encode(MetadataRequest(topics=()), 5))

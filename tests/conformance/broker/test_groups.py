@@ -35,7 +35,6 @@ from support.processes import eventually, running
 from support.zookeeper import ZooKeeper
 
 pytestmark = [
-    pytest.mark.conformance,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

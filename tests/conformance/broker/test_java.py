@@ -11,7 +11,7 @@ from support.batches import NOW_MS, append, batch, flush, open_in
 from support.brokers import SkidwayBroker
 from support.kafka import tool, topic_name
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 TOOLS = "org.apache.kafka.tools"
 
 

@@ -36,7 +36,6 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 
-pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 
-import pytest
-
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.create_topics import (
     CreatableTopic,
@@ -17,8 +15,6 @@ from support.batches import batch, sized
 from support.brokers import SkidwayBroker
 from support.processes import eventually
 from support.raw_client import RawClient
-
-pytestmark = pytest.mark.conformance
 
 
 def create(broker: SkidwayBroker, name: str) -> None:

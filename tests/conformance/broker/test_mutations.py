@@ -37,8 +37,6 @@ from support.batches import NOW_MS, batch, recover_in
 from support.broker_core import BrokerCore, broker_core
 from support.mutations import EXTREMES, Recorded, cut_everywhere, mutated, recorded
 
-pytestmark = pytest.mark.conformance
-
 RECORDED = recorded()
 TRIALS = 150
 

@@ -45,8 +45,6 @@ from support.brokers import SkidwayBroker
 from support.processes import eventually
 from support.raw_client import RawClient
 
-pytestmark = pytest.mark.conformance
-
 
 def create(broker: SkidwayBroker, partitions: int = 1, **configs: str) -> str:
     name = f"topic-{uuid.uuid4().hex[:12]}"

@@ -15,7 +15,6 @@ from support.processes import eventually
 from support.promises import promise
 from support.raw_client import RawClient
 
-pytestmark = pytest.mark.conformance
 PATH = "/consumers/load/offsets/logs/0"
 CHECKS = "skidway_broker_retention_checks_total"
 LOST = "skidway_broker_retention_hold_lost_records_total"

@@ -29,7 +29,6 @@ with warnings.catch_warnings():  # kafka-python finds its files in a way that Py
 from support.brokers import SkidwayBroker
 
 pytestmark = [
-    pytest.mark.conformance,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, Ne
 from support.brokers import SkidwayBroker
 from support.processes import eventually
 
-pytestmark = [pytest.mark.conformance, pytest.mark.quick]
+pytestmark = pytest.mark.quick
 
 
 def new_name() -> str:

@@ -16,7 +16,7 @@ from support.peers import provide
 from support.processes import Program, eventually
 from support.raw_client import RawClient
 
-pytestmark = [pytest.mark.conformance, pytest.mark.foreign]
+pytestmark = pytest.mark.foreign
 BATCH_BYTES = 100_000
 BATCHES = 200
 READING = "read,readv,pread64,preadv,preadv2,mmap,splice,copy_file_range"

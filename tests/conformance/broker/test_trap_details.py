@@ -36,8 +36,6 @@ from support.batches import NOW_MS, batch
 from support.broker_core import BrokerCore, CoreClient, broker_core
 from support.messages import RESPONSES
 
-pytestmark = pytest.mark.conformance
-
 UNKNOWN_OPERATIONS = -(1 << 31)
 
 

@@ -44,7 +44,7 @@ from support.batches import batch, sized
 from support.brokers import SkidwayBroker
 from support.raw_client import RawClient
 
-pytestmark = [pytest.mark.conformance, pytest.mark.quick]
+pytestmark = pytest.mark.quick
 
 NOBODYS_SESSION = 123_456
 

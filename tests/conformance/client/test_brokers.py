@@ -32,7 +32,7 @@ from skidway.kafka.types import TopicPartition
 from support.kafka import topic_name
 from support.processes import WITHIN_S
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 
 @pytest.fixture

@@ -34,8 +34,6 @@ from skidway.kafka.types import TopicPartition
 from support.processes import WITHIN_S, free_port
 from support.scripted_broker import HangUp, PartitionLog, ScriptedBroker, Silence, scripted
 
-pytestmark = pytest.mark.conformance
-
 LOGS = TopicPartition("logs", 0)
 WITHIN_MS = int(1000 * WITHIN_S)
 

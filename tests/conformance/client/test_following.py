@@ -20,8 +20,6 @@ from skidway.kafka.types import TopicPartition
 from support.processes import free_port
 from support.scripted_broker import HangUp, ScriptedBroker, Silence, scripted
 
-pytestmark = pytest.mark.conformance
-
 LOGS = TopicPartition("logs", 0)
 
 

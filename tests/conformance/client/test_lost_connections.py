@@ -20,7 +20,7 @@ from support.processes import WITHIN_S, free_port, running
 from support.proxy import Fault, Proxy, produces
 from support.zookeeper import ZooKeeper
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 RECORDS = 20
 """The number of records in one batch."""

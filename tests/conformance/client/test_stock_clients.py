@@ -18,7 +18,7 @@ from skidway.kafka.client import Client, Fetcher, NewTopic, Producer
 from skidway.kafka.types import TopicPartition
 from support.kafka import ApacheKafka, tool, topic_name
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 COUNT = 3_000
 NOW_MS = time.time_ns() // 1_000_000

@@ -18,7 +18,7 @@ from skidway.errors import SkidwayError, UsageError
 from skidway.kafka import group_nodes
 from support.processes import eventually, run_skidway
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 Run = Callable[..., int]
 

@@ -12,7 +12,7 @@ from support.brokers import SkidwayBroker
 from support.processes import eventually
 from support.zookeeper import ZooKeeper
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 PAGE = Path(__file__).parents[3] / "docs/client.md"
 

@@ -25,7 +25,7 @@ from support.kafka import ApacheKafka
 from support.processes import eventually, running
 from support.zookeeper import ZooKeeper
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 GROUP = "reports"
 MANY = 10

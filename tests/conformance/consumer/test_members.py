@@ -20,7 +20,7 @@ from support.consumer_member import command, delivered, handed_out, turns
 from support.processes import Program, eventually
 from support.relay import Relay
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 SESSION_MS = 4_000
 MANY = 20

@@ -14,8 +14,6 @@ from skidway.consumer import Consumer, GroupCoordinated
 from support.brokers import SkidwayBroker
 from support.processes import eventually
 
-pytestmark = pytest.mark.conformance
-
 
 @pytest.fixture
 def stock(topic: Topic) -> Iterator[StockConsumer]:

@@ -12,7 +12,7 @@ from skidway.kafka.client import Client
 from support.java_clients import JavaClients, JavaFailed
 from support.kafka import tool, topic_name
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 CONFIGS = "kafka.admin.ConfigCommand"

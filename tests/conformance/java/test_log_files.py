@@ -13,7 +13,7 @@ from support.java_clients import JavaClients
 from support.kafka import tool
 from support.zookeeper import ZooKeeper
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 DUMP = "kafka.tools.DumpLogSegments"
 TOPIC = "dumped"

@@ -14,8 +14,6 @@ import pytest
 from support.mirroring import Cluster, Pair, pair, refill
 from support.processes import eventually, run_skidway
 
-pytestmark = pytest.mark.conformance
-
 
 @pytest.fixture
 def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:

@@ -19,7 +19,7 @@ from support.kafka import ApacheKafka, tool, topic_name
 from support.mirroring import Cluster, mirror_sources
 from support.processes import eventually
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 KAFKA = "dc1"
 

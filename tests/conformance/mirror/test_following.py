@@ -16,8 +16,6 @@ from skidway.kafka.client import Client
 from support.mirroring import SOURCE, Pair, mirror_sources, pair, refill
 from support.processes import eventually, free_port, run_skidway
 
-pytestmark = pytest.mark.conformance
-
 
 @pytest.fixture
 def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:

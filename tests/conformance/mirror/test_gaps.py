@@ -18,8 +18,6 @@ from skidway.kafka.types import TopicPartition
 from support.mirroring import Pair, pair
 from support.processes import WITHIN_S, eventually, run_skidway
 
-pytestmark = pytest.mark.conformance
-
 FORGETFUL = {"log_retention_check_interval_ms": 100, "log_segment_delete_delay_ms": 0}
 SHORT = {"segment_bytes": "1024", "retention_bytes": "4096"}
 

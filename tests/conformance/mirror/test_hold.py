@@ -13,7 +13,6 @@ from support.processes import eventually
 from support.promises import promise
 from support.raw_client import RawClient
 
-pytestmark = pytest.mark.conformance
 HOLD = {"retention.hold": "mirror-offline", "retention.ms": "1", "segment.bytes": "1024"}
 QUICK = {"log_retention_check_interval_ms": 100, "log_segment_delete_delay_ms": 0}
 

@@ -11,7 +11,7 @@ import pytest
 
 from support.packages import VERSION, install, run, wheels_of
 
-pytestmark = [pytest.mark.conformance, pytest.mark.foreign, pytest.mark.slow]
+pytestmark = [pytest.mark.foreign, pytest.mark.slow]
 
 AGENT = """
 bootstrap.servers: 127.0.0.1:9092

@@ -16,7 +16,7 @@ from support.packages import run
 ROOT = Path(__file__).parents[3]
 PARTS = ("agent", "audit", "broker", "loader", "schemas")
 
-pytestmark = [pytest.mark.conformance, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

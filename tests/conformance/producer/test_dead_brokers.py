@@ -15,7 +15,6 @@ from skidway.producer import Producer
 from skidway.producer.directory import KnownTopic
 from support.processes import WITHIN_S
 
-pytestmark = pytest.mark.conformance
 NOBODY = "127.0.0.1:1"
 SENDERS = 60
 

@@ -20,7 +20,7 @@ from support.brokers import SkidwayBroker
 from support.kafka import topic_name
 from support.processes import eventually
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 PARTITIONS = 3
 Rows = dict[tuple[int, int], tuple[bytes | None, bytes | None]]

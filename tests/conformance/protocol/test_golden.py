@@ -22,8 +22,6 @@ from skidway.kafka.protocol import Message, decode, encode, fetch_request, fetch
 from skidway.kafka.protocol.messages import Array, Blob, Id, Nested, Shape, fields
 from support.messages import ALL, wire
 
-pytestmark = pytest.mark.conformance
-
 DATA = Path(__file__).parents[2] / "data/protocol"
 CLASSES = {cls.__name__: cls for cls in ALL}
 

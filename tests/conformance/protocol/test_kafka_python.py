@@ -23,8 +23,6 @@ from skidway.kafka.protocol.messages import Array, Field, Fixed, Id, Nested, Tex
 from support.kafka_python import Theirs, definition, name_and_retriable, version_range
 from support.messages import ALL, CASES, messages, name_of
 
-pytestmark = pytest.mark.conformance
-
 ITS_OWN_NAMES = {  # where kafka-python's names differ from Apache Kafka's
     ErrorCode.UNKNOWN_SERVER_ERROR: "UNKNOWN",
     ErrorCode.NONE: "NO_ERROR",

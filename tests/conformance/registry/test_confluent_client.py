@@ -26,11 +26,7 @@ from skidway.schemas import wire
 from skidway.schemas.codec import Codec
 from support.registry import Registry
 
-pytestmark = [
-    pytest.mark.quick,
-    pytest.mark.conformance,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = [pytest.mark.quick, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
 V2 = {**V1, "fields": [*V1["fields"], {"name": "age", "type": ["null", "int"], "default": None}]}

@@ -23,8 +23,6 @@ from skidway.schemas.client import (
 from skidway.schemas.client.transport import HttpTransport
 from support.processes import WITHIN_S
 
-pytestmark = pytest.mark.conformance
-
 ANSWER = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"id": 7}'
 BODY_AT = len(ANSWER) - 9
 

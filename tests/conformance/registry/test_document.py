@@ -22,8 +22,6 @@ from skidway.settings import documented
 from support.processes import running
 from support.registry import Registry
 
-pytestmark = pytest.mark.conformance
-
 PAGE = (Path(__file__).parents[3] / "docs/registry.md").read_text()
 EXAMPLES = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 END = "\x01"

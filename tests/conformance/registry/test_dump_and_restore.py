@@ -20,8 +20,6 @@ from support.kafka import ApacheKafka, tool, topic_name
 from support.processes import run_skidway, running
 from support.registry import Registry
 
-pytestmark = pytest.mark.conformance
-
 ADDRESS = {"type": "record", "name": "Address", "namespace": "a.b", "fields": []}
 V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
 V2 = {**V1, "fields": [*V1["fields"], {"name": "home", "type": ["null", "a.b.Address"]}]}

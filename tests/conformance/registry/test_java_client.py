@@ -19,7 +19,7 @@ from py4j.protocol import Py4JJavaError
 from support.java_clients import JavaClients
 from support.registry import Registry
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 SHADED = "org.apache.flink.avro.registry.confluent.shaded.io.confluent.kafka.schemaregistry"
 V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}

@@ -17,7 +17,7 @@ from support import foreign
 from support.registry import Registry
 from support.stock_clients import ClientFailed, Driver, StockClient
 
-pytestmark = [pytest.mark.conformance, pytest.mark.foreign]
+pytestmark = pytest.mark.foreign
 
 V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
 V2 = {**V1, "fields": [*V1["fields"], {"name": "age", "type": "int", "default": 0}]}

@@ -7,15 +7,11 @@ import json
 import socket
 from pathlib import Path
 
-import pytest
-
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.registry.rest import CONTENT_TYPE
 from support.processes import WITHIN_S, eventually, free_port, run_skidway, running
 from support.registry import Registry
 from support.zookeeper import ZooKeeper
-
-pytestmark = pytest.mark.conformance
 
 V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
 BROKEN = {**V1, "fields": [*V1["fields"], {"name": "must", "type": "int"}]}

@@ -18,8 +18,6 @@ from support.kafka import topic_name
 from support.processes import run_skidway
 from support.registry import Registry
 
-pytestmark = pytest.mark.conformance
-
 V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
 V2 = {**V1, "fields": [*V1["fields"], {"name": "age", "type": ["null", "int"], "default": None}]}
 BROKEN = {**V1, "fields": [*V1["fields"], {"name": "must", "type": "int"}]}

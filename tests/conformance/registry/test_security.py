@@ -19,10 +19,7 @@ from support.certificates import Authority
 from support.processes import answers, eventually, free_port, run_skidway, running
 from support.registry import Registry
 
-pytestmark = [
-    pytest.mark.conformance,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 SCHEMA = json.dumps(
     {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}

@@ -25,8 +25,6 @@ from support.processes import eventually, running
 from support.registry import Registry
 from support.zookeeper import ZooKeeper
 
-pytestmark = pytest.mark.conformance
-
 KILLS = 6
 
 

@@ -21,7 +21,7 @@ from support.counting import CountProcess
 from support.peers import ROOT
 from support.processes import Program, eventually, run_skidway
 
-pytestmark = [pytest.mark.conformance, pytest.mark.foreign]
+pytestmark = pytest.mark.foreign
 PLACES, TEXTS = "rsyslog-places", "rsyslog-texts"
 PAGE = (ROOT / "docs" / "audit.md").read_text()
 TEMPLATE = re.search(r'^ *template\(name="lines".*?^ *}$', PAGE, re.MULTILINE | re.DOTALL)

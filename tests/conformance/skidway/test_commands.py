@@ -9,7 +9,7 @@ import pytest
 from support.kafka import ApacheKafka, topic_name
 from support.processes import free_port, run_skidway
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 
 @pytest.fixture

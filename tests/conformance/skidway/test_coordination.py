@@ -13,7 +13,7 @@ from skidway.errors import Unreachable
 from support.processes import WITHIN_S, eventually, free_port, running
 from support.zookeeper import ZooKeeper
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from support import jvm
 from support.processes import running
 from support.zookeeper import ZooKeeper
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 SPARK_JOB = f"""
 from pyspark.sql import SparkSession

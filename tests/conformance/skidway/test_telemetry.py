@@ -14,8 +14,6 @@ from skidway.errors import SkidwayError
 from skidway.telemetry import Health, TelemetryServer
 from support.processes import WITHIN_S
 
-pytestmark = pytest.mark.conformance
-
 
 class Program:
     """A fake program. The test sets its health."""

@@ -13,7 +13,7 @@ from support.stock_clients import CLIENTS, Driver, StockClient
 from support.stock_group import EACH, PARTITIONS, Group
 from support.story import each_client
 
-pytestmark = [pytest.mark.conformance, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -11,8 +11,6 @@ from support.stock_clients import Driver, StockClient
 from support.stock_group import EACH, PARTITIONS, Group
 from support.story import each_client
 
-pytestmark = pytest.mark.conformance
-
 
 @pytest.fixture
 def group(reference: Driver, new_member: Callable[[], Driver]) -> Group:

@@ -9,7 +9,7 @@ from support.brokers import SkidwayBroker
 from support.kafka import tool, topic_name
 from support.stock_clients import Driver
 
-pytestmark = [pytest.mark.conformance, pytest.mark.java]
+pytestmark = pytest.mark.java
 COUNT = 50_000
 TOOLS = "org.apache.kafka.tools"
 

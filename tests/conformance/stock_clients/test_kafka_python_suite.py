@@ -16,7 +16,7 @@ from support import peers
 from support.brokers import SkidwayBroker
 from support.stock_clients import TESTS
 
-pytestmark = [pytest.mark.conformance, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 SUITE = "test/integration"
 FILES = ("producer", "consumer", "admin")

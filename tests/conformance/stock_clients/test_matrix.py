@@ -11,7 +11,6 @@ from conformance.stock_clients import test_broker_crash, test_groups, test_story
 from support import peers
 from support.stock_clients import CLIENTS, CODECS, StockClient
 
-pytestmark = pytest.mark.conformance
 PAGE = peers.ROOT / "docs" / "clients.md"
 
 Test = Callable[..., None]

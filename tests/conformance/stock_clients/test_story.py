@@ -22,7 +22,6 @@ from support.kafka import topic_name
 from support.stock_clients import CLIENTS, Driver, StockClient
 from support.story import COUNT, FIRST_MS, each_client, each_codec, records
 
-pytestmark = pytest.mark.conformance
 DOCS = peers.ROOT / "docs" / "clients.md"
 
 

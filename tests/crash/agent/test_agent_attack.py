@@ -21,7 +21,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import pytest
 import yaml
 
 from support.agent_process import AgentProcess, values
@@ -29,8 +28,6 @@ from support.brokers import SkidwayBroker
 from support.processes import NotReady, eventually
 from support.promises import promise
 from support.randomness import Seeds
-
-pytestmark = pytest.mark.crash
 
 Make = Callable[..., AgentProcess]
 

@@ -21,8 +21,6 @@ from support.brokers import SkidwayBroker
 from support.counting import CountProcess, hashes_of
 from support.processes import NotReady, eventually, run_skidway
 
-pytestmark = pytest.mark.crash
-
 Make = Callable[..., AgentProcess]
 
 

@@ -27,8 +27,6 @@ from support.brokers import SkidwayBroker
 from support.processes import eventually, skidway
 from support.promises import promise
 
-pytestmark = pytest.mark.crash
-
 Make = Callable[..., AgentProcess]
 LOGS = "logs"
 UNPRIVILEGED = (

@@ -7,14 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.agent_process import AgentProcess
 from support.brokers import SkidwayBroker
 from support.processes import eventually, run_skidway
 from support.registry import Registry
-
-pytestmark = pytest.mark.crash
 
 Make = Callable[..., AgentProcess]
 

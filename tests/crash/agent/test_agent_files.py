@@ -20,8 +20,6 @@ from support.brokers import SkidwayBroker
 from support.processes import eventually
 from support.promises import promise
 
-pytestmark = pytest.mark.crash
-
 Make = Callable[..., AgentProcess]
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
-import pytest
 
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.settings import LabelSettings, SourceSettings
@@ -22,8 +21,6 @@ from support.agent_process import AgentProcess
 from support.brokers import SkidwayBroker
 from support.processes import eventually
 from support.promises import promise
-
-pytestmark = pytest.mark.crash
 
 ROUNDS = 7
 LINES = 20_000

@@ -13,7 +13,7 @@ from support.brokers import SkidwayBroker
 from support.processes import Program
 from support.service_manager import service_manager
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 
 def test_an_agent_is_up_while_it_waits_for_its_cluster(

@@ -19,8 +19,6 @@ from support.processes import NotReady, eventually, run_skidway
 from support.promises import promise
 from support.registry import Registry
 
-pytestmark = pytest.mark.crash
-
 Make = Callable[..., AgentProcess]
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from support.agent_process import AgentProcess, values
@@ -17,8 +16,6 @@ from support.brokers import SkidwayBroker
 from support.processes import eventually, run_skidway, skidway
 from support.promises import promise
 from support.registry import Registry
-
-pytestmark = pytest.mark.crash
 
 Make = Callable[..., AgentProcess]
 

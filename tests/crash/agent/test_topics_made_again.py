@@ -3,15 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from skidway.kafka.client import Client, NewTopic
 from support.agent_process import AgentProcess, rows
 from support.brokers import SkidwayBroker
 from support.processes import eventually, run_skidway
 from support.promises import promise
-
-pytestmark = pytest.mark.crash
 
 Make = Callable[..., AgentProcess]
 TOPICS = ("logs", "logs.rejected")

@@ -21,8 +21,6 @@ from support.promises import promise
 from support.proxy import Fault, Intervention, Proxy, fetches, produces
 from support.trees import with_another_press
 
-pytestmark = pytest.mark.crash
-
 WAIT_MS = 4_000
 FILES = ("a.log", "b.log", "c.log", "d.log")
 

@@ -36,8 +36,6 @@ from support.processes import (
 from support.promises import promise
 from support.registry import Registry
 
-pytestmark = pytest.mark.crash
-
 BUCKET_MS = 1_000
 APP1 = {"host": "app1", "cluster": "main", "topics": ["logs"]}
 APP2 = {"host": "app2", "cluster": "main", "topics": ["logs"]}

@@ -33,8 +33,6 @@ from support.brokers import SkidwayBroker
 from support.processes import Program, answers, eventually, free_port, run_skidway, skidway
 from support.promises import promise
 
-pytestmark = pytest.mark.crash
-
 AGENT = 1234567890123456789
 BUCKET_MS = 10_000
 BATCH = 500

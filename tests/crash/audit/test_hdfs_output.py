@@ -72,7 +72,6 @@ def _recount(output: Output) -> recount.Recounted:
     return recount.recount(output, manifests.head(output, topic))
 
 
-@pytest.mark.crash
 @pytest.mark.java
 @pytest.mark.parametrize("moved", [True, False])
 def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
@@ -88,7 +87,6 @@ def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
     assert sum(sums.count for sums in found.sums.values()) == ROWS
 
 
-@pytest.mark.crash
 @pytest.mark.java
 def test_a_file_that_is_gone_is_named(url: str) -> None:
     """If a file of a committed load is missing, a recount of the output's rows names the file and
@@ -104,7 +102,6 @@ def test_a_file_that_is_gone_is_named(url: str) -> None:
 
 
 @promise("6 recount")
-@pytest.mark.crash
 @pytest.mark.java
 def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
     """On HDFS, as in a local directory, a recount of the rows reports a file of rows that no
@@ -121,7 +118,6 @@ def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
     assert [x.kind for x in _recount(open_output(url)).faults.kept] == [Kind.DAMAGED]
 
 
-@pytest.mark.crash
 def test_a_name_node_that_is_not_there_is_one_sentence() -> None:
     """If the NameNode does not answer, a recount of the rows raises Unreachable with one
     sentence."""

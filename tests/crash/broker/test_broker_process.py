@@ -35,8 +35,6 @@ from support.promises import promise
 from support.raw_client import RawClient
 from support.zookeeper import ZooKeeper
 
-pytestmark = pytest.mark.crash
-
 
 def create(broker: SkidwayBroker, topic: str, partitions: int = 1) -> None:
     with RawClient(broker.port) as client:

@@ -27,7 +27,7 @@ from support.processes import eventually
 from support.promises import promise
 from support.raw_client import RawClient
 
-pytestmark = [pytest.mark.crash, pytest.mark.foreign]
+pytestmark = pytest.mark.foreign
 LARGE_BYTES = 200_000
 
 

@@ -44,7 +44,6 @@ from support.raw_client import RawClient
 from support.relay import Relay
 from support.zookeeper import ZooKeeper
 
-pytestmark = pytest.mark.crash
 TOPIC = "logs"
 PARTITIONS = 4
 GROUPS = 300

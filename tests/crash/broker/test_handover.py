@@ -38,7 +38,6 @@ from support.killed import killed_at
 from support.processes import Program, eventually, run_skidway
 from support.raw_client import RawClient
 
-pytestmark = pytest.mark.crash
 LOGS = TopicPartition("logs", 0)
 BATCHES = 10
 DELETED = 3

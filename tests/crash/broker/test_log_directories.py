@@ -29,7 +29,7 @@ from support.brokers import SkidwayBroker
 from support.processes import eventually, run_skidway
 from support.raw_client import RawClient
 
-pytestmark = [pytest.mark.crash, pytest.mark.root]
+pytestmark = pytest.mark.root
 SMALL_BYTES = 1 << 20
 MS_RDONLY, MS_REMOUNT = 1, 32
 LIBC = ctypes.CDLL(None, use_errno=True)

@@ -33,7 +33,6 @@ from support.batches import (
 )
 from support.promises import promise
 
-pytestmark = pytest.mark.crash
 FIRST = "00000000000000000000.log"
 
 

@@ -11,7 +11,7 @@ import pytest
 from support import spark_script
 from tests.crash.loader.conftest import START_MS, Loading
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 QUERIES = """
 import json, sys

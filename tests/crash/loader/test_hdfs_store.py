@@ -16,7 +16,7 @@ from support.hdfs import Hdfs
 from support.processes import free_port
 from support.store_contract import StoreContract
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 
 class TestHdfsStore(StoreContract):

@@ -36,7 +36,7 @@ from tests.crash.loader.conftest import (
     loading_of,
 )
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 UNREACHABLE = 3
 HOURS = 10

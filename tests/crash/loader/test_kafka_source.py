@@ -11,7 +11,7 @@ import pytest
 from support import peers, spark_script
 from tests.crash.loader.conftest import SCHEMA, Cluster
 
-pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 BOTH = """
 import json, sys

@@ -38,7 +38,7 @@ from tests.crash.loader.conftest import (
     lines,
 )
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 
 both_ways = pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from support import foreign
 from support.promises import promise
 from tests.crash.loader.conftest import Loading, counted, fill, identities, lines
 
-pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.foreign]
+pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
 
 @promise("5 real loader")

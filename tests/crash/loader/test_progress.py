@@ -12,7 +12,7 @@ from skidway.loader.state import layout
 from support.processes import eventually
 from tests.crash.loader.conftest import Loading, identities, lines
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 
 def notes(loading: Loading) -> list[Path]:

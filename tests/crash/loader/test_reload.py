@@ -23,7 +23,7 @@ from support.promises import promise
 from tests.crash.loader.conftest import ON_SPARK, START_MS, Loading, fill, identities, lines
 from tests.crash.loader.test_load import expired
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 FIRST = START_MS // layout.HOUR_MS
 HOUR_LINES = ((FIRST + 1) * layout.HOUR_MS - START_MS) // 1000

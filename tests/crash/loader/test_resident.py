@@ -14,7 +14,7 @@ from support.promises import promise
 from support.spark_cluster import java_children
 from tests.crash.loader.conftest import ON_SPARK, Loading, identities, lines
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 
 def rows(loading: Loading) -> int:

@@ -29,7 +29,7 @@ from tests.crash.loader.conftest import (
     spark_rows,
 )
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 
 def field(name: str, avro: Any, **more: Any) -> dict[str, Any]:

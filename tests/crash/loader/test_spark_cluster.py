@@ -29,7 +29,7 @@ from tests.crash.loader.conftest import (
     loading_of,
 )
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 PAGE = Path(__file__).parents[3] / "docs/loader.md"
 HOSTS = ("127.0.0.2", "127.0.0.3")

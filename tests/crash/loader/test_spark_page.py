@@ -30,7 +30,7 @@ from skidway.schemas.wire import add_prefix
 from support import spark_script
 from tests.crash.loader.conftest import AGENT, START_MS, Cluster
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 PAGE = Path(__file__).parents[3] / "docs/spark.md"
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000

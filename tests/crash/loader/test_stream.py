@@ -19,7 +19,7 @@ from support.processes import eventually
 from support.promises import promise
 from tests.crash.loader.conftest import Loading
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 LIMIT = 40
 STREAM = """

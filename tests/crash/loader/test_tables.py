@@ -31,7 +31,7 @@ from tests.crash.loader.conftest import (
     spark_rows,
 )
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 INNER = {"name": "x", "type": "int"}
 GROWN = [INNER, {"name": "y", "type": "string", "default": "none"}]

@@ -17,8 +17,6 @@ from skidway.kafka.batch import read_header, stamp
 from skidway.kafka.gaps import Gap
 from support.batches import NOW_MS, flush, open_in, recover_in, sized, stored
 
-pytestmark = pytest.mark.crash
-
 SMALL = 1024
 
 

@@ -13,8 +13,6 @@ import pytest
 from support.mirroring import Cluster, Pair, pair
 from support.processes import eventually
 
-pytestmark = pytest.mark.crash
-
 
 @pytest.fixture
 def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:

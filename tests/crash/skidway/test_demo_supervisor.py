@@ -14,7 +14,6 @@ import pytest
 from skidway.demo.supervisor import ProgramFailed, Stopped, Supervisor, session_members
 from support.processes import WITHIN_S, eventually
 
-pytestmark = pytest.mark.crash
 PROGRAM = """
 import os, signal, subprocess, sys
 name, log = sys.argv[1:]

@@ -29,7 +29,7 @@ from support.raw_client import RawClient
 from support.registry import Registry
 from support.zookeeper import ZooKeeper
 
-pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 
 class Member:

@@ -17,7 +17,7 @@ from support.zookeeper import ZooKeeper
 
 __all__ = ["own_broker"]
 
-pytestmark = [pytest.mark.crash, pytest.mark.java]
+pytestmark = pytest.mark.java
 
 
 @pytest.fixture

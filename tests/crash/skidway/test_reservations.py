@@ -14,7 +14,6 @@ from skidway.errors import SkidwayError
 from skidway.ports import LOOPBACK, Reservation
 from support.processes import Program, accepts, answers, running
 
-pytestmark = pytest.mark.crash
 PROCESSES, PORTS = 12, 60
 FIRST = 20_000
 RESERVE = f"""

@@ -15,7 +15,7 @@ from skidway.coordination import Coordinator, Versioned
 from support.processes import eventually, free_port, run_skidway, running
 from support.zookeeper import ZooKeeper
 
-pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 
 @pytest.fixture
