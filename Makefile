@@ -29,7 +29,7 @@ PYTEST = started=$$(date +%s); status=0; \
 
 .PHONY: help venv install install-dev lock demo doctor fmt lint type imports check \
 	docs-agent docs-ansible docs-promises screenshots lint-ansible $(SUITES) peers test test-deep foreign test-deploy test-operations test-all explore torture mutants \
-	some-mutants bench bench-paper wheels deb clean
+	bench bench-paper wheels deb clean
 
 help:
 	@echo 'make demo      a million lines through the whole pipeline here, with kills; ARGS="--quick", "--logs GLOB" for yours'
@@ -37,12 +37,12 @@ help:
 	@echo 'make test-deep   test, then the rest of every suite, with Apache Kafka and HDFS, whose jars Maven fetches'
 	@echo 'make foreign   tests with clients for Node and Go, an older Spark, and Debian packages: rsyslog, Prometheus, Chromium'
 	@echo 'make test-deploy   the Ansible collection on three Debian hosts of its own; needs root'
-	@echo 'make test-all  test-deep, model, foreign, lint-ansible, some-mutants and test-deploy'
+	@echo 'make test-all  test-deep, model, foreign, lint-ansible and test-deploy'
 	@echo 'make test-operations   the tasks of docs/operations.md, and services that are there already, on such hosts; not in test-all'
 	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest; PROCESSES=1 for one test at a time'
 	@echo 'make explore   random tests with new seeds; MINUTES=30, SEED=n, ARGS="tests/model/test_agent.py"'
 	@echo 'make torture   all programs under all faults, and what became of every line; MINUTES=30, SEED=n; needs root'
-	@echo 'make mutants   rules broken by hand, one after the other: the tests must notice each; ARGS="agent --word seal"'
+	@echo 'make mutants   cosmic-ray changes the modules that decide: which changes no test notices; ARGS="agent/parsing/framing.py"'
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
 	@echo 'make wheels    what hosts without internet install, into dist/wheels; VERSION=x for another version'
@@ -88,9 +88,13 @@ $(VENV)/.installed-dev: pyproject.toml requirements/test.txt | $(BIN)/python
 	$(call INSTALL,test,dev,0.7 GB to download and 1.4 GB on disk; Spark is the largest)
 	@touch $@ $(VENV)/.installed
 
-# Packages that only the checks of deploy/ansible need.
+# Packages that only the checks of deploy/ansible, or only `make mutants`, need.
 $(VENV)/.installed-deploy: pyproject.toml requirements/deploy.txt | $(BIN)/python
 	$(call INSTALL,deploy,deploy,20 MB to download)
+	@touch $@
+
+$(VENV)/.installed-mutants: pyproject.toml requirements/mutants.txt | $(BIN)/python
+	$(call INSTALL,mutants,mutants,10 MB to download)
 	@touch $@
 
 # Locks versions for every Python from 3.11 on, without the address of an index. If two files list a
@@ -104,6 +108,7 @@ lock: $(BIN)/python
 	$(COMPILE) --extra dev --extra build --output-file requirements/test.txt
 	$(COMPILE) --extra demo --extra build --constraint requirements/test.txt --output-file requirements/demo.txt
 	$(COMPILE) --extra deploy --extra build --constraint requirements/test.txt --output-file requirements/deploy.txt
+	$(COMPILE) --extra mutants --extra build --constraint requirements/test.txt --output-file requirements/mutants.txt
 
 demo: install
 	$(BIN)/skidway demo $(ARGS)
@@ -206,7 +211,7 @@ test-operations: install-dev $(VENV)/.installed-deploy peers
 	@$(call PYTEST,$@,-x -m operations --durations=0 --durations-min=1 tests/deploy)
 
 # The whole suite `model` searches further than test-deep.
-test-all: test-deep model foreign lint-ansible some-mutants test-deploy
+test-all: test-deep model foreign lint-ansible test-deploy
 
 # Runs random tests with new seeds; prints each failure with the command that replays it.
 explore: install-dev
@@ -218,13 +223,9 @@ torture: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m torture $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(ARGS)
 
-# Tries each mutant of tests/mutants/rules in a copy of the tree, with the tests that must notice it.
-mutants: install-dev
-	PYTHONPATH=tests $(BIN)/python -m mutants $(ARGS)
-
-# Tries one of a hundred mutants, chosen by the commit's hash.
-some-mutants: install-dev
-	PYTHONPATH=tests $(BIN)/python -m mutants --parts 100 --drawn-by "$$(git rev-parse HEAD)"
+# Tries mutants of modules that decide, in a copy of the tree, each with the tests of its module.
+mutants: install-dev $(VENV)/.installed-mutants
+	PYTHONPATH=tests $(BIN)/python -m support.mutants $(ARGS)
 
 bench: install-dev peers
 	$(BIN)/python -m bench.run $(ARGS)

@@ -25,9 +25,7 @@ HEAD = """\
 
 This page is generated: `make docs-promises` makes it from `tests/support/promises.py` and from the
 marks `@promise` in the tests. Do not edit it. Each rule of [delivery.md](delivery.md) has a name
-here, and below the name the tests that carry it in their mark. These tests keep the rule. For each
-rule there is at least one mutant, a change that breaks the rule, which one of these tests notices
-([testing.md](testing.md#mutants)).
+here, and below the name the tests that carry it in their mark. These tests keep the rule.
 """
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("agent", "broker", "skidway", "loader", "schemas", "audit", "deploy", "bench", "tests")
-FOUND_BY_NAME = {"pytestmark", "pytest_plugins", "MUTANTS", "API"}
-"""Names that may be used nowhere else in the code: pytest, the broker and the runner of the mutants
-(faults put into the code on purpose) look them up in modules."""
+FOUND_BY_NAME = {"pytestmark", "pytest_plugins", "API"}
+"""Names that may be used nowhere else in the code: pytest and the broker look them up in modules."""
 FOUND_BY_PREFIX = "test|Test|pytest_|register_"
 """Beginnings of function names that pytest and Skidway's command line look up in modules."""
 

@@ -1,1 +1,0 @@
-"""The mutants (changes that each break one rule), in modules by package and subject."""
