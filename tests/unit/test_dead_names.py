@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("agent", "broker", "skidway", "loader", "schemas", "audit", "deploy", "bench", "tests")
 FOUND_BY_NAME = {"pytestmark", "pytest_plugins", "API"}
-"""Names that may be used nowhere else in the code: pytest and the broker look them up in modules."""
+"""Names that may be used nowhere else in the code: pytest and the broker look them up."""
 FOUND_BY_PREFIX = "test|Test|pytest_|register_"
 """Beginnings of function names that pytest and Skidway's command line look up in modules."""
 
