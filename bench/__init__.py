@@ -15,16 +15,16 @@ says that it has no peer:
     debian        installs Debian packages of peers without starting their services
     librdkafka    librdkafka's producer, called as a program in C calls it
     produce       librdkafka sends messages of 200 bytes, in batches of 1 and of 50, with acks 0 and
-                  1: Apache Kafka 4.1
+                  1: Apache Kafka
     consume       reads 200-byte messages with confluent-kafka, with kcat and with Skidway's
-                  fetcher, which returns columns: Apache Kafka 4.1
+                  fetcher, which returns columns: Apache Kafka
     shapes        messages of 1 and 10 KB; several values of acks, numbers of producers, and codecs;
-                  for one case, the broker's CPU for each GB and its memory: Apache Kafka 4.1
-    latency       the time from produce to consume at a steady rate: Apache Kafka 4.1
-    fleet         5,000 connections with few records each (fleet_load: the load): Apache Kafka 4.1
+                  for one case, the broker's CPU for each GB and its memory: Apache Kafka
+    latency       the time from produce to consume at a steady rate: Apache Kafka
+    fleet         5,000 connections with few records each (fleet_load: the load): Apache Kafka
     neighbours    one client with few requests beside 20 clients that send without pause
-                  (neighbours_load: the load): Apache Kafka 4.1
-    brokers       one and two brokers on one host (brokers_load: the load): Apache Kafka 4.1
+                  (neighbours_load: the load): Apache Kafka
+    brokers       one and two brokers on one host (brokers_load: the load): Apache Kafka
     groups        1,000 groups that commit once a second, and the work of ZooKeeper for them: Apache
                   Kafka 4.1
     mirror        copies a topic into another cluster: MirrorMaker 2 and its target cluster
@@ -33,9 +33,9 @@ says that it has no peer:
     idle          20,000 files to which no program writes: rsyslog
     agent         lines of several kinds from a file into a broker: rsyslog (agent_lines: the files;
                   rsyslog: the peer)
-    partitions    2,000 partitions on one broker, started and idle: Apache Kafka 4.1
+    partitions    2,000 partitions on one broker, started and idle: Apache Kafka
     tools         each system's own producer, Kafka's Java consumer on both brokers, a read of
-                  records that are not in the page cache: Apache Kafka 4.1
+                  records that are not in the page cache: Apache Kafka
     codec         Arrow columns to Avro datums and back: fastavro, avro
     loading       what the benchmarks of the loader share: sites, topics, and programs that load
     loader        loads from a broker into hourly zstd Parquet: Spark's own Kafka source with
@@ -50,7 +50,7 @@ says that it has no peer:
     audit         how the audit's collector stores and judges the messages of a simulated fleet; no
                   peer (audit_load: the collector's work; audit_fleet: the hosts, in a process of
                   their own)
-    paper/        repeats the experiment of the Kafka paper: Apache Kafka 4.1, RabbitMQ, ActiveMQ.
+    paper/        repeats the experiment of the Kafka paper: Apache Kafka, RabbitMQ, ActiveMQ.
                   Runs only on request (`make bench-paper`), because it installs RabbitMQ and
                   ActiveMQ
 

@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient
 
 from bench.brokers_load import PARTITIONS
 from bench.machine import cpu_seconds, warm_memory
-from bench.measure import SidesRow, SidesTable
+from bench.measure import KAFKA, SidesRow, SidesTable
 from bench.produce import create
 from bench.scale import scaled
 from bench.sites import ApacheKafka, Program, ZooKeeper, running, skidway_broker
@@ -31,7 +31,7 @@ from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
 from support.processes import eventually
 
-SIDES = ("1 Skidway broker", "2 Skidway brokers", "1 Apache Kafka 4.1")
+SIDES = ("1 Skidway broker", "2 Skidway brokers", f"1 {KAFKA}")
 CASES = (1, 50)
 SECONDS = scaled(2.0, 0.5)
 ROUNDS = scaled(3, 1)

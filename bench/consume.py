@@ -12,7 +12,7 @@ from functools import partial
 from confluent_kafka import Consumer, TopicPartition
 
 from bench import librdkafka
-from bench.measure import Row, Table, in_turn, with_cost
+from bench.measure import KAFKA, Row, Table, in_turn, with_cost
 from bench.produce import MESSAGE, arrived, create
 from bench.scale import scaled
 from bench.sites import Brokers
@@ -39,7 +39,7 @@ def run(brokers: Brokers) -> Table:
             "msg/s",
             mine["skidway"],
             found["kafka"],
-            "confluent-kafka on Apache Kafka 4.1",
+            f"confluent-kafka on {KAFKA}",
         )
     )
     return table
@@ -60,10 +60,9 @@ def _compare(
         count * len(MESSAGE) / 1e9,
         warm_up=1,
     )
-    peer = "Apache Kafka 4.1"
-    table.add(Row(name, "msg/s", found["skidway"], found["kafka"], peer))
+    table.add(Row(name, "msg/s", found["skidway"], found["kafka"], KAFKA))
     cost = f"{name}: cost (less is better)"
-    table.add(Row(cost, "broker CPU s/GB", costs["skidway"], costs["kafka"], peer))
+    table.add(Row(cost, "broker CPU s/GB", costs["skidway"], costs["kafka"], KAFKA))
     return found
 
 

@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from kazoo.client import KazooClient
 
 from bench.machine import cpu_seconds, family_cpu_seconds, resident_mb
-from bench.measure import SidesRow, SidesTable
+from bench.measure import KAFKA, SidesRow, SidesTable
 from bench.produce import create
 from bench.scale import scaled
 from bench.sites import Brokers, ZooKeeper
@@ -34,7 +34,7 @@ PARTITIONS = (1, 10)
 WARM_UP, SECONDS = scaled((5, 30), (1, 2))
 ROUNDS = 1
 SETTLED_WITHIN_S = 120.0
-NAMES = {"skidway": "Skidway", "kafka": "Apache Kafka 4.1"}
+NAMES = {"skidway": "Skidway", "kafka": KAFKA}
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 PROBE = "/bench-probe"
 

@@ -16,7 +16,7 @@ import time
 import numpy as np
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bench.measure import Row, Table
+from bench.measure import KAFKA, Row, Table
 from bench.produce import create
 from bench.scale import scaled
 from bench.sites import Brokers
@@ -26,7 +26,6 @@ SIZE_BYTES = 200
 CASES = ((1_000, "1"), (5_000, "1"), (1_000, "all"))
 SECONDS = scaled(10, 2)
 ROUNDS = scaled(3, 1)
-PEER = "Apache Kafka 4.1"
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
@@ -41,7 +40,7 @@ def run(brokers: Brokers) -> Table:
                 found[name].append(measured(address, rate, acks))
         for what in QUANTILES:
             ours, peer = (tuple(x[what] for x in found[side]) for side in ("skidway", "kafka"))
-            table.add(Row(f"{rate:,} messages/s, acks {acks}, {what}", "ms", ours, peer, PEER))
+            table.add(Row(f"{rate:,} messages/s, acks {acks}, {what}", "ms", ours, peer, KAFKA))
     return table
 
 

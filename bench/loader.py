@@ -1,7 +1,7 @@
 """Compares loads of whole topics into hourly zstd Parquet: `skidway load run`, and Spark's own
 Kafka source with from_avro.
 
-Both sides read the same records from Apache Kafka 4.1, run on the same Spark with local[2], and
+Both sides read the same records from Apache Kafka, run on the same Spark with local[2], and
 write to a local directory. The peer neither removes repeated records nor counts records.
 
 Two costs are measured. The first is the cost of a load of FEW rows, including the start of Spark:

@@ -19,6 +19,7 @@ from bench.machine import cpu_seconds
 Found = TypeVar("Found")
 
 RESULTS = Path(__file__).parent / "results"
+KAFKA = "Apache Kafka 4.4"
 OURS = "skidway"
 """The name of Skidway's side in results. (A side is one of the compared systems.)"""
 
@@ -90,9 +91,7 @@ class Table:
         self.rows.append(row)
         print(line(row), flush=True)
 
-    def beside(
-        self, name: str, unit: str, runs: Runs, figure: str, peer_name: str = "Apache Kafka 4.1"
-    ) -> None:
+    def beside(self, name: str, unit: str, runs: Runs, figure: str, peer_name: str = KAFKA) -> None:
         """Adds a row for one figure, with the values from all runs of "skidway" and of "kafka"."""
         ours, peer = (tuple(each[figure] for each in runs[side]) for side in ("skidway", "kafka"))
         self.add(Row(name, unit, ours, peer, peer_name))

@@ -1,7 +1,7 @@
 """Measures how fast a topic is copied into another cluster. Compares Skidway's broker, which
 mirrors the topic itself, with MirrorMaker 2 and its target broker.
 
-Both sides copy the same topic from one Apache Kafka 4.1, one side after the other. Skidway's broker
+Both sides copy the same topic from one Apache Kafka, one side after the other. Skidway's broker
 fetches and writes in one process; MirrorMaker 2 copies into a second Apache Kafka. The measurement
 begins with the first mirrored message and ends with the last. It does not include the programs'
 start, because a JVM needs seconds before it copies anything.
@@ -20,7 +20,7 @@ import yaml
 
 from bench.consume import fill
 from bench.machine import family_cpu_seconds, resident_mb
-from bench.measure import Row, Table
+from bench.measure import KAFKA, Row, Table
 from bench.produce import MESSAGE
 from bench.scale import scaled
 from bench.sites import ApacheKafka, Program, ZooKeeper, answers, free_port, running, skidway
@@ -58,7 +58,7 @@ def run() -> Table:
     megabytes per CPU second and the memory of each side."""
     if not peers.is_complete(PEER):
         peers.fetch(PEER, peers.provide_maven())
-    table = Table(f"mirror: {COUNT:,} messages of 200 bytes, one partition, from Apache Kafka 4.1")
+    table = Table(f"mirror: {COUNT:,} messages of 200 bytes, one partition, from {KAFKA}")
     ours, theirs = [], []
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)

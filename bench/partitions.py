@@ -12,7 +12,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from bench.machine import cpu_seconds, resident_mb
-from bench.measure import Row, Table
+from bench.measure import KAFKA, Row, Table
 from bench.scale import scaled
 from bench.sites import ApacheKafka, ZooKeeper, skidway_broker
 from skidway.kafka.client import Client, NewTopic
@@ -25,7 +25,6 @@ SETTLE_S, IDLE_S = scaled((10.0, 30.0), (1.0, 2.0))
 START_WITHIN_S = 120.0
 FIGURES = ("start after a clean stop", "idle CPU", "resident memory")
 UNITS = ("s", "% of a core", "MB")
-PEER = "Apache Kafka 4.1"
 
 
 def run() -> Table:
@@ -42,7 +41,7 @@ def run() -> Table:
                 unit,
                 tuple(each[at] for each in mine),
                 tuple(each[at] for each in theirs),
-                PEER,
+                KAFKA,
                 "less is better",
             )
         )

@@ -14,7 +14,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from bench import librdkafka
 from bench.machine import warm_memory
-from bench.measure import Row, Table, with_cost
+from bench.measure import KAFKA, Row, Table, with_cost
 from bench.scale import scaled
 from bench.sites import Brokers
 
@@ -57,10 +57,9 @@ def _compare(
         count / 1e6,
         warm_up=1,
     )
-    peer = "Apache Kafka 4.1"
-    table.add(Row(name, "msg/s", found["skidway"], found["kafka"], peer))
+    table.add(Row(name, "msg/s", found["skidway"], found["kafka"], KAFKA))
     cost = f"{name}: cost (less is better)"
-    table.add(Row(cost, "broker CPU s/M", costs["skidway"], costs["kafka"], peer))
+    table.add(Row(cost, "broker CPU s/M", costs["skidway"], costs["kafka"], KAFKA))
 
 
 def settings(address: str, batch: int, acks: int) -> dict[str, str | int]:

@@ -84,7 +84,7 @@ def ours(folder: Path) -> Iterator[tuple[str, Program, ZooKeeper]]:
 
 @contextlib.contextmanager
 def both() -> Iterator[Brokers]:
-    """Runs Skidway's broker and Apache Kafka 4.1. Apache Kafka gets 1 GB of heap, as in published
+    """Runs Skidway's broker and Apache Kafka. Apache Kafka gets 1 GB of heap, as in published
     reference runs."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)

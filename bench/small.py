@@ -5,7 +5,7 @@ The benchmark compares three sides. The first is Skidway's loader with default s
 settings, a load of few rows does not use Spark. The second is Skidway's loader with
 `spark.above.offsets: 0`, which runs every load on Spark. The third is the peer, Spark's own Kafka
 source. All sides use the version of Spark that the tests of `format("skidway")` use, with the
-master `local[2]`. All sides read topics of one Apache Kafka 4.1, and write to a local directory.
+master `local[2]`. All sides read topics of one Apache Kafka, and write to a local directory.
 The figures for CPU and memory include all processes of a side: Python, the JVM, and Python workers.
 Unlike Skidway, the peer neither drops repeated records nor counts the records.
 """

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.consume import COUNT, fill, stock
-from bench.measure import Row, Table, in_turn
+from bench.measure import KAFKA, Row, Table, in_turn
 from bench.produce import MESSAGE, create
 from bench.scale import scaled
 from bench.sites import Brokers
@@ -33,7 +33,6 @@ COLUMN = 4_000
 """The number of messages in a batch that is made from columns. Such a batch has 0.85 MB, which is
 less than the default of `batch.size`."""
 TOOLS = "org.apache.kafka.tools"
-PEER = "Apache Kafka 4.1"
 BATCH_OF_50 = 10_500
 """`batch.size`, in bytes, for batches of about 50 messages."""
 
@@ -52,7 +51,7 @@ def run(brokers: Brokers) -> Table:
         found = in_turn({"skidway": form, "kafka": peer}, ROUNDS)
         what = f"own producer, acks 1, {name}"
         table.add(
-            Row(what, "msg/s", found["skidway"], found["kafka"], f"{PEER}, its Java producer")
+            Row(what, "msg/s", found["skidway"], found["kafka"], f"{KAFKA}, its Java producer")
         )
     topic = f"tools-{time.time_ns()}"
     for address in brokers.addresses.values():
@@ -64,7 +63,7 @@ def run(brokers: Brokers) -> Table:
         },
         ROUNDS,
     )
-    table.add(Row("Java consumer", "msg/s", java["skidway"], java["kafka"], PEER))
+    table.add(Row("Java consumer", "msg/s", java["skidway"], java["kafka"], KAFKA))
 
     def cold(name: str) -> float:
         drop(topic, brokers.programs[name].pid)
@@ -72,7 +71,7 @@ def run(brokers: Brokers) -> Table:
 
     found = in_turn({name: partial(cold, name) for name in brokers.addresses}, ROUNDS)
     what = "confluent-kafka consumer, cold page cache"
-    table.add(Row(what, "msg/s", found["skidway"], found["kafka"], PEER))
+    table.add(Row(what, "msg/s", found["skidway"], found["kafka"], KAFKA))
     return table
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench import plots
 from bench.machine import warm_memory
-from bench.measure import RESULTS, SidesRow, SidesTable
+from bench.measure import KAFKA, RESULTS, SidesRow, SidesTable
 from bench.paper import activemq, kafka_clients, rabbitmq
 from bench.paper.activemq import ActiveMQ
 from bench.paper.rabbitmq import RabbitMQ
@@ -22,7 +22,7 @@ from bench.sites import ApacheKafka, ours, running
 
 COUNT = scaled(10_000_000, 100_000)
 SECONDS_MAX = scaled(90.0, 4.0)
-OURS, KAFKA = "Skidway", "Apache Kafka 4.1"
+OURS = "Skidway"
 SIDES = (OURS, KAFKA, rabbitmq.NAME, activemq.NAME)
 COLORS = dict(zip(SIDES, ("C0", "C3", "C1", "C2"), strict=True))
 ONE, FIFTY, CONSUMER = "producer, batch 1", "producer, batch 50", "consumer"

@@ -1,4 +1,4 @@
-"""If Apache Kafka 4.1 replaces the datacenter's broker, the rows and the audit's verdict are the
+"""If Apache Kafka 4.4 replaces the datacenter's broker, the rows and the audit's verdict are the
 same as with Skidway's broker."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A real Apache Kafka 4.1 (KRaft, one node), for tests and benchmarks."""
+"""A real Apache Kafka 4.4 (KRaft, one node), for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def tool(
 
 @pytest.fixture(scope="session")
 def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
-    """One Apache Kafka 4.1 for the whole test run."""
+    """One Apache Kafka 4.4 for the whole test run."""
     kafka = ApacheKafka(tmp_path_factory.mktemp("kafka"), options=jvm.BRIEF)
     kafka.format()
     with running(kafka.program, kafka.ready):

@@ -58,7 +58,7 @@ CLIENTS = {
         StockClient("aiokafka", "0.14.0", _python("aiokafka_driver")),
         StockClient(
             "java-tools",
-            "4.1.0",
+            "4.4.0",
             _python("java_tools_driver"),
             lacks={
                 "timestamps": "ConsoleProducer cannot set a record's timestamp",

@@ -1,4 +1,4 @@
-"""The tools of Apache Kafka 4.1 work with our broker's log files and topic settings."""
+"""The tools of Apache Kafka 4.4 work with our broker's log files and topic settings."""
 
 from __future__ import annotations
 

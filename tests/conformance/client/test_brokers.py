@@ -1,4 +1,4 @@
-"""Our Kafka client (`skidway.kafka.client`) works in the same way with Apache Kafka 4.1 and with
+"""Our Kafka client (`skidway.kafka.client`) works in the same way with Apache Kafka 4.4 and with
 our own broker."""
 
 from __future__ import annotations

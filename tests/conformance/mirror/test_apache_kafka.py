@@ -1,4 +1,4 @@
-"""With Apache Kafka 4.1 as the source, the mirror has the same bytes at the same offsets as Kafka's
+"""With Apache Kafka 4.4 as the source, the mirror has the same bytes at the same offsets as Kafka's
 own files."""
 
 from __future__ import annotations
