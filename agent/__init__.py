@@ -67,7 +67,6 @@ values. Each mutable state has one owner. These are the most important owners:
     loop.schedule.Schedule        when the next look is due         memory
     delivery.silences.Silences    since when brokers are silent     memory
     batches.rejections.Rejections lines that were rejected lately   memory
-    sampling.sampler.Sampler      ranges drawn for samples          memory; `drawn`
     loop.loop.Loop                the turn                          memory
     reloading.reloader.Reloader   settings in use; requests         memory; files in `reload/`
 
@@ -99,7 +98,6 @@ Reading order, from the lowest package to the highest:
     events         the agent's metrics and log entries
     delivery       from readings to acknowledged batches, and what a restart sends again
     accounts       the messages to the audit: announcements, counts, losses, seals
-    sampling       chooses delivered ranges at random, and sends content sums of their records
     loop           the turn: each turn does a part of the work of all packages above
     validation     tries the settings, and parses lines of the sources' files
     reloading      takes over changed settings while the loop runs

@@ -19,7 +19,6 @@ from skidway.agent.batches.rejections import Untold
 from skidway.agent.values.labels import Unlabelled, Unreadable
 from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.audit.topic.messages import Certainty
-from skidway.audit.topic.sample import Sample
 
 NAMES_MAX = 5
 """A log entry names at most this many partitions."""
@@ -40,11 +39,6 @@ _FILTERED_RECORDS = Counter(
 )
 _FILTERED_BYTES = Counter(
     "skidway_agent_filtered_bytes_total", "Their bytes in the files.", ["topic", "rule"]
-)
-_SAMPLED = Counter(
-    "skidway_agent_sampled_ranges_total",
-    "Drawn ranges of which the audit was told the content; gone: they could not be made again.",
-    ["outcome"],
 )
 _REPLACED = Counter(
     "skidway_agent_replaced_lines_total",
@@ -307,18 +301,6 @@ def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
 def seal_held_back(topic: str, path: str, reason: str) -> None:
     """A topic's seal has waited for long, because bytes of this file are not accounted for yet."""
     _log.warning("seal_held_back", topic=topic, path=path, reason=reason)
-
-
-def sampled(sample: Sample) -> None:
-    """The agent reported a sample to the audit: what the records of a randomly chosen range must
-    contain, or why the range's records cannot be made again.
-    """
-    _SAMPLED.labels("gone" if sample.gone else "told").inc()
-    if sample.gone:
-        _log.info(
-            "sample_gone", path=sample.path, file=sample.file, first=sample.first, end=sample.end,
-            reason=sample.gone,
-        )  # fmt: skip
 
 
 def no_sources(reason: str) -> None:

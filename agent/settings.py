@@ -619,22 +619,6 @@ class AgentSettings(RegistrySecuritySettings):
         at_least=0,
         at_most=1,
     )
-    sample_ranges: int = setting(
-        "sample.ranges",
-        0,
-        help="In each sample.interval.ms, the agent chooses this many delivered ranges at random "
-        "and makes their records a second time, so that skidway audit sample can compare the "
-        "content of these records with rows; 0: none.",
-        at_least=0,
-        at_most=1_000,
-    )
-    sample_interval_ms: int = setting(
-        "sample.interval.ms",
-        86_400_000,
-        help="Length of the periods of sample.ranges.",
-        at_least=1_000,
-        at_most=7 * 86_400_000,
-    )
 
     @property
     def idle_reason(self) -> str | None:

@@ -43,7 +43,6 @@ that come earlier in this list (`make imports` checks this):
     comparison compares log files with the records that another log shipper has sent
     tracing    follows single lines through the tiers
     reports    formats answers as text for people and as JSON for programs
-    sampling   compares the content of rows and records with samples that agents have published
     explanation  says why a bucket is not complete, where, and what to do next
     counter    counts the records of a cluster's topics, for the tier broker or mirror
     collector  the collector and its dashboard

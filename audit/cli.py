@@ -16,7 +16,6 @@ from skidway.audit.commands import (
     options,
     recount,
     report,
-    sample,
     trace,
     why,
 )
@@ -46,7 +45,6 @@ def register(subparsers: Any) -> None:
     count.set_defaults(run=_count)
     for command in (
         report, why, complete, recount, hosts, accept, decisions, trace, find, compare,
-        sample,
     ):  # fmt: skip
         command.register(verbs)
     validate = verbs.add_parser("validate", help="check settings, and end")

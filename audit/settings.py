@@ -118,17 +118,6 @@ class AuditSettings:
         "bootstrap.servers",
         help="Brokers of the cluster where all audit topics meet: host:port, comma-separated.",
     )
-    clusters: dict[str, str] = setting(
-        "clusters",
-        {},
-        help="Brokers of the clusters from which records come, name: host:port,...; the commands"
-        " that `audit why` and the pages print name these addresses.",
-    )
-    schema_registry_url: str = setting(
-        "schema.registry.url",
-        "",
-        help="The registry's URLs, comma-separated, for commands that are printed; see clusters.",
-    )
     store_dir: Path = setting(
         "store.dir",
         Path("/var/lib/skidway/audit"),

@@ -25,8 +25,7 @@ The following list of packages and modules is in reading order. Each of them com
 it imports:
 
     store          a file tree with the few operations that a commit needs
-    reading        reads the log, and turns values into columns (audit/output/column_types decides
-                   the columns' types)
+    reading        reads the log, and turns values into columns
     state          the loader's state in that tree (manifests and tables), and how a load commits
     planning       decides which offsets a load reads
     settings       the settings that an operator can change

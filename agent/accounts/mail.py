@@ -11,7 +11,6 @@ from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import Message
 from skidway.audit.topic.messages import Announcement, Delta, Heartbeat, Seal, encode
 from skidway.audit.topic.notes import Note
-from skidway.audit.topic.sample import Sample
 
 
 class Mail:
@@ -32,7 +31,7 @@ class Mail:
 
     def stage(
         self,
-        message: Announcement | Delta | Seal | Heartbeat | Note | Sample,
+        message: Announcement | Delta | Seal | Heartbeat | Note,
         *,
         number: int | None = None,
     ) -> int:

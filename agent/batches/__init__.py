@@ -8,7 +8,6 @@ zones once, and `rejections` counts.
     parsers           the framer and the parser of a recipe
     framed_lines      the lines of readings, each with its position in its file
     records           records of one topic, as columns
-    range_records     the records of a delivered range, with checksums for the audit
     press             a compiled recipe: bytes become records, datums, batches
     shape             applies the rules of the setting `shape`, between parser and codec
     filtered          the records that rules of `shape` left out

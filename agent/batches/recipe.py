@@ -1,9 +1,9 @@
 """A file's bytes and its recipe together decide which records the file becomes.
 
 A recipe consists of settings, schemas, topics and versions of code. An intent names its recipe by a
-fingerprint (a hash); the state keeps the recipe as long as an intent or a sample needs it. So if
-the agent has to send yesterday's intent again today, it uses yesterday's settings, yesterday's size
-limit, and the partitions that the topic had yesterday.
+fingerprint (a hash); the state keeps the recipe as long as an intent needs it. So if the agent has
+to send yesterday's intent again today, it uses yesterday's settings, yesterday's size limit, and
+the partitions that the topic had yesterday.
 """
 
 from __future__ import annotations

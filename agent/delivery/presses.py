@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from skidway.agent import events
 from skidway.agent.batches.press import Press
-from skidway.agent.batches.range_records import RangeRecords
 from skidway.agent.batches.recipe import Recipe, with_refusal
 from skidway.agent.batches.records import Int64s
 from skidway.agent.batches.rejections import Rejections
@@ -25,7 +24,7 @@ from skidway.agent.values.intents import Intent, Reading
 from skidway.agent.values.tracked import ReadingOutcome
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.batch import seal
-from skidway.kafka.columns import decode_batches, decode_headers, unpack
+from skidway.kafka.columns import decode_headers, unpack
 from skidway.kafka.compression import Codec
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -124,20 +123,6 @@ class Presses:
             origins = decode_headers([unpack(seal(batch.encoded))]).origins
             assert origins is not None
             yield batch.tp, origins.first
-
-    def records(self, recipe: Recipe, readings: Sequence[Reading]) -> list[RangeRecords]:
-        """Returns the records that are made of these readings, exactly as the agent sends them.
-        This method sends nothing."""
-        press, sources = self._press_of(recipe.fingerprint), self._sources(recipe)
-        pressed = press.press(self._agent, readings, sources, self._bucket_ms)
-        found = []
-        for batch in pressed.batches:
-            rows = decode_batches([unpack(seal(batch.encoded))])
-            assert rows.origins is not None
-            source = sources[1] if batch.is_rejected else sources[0]
-            first, length = rows.origins.first, rows.origins.length
-            found.append(RangeRecords(source, first, length, rows.timestamps, rows.values))
-        return found
 
     def arrived(self, recipe: Recipe, file: int, records: Records) -> ReadingOutcome:
         """Returns the outcome (bytes and counts) of these records. They belong to one file, and

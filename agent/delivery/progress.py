@@ -27,7 +27,7 @@ from skidway.agent import events
 from skidway.agent.delivery.outbound import Departure
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.state.changes import Changes
-from skidway.agent.values.tracked import Flight, TrackedFile
+from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.counts.counts import Counts
 from skidway.kafka.types import TopicPartition
 
@@ -143,13 +143,12 @@ class Progress:
 
 
 class Passed:
-    """What the checkpoint passed in one call of `pass_flights`: the flights (intents that were
-    sent), the numbers of their intents, the counts of their records, and the files whose position
-    moved, each with the position that it had before this call.
+    """What the checkpoint passed in one call of `pass_flights`: the numbers of the intents, the
+    counts of their records, and the files whose position moved, each with the position that it had
+    before this call.
     """
 
     def __init__(self) -> None:
-        self.flights: list[Flight] = []
         self.intents: list[int] = []
         self.counts: list[Counts] = []
         self.moved: list[tuple[TrackedFile, int]] = []
@@ -168,6 +167,5 @@ class Passed:
             tracked.tally.filtered += outcome.filtered_bytes
             tracked.tally.uncertain += flight.uncertain_bytes
             tracked.tally.lost += flight.lost_bytes
-            self.flights.append(flight)
             self.intents.append(flight.intent.sequence)
             self.counts.append(outcome.counts)

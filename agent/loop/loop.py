@@ -104,7 +104,6 @@ class Loop:
         self._accounts = parts.accounts
         self._backlogs = parts.backlogs
         self._register = parts.register
-        self._sampler = parts.sampler
         self._first: Changes | None = parts.first
         self._unwritten: _Turn | None = None
         self.update(destinations)
@@ -174,7 +173,6 @@ class Loop:
         self.update(destinations)
         self.tracker.take_sources([each.tailed() for each in destinations])
         self._accounts.take_settings(settings)
-        self._sampler.take_settings(settings)
         self._handles.take_limit(settings.max_open_files)
         self._presses.take_codec(Codec[settings.compression_type.upper()])
         self.rejections.share_max = settings.rejected_share_max
@@ -364,7 +362,6 @@ class Loop:
         self._mind_news(changes, now_ms)
         self._accounts.take_back(changes, now_ms, self._sealed, self._progress.offsets)
         self._account(changes, now, now_ms)
-        self._sampler.turn(now, now_ms, changes)
         changes.put_files(self.tracker.take_changed())
         if (unopened := self.tracker.take_unopened()) is not None:
             changes.put_unopened(unopened)
@@ -432,7 +429,6 @@ class Loop:
         self._accounts.passed(passed.counts, changes)
         for record in self._refused.passed(passed.intents):
             self._accounts.lose(record, now_ms, changes, lines=1)
-        self._sampler.passed(passed.flights, now_ms, changes)
 
     def _account(self, changes: Changes, now: float, now_ms: int) -> None:
         """Makes the messages to the audit that are due: deltas, daily announcements of files,

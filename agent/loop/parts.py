@@ -27,7 +27,6 @@ from skidway.agent.files.pod_labels import PodLabels
 from skidway.agent.files.reading import UNFINISHED_S, FileReader
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.loop import beginning
-from skidway.agent.sampling.sampler import Sampler
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import StateDatabase
@@ -81,7 +80,6 @@ class Parts:
     accounts: Accounts
     backlogs: Backlogs
     register: Register
-    sampler: Sampler
     first: Changes
 
 
@@ -149,12 +147,6 @@ class _Maker:
         accounts.open(state, clock.time_ms(), first)
         tracker.has_lost = accounts.has_lost
         register = Register(state.agent, self._topics, mail, tracker, reader, self._handles)
-        sampler = Sampler(
-            state.agent, self._around.host_name, settings, presses, tracker, self._handles, mail,
-            state.drawn() if settings.sample_ranges else (),
-        )  # fmt: skip
-        if not settings.sample_ranges:
-            first.forget_all_drawn()
         tracker.news.born += beginning.unannounced(self._files, mail)
         return Parts(
             mail=mail,
@@ -174,7 +166,6 @@ class _Maker:
             accounts=accounts,
             backlogs=Backlogs(self._sender(), mail, tracker, self._handles),
             register=register,
-            sampler=sampler,
             first=first,
         )
 

@@ -9,9 +9,9 @@ The database uses WAL with synchronous=FULL, so a commit that has returned survi
 The agent makes a new database under another name, and renames it only when it is complete. So if
 the agent finds an empty or incomplete database, something has damaged it: an interrupted first
 start cannot leave such a database. The agent refuses such a database with an error message, and
-never replaces it by a new one. Rows of files, labels, intents and samples (randomly chosen ranges)
-decide what the agent reads or sends again. These rows contain a checksum, because SQLite may notice
-a damaged page, but does not notice a changed value.
+never replaces it by a new one. Rows of files, labels and intents decide what the agent reads or
+sends again. These rows contain a checksum, because SQLite may notice a damaged page, but does not
+notice a changed value.
 
 A full disk does not damage the database. If a transaction fails because the disk is full, the agent
 rolls the transaction back, keeps the transaction's changes in memory, and tries again. Until the

@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 import google_crc32c
 
 from skidway.agent.batches.recipe import Recipe
-from skidway.agent.values.drawn import Drawn
 from skidway.agent.values.found import UnbegunFile, UnopenedFile
 from skidway.agent.values.identity import Mark
 from skidway.agent.values.intents import Intent
@@ -178,33 +177,8 @@ class Changes:
         self._do("INSERT OR IGNORE INTO recipes VALUES (?, ?)", row)
 
     def forget_recipes(self) -> None:
-        """Deletes the recipes that are named neither by a stored intent nor by a byte range that
-        was chosen for a sample (see `Drawn`)."""
-        self._do(
-            "DELETE FROM recipes WHERE fingerprint NOT IN (SELECT recipe FROM intents)"
-            " AND fingerprint NOT IN (SELECT recipe FROM drawn)",
-            (),
-        )
-
-    def put_drawn(self, ranges: Iterable[Drawn]) -> None:
-        """Stores randomly chosen byte ranges of files. The agent will make the records of these
-        ranges once more, so that the audit can compare them with rows in HDFS (see
-        agent/sampling)."""
-        statement = "INSERT OR REPLACE INTO drawn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        self._do(statement, *[drawn_row(each) for each in ranges])
-
-    def forget_drawn(self, ranges: Iterable[Drawn]) -> None:
-        """Deletes these ranges, which were chosen for samples. Each of them was reported to the
-        audit, or another range was chosen in its place."""
-        self._do(
-            "DELETE FROM drawn WHERE (period, period_ms, lot, file, first) = (?, ?, ?, ?, ?)",
-            *[drawn_row(each)[:5] for each in ranges],
-        )
-
-    def forget_all_drawn(self) -> None:
-        """Deletes all byte ranges that were chosen for samples, because the settings no longer ask
-        for samples."""
-        self._do("DELETE FROM drawn", ())
+        """Deletes the recipes that no stored intent names."""
+        self._do("DELETE FROM recipes WHERE fingerprint NOT IN (SELECT recipe FROM intents)", ())
 
     def put_intents(self, intents: Iterable[Intent]) -> None:
         """Adds intents. The agent sends their records after this transaction is durable."""
@@ -369,16 +343,6 @@ def intent_row(intent: Intent) -> Row:
         intent.read_ms,
         intent.recipe,
     )
-    return (*row, checksum(row))
-
-
-def drawn_row(each: Drawn) -> Row:
-    """Returns the row of the table `drawn` for a byte range that was chosen for a sample."""
-    intent = each.intent
-    row = (
-        each.period, each.period_ms, each.rank, intent.file, intent.first, intent.end, intent.crc,
-        intent.read_ms, intent.sequence, intent.recipe, each.number, each.count,
-    )  # fmt: skip
     return (*row, checksum(row))
 
 

@@ -26,7 +26,6 @@ from skidway.agent.state.changes import (
 )
 from skidway.agent.state.tables import ADDITIONS, APPLICATION_ID, FORMAT, TABLES
 from skidway.agent.values import identity, labels
-from skidway.agent.values.drawn import Drawn
 from skidway.agent.values.found import FileKey, Found, UnbegunFile, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.intents import Intent
@@ -201,11 +200,6 @@ class StateDatabase:
             found[fingerprint] = recipe
         return found
 
-    def drawn(self) -> list[Drawn]:
-        """Returns the byte ranges that were chosen at random for samples: the agent will make their
-        records a second time."""
-        return [self._drawn(row) for row in self._rows("SELECT * FROM drawn")]
-
     def topics(self) -> dict[str, TopicState]:
         """Returns the stored facts about each topic, by the topic's name."""
         rows = self._rows("SELECT topic, topic_id, sealed_until FROM topics")
@@ -312,15 +306,6 @@ class StateDatabase:
         if checksum(tuple(values)) != crc:
             raise self._damaged(f"the row of intent {row[0]} does not have its checksum")
         return Intent(*values)
-
-    def _drawn(self, row: tuple[Any, ...]) -> Drawn:
-        *values, crc = row
-        if checksum(tuple(values)) != crc:
-            raise self._damaged(f"the row of a drawn range of file {row[3]} has another checksum")
-        period, period_ms, lot, file, first, end, bytes_crc, read_ms, sequence, *rest = values
-        recipe, number, count = rest
-        intent = Intent(sequence, file, first, end, bytes_crc, read_ms, recipe)
-        return Drawn(period, period_ms, lot, intent, count, number)
 
     def _rows(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with self._damage():

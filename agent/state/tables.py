@@ -55,7 +55,7 @@ CREATE TABLE unopened ( -- files that were found and could not be opened yet
     PRIMARY KEY (device, inode)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE recipes ( -- kept while an intent or a drawn range needs them
+CREATE TABLE recipes ( -- kept while an intent needs them
     fingerprint BLOB PRIMARY KEY, content TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
@@ -102,15 +102,6 @@ CREATE TABLE IF NOT EXISTS labels ( -- of files whose pods have labels; crc over
     file INTEGER PRIMARY KEY, content TEXT NOT NULL, -- JSON: [position, labels from there on] each
     crc INTEGER NOT NULL
 ) STRICT;
-
-CREATE TABLE IF NOT EXISTS drawn ( -- delivered ranges to be made into records once more
-    period INTEGER, period_ms INTEGER, lot INTEGER, file INTEGER, first INTEGER,
-    "end" INTEGER NOT NULL, bytes_crc INTEGER NOT NULL, read_ms INTEGER NOT NULL,
-    sequence INTEGER NOT NULL, recipe BLOB NOT NULL,
-    number INTEGER NOT NULL, count INTEGER NOT NULL, -- 0 while the period lasts
-    crc INTEGER NOT NULL, -- over the other columns
-    PRIMARY KEY (period, period_ms, lot, file, first)
-) STRICT, WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS unbegun ( -- files without a file id: empty, or too old to be read
     path BLOB PRIMARY KEY, device INTEGER NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL,

@@ -110,12 +110,7 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         telemetry = TelemetryServer(settings.metrics_listener, lambda: loop.health)
         telemetry.start()
         stack.callback(telemetry.stop)
-        access = Access(
-            socket.gethostname(),
-            settings.bootstrap_servers,
-            registry=settings.schema_registry_url,
-            clusters=settings.clusters,
-        )
+        access = Access(socket.gethostname(), settings.bootstrap_servers)
         examples = RejectExamples(
             lambda: _client(settings, clock), lambda: loop.standing, lambda: loop.rejected
         )

@@ -13,14 +13,13 @@ subcommands `run`, `count` and `validate`.
     accept       `skidway audit accept` and `skidway audit retire`
     decisions    `skidway audit decisions`
     hosts        `skidway audit hosts` and `skidway audit wait`
-    tracing_options  the options that say where `trace`, `find` and `sample` look for lines
+    tracing_options  the options that say where `trace` and `find` look for lines
     trace        `skidway audit trace`
     find         `skidway audit find`
     compare      `skidway audit compare`
-    sample       `skidway audit sample`
     history      `skidway audit report --history`
     why          `skidway audit why TOPIC`
     every_why    `skidway audit why` without a topic
     agent_health    what the agent on this host says about itself, for `why`
-    first_line   reads the first missing, doubled, differing or rejected line, for `why`
+    first_line   reads the first missing, doubled or rejected line, for `why`
 """

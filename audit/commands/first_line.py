@@ -1,7 +1,7 @@
-"""`skidway audit why` shows the first line that is missing, doubled, differing or rejected. This
-module reads the line from its file, if the command runs on the file's host. If the file cannot be
-read, the module reads the line's record from the brokers. The text of a rejected line is read only
-from the topic of rejects, because only there the rules of the agent (`shape`) have masked it."""
+"""`skidway audit why` shows the first line that is missing, doubled or rejected. This module reads
+the line from its file, if the command runs on the file's host. If the file cannot be read, the
+module reads the line's record from the brokers. The text of a rejected line is read only from the
+topic of rejects, because only there the rules of the agent (`shape`) have masked it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ records."""
 _KINDS = {
     Cause.READ_TWICE: "doubled",
     Cause.RECORDS_DOUBLED: "doubled",
-    Cause.CONTENT_DIFFERS: "differing",
 }
 """Maps some causes why a bucket is not complete to the kind of the line that the command shows,
 that is, to what is wrong with this line. For the causes in `_OF_REJECTS`, the kind is `rejected`.
@@ -60,8 +59,8 @@ _OF_REJECTS = (Cause.REJECTED, Cause.WRONG_PATTERN)
 
 @dataclass(frozen=True, slots=True)
 class FirstLine:
-    """A line. kind: missing, doubled, differing or rejected. where: in words, either path and byte,
-    or topic, partition and offset."""
+    """A line. kind: missing, doubled or rejected. where: in words, either path and byte, or topic,
+    partition and offset."""
 
     kind: str
     where: str
@@ -76,7 +75,7 @@ class FirstLines:
     """Reads one line for each of several explanations (an explanation is one cause why a bucket is
     not complete): for example, the first of the lines that are missing. Reads at most READ_MAX of
     the lines from brokers. inodes: by agent and file id, the inodes of the files in which lines are
-    missing or changed."""
+    missing."""
 
     def __init__(
         self,

@@ -135,16 +135,14 @@ def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Cloc
 
 def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:
     """A report prints commands to run next. Returns what these commands need to read the same
-    evidence as this command: its options, and the addresses of brokers and registry."""
+    evidence as this command: its options, and the addresses of brokers."""
     brokers = args.bootstrap_server or ("" if given is None else given.bootstrap_servers)
     named = (("--config", args.config), ("--store", args.store))
     options = [word for name, value in named if value is not None for word in (name, str(value))]
     options += [word for each in args.set for word in ("--set", each)]
     if args.bootstrap_server is not None:
         options += ["--bootstrap-server", args.bootstrap_server]
-    clusters = {} if given is None else given.clusters
-    registry = args.registry or ("" if given is None else given.schema_registry_url)
-    return Access(socket.gethostname(), brokers, tuple(options), registry, clusters)
+    return Access(socket.gethostname(), brokers, tuple(options))
 
 
 def store_of(args: argparse.Namespace, given: AuditSettings | None) -> Path | None:

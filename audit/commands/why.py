@@ -11,7 +11,6 @@ from skidway.audit.commands.first_line import FirstLine, FirstLines
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import FOREVER, Evidence
-from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.explanation.choice import alike, covered, first_explained, is_bad, with_covered
 from skidway.audit.explanation.document import document, text
 from skidway.audit.explanation.explanation import Explanation, explain
@@ -71,7 +70,7 @@ def _why(args: argparse.Namespace) -> int:
             moment = parse_moment(args.bucket, now_ms, "BUCKET")
             window = ledger.window_with_overlaps(moment)
         evidence = ledger.evidence(window, topics_named(names))
-        inodes = ledger.inodes_of_losses() | _inodes_of_differences(ledger, evidence)
+        inodes = ledger.inodes_of_losses()
     finally:
         ledger.close()
     if not any(is_named(x, names) for x in evidence.topics):
@@ -122,15 +121,6 @@ def _count_covered(
         covered(x, last, left) for x, last in zip(shown, lasts, strict=True) if last is not None
     ]
     return len({id(x) for run in runs for x in run})
-
-
-def _inodes_of_differences(ledger: Ledger, evidence: Evidence) -> dict[tuple[int, int], int]:
-    """Returns, by agent and file id, the inodes of the files in which `skidway audit sample` found
-    a line that differs from its row or record."""
-    results = (result for topic in evidence.topics.values() for result in topic.samples)
-    files = {(x.agent, x.file) for result in results for x in result.differences}
-    known = {each: ledger.lines.inode(*each) for each in files}
-    return {each: inode for each, inode in known.items() if inode is not None}
 
 
 def _is_wanting(verdict: BucketVerdict, causes: Iterable[Explanation]) -> bool:
@@ -285,8 +275,8 @@ def _heading(
 ) -> str:
     """Returns a sentence that says what is wrong. since: since when the bucket has had its verdict;
     None if this is not known. is_counted: whether anything was ever counted in the bucket. If only
-    the content of the output is wrong, the sentence names no bucket, because recounts and
-    comparisons of samples check the whole topic."""
+    the output's files or rows are wrong, the sentence names no bucket, because a recount checks the
+    whole topic."""
     if not is_bad(verdict) and causes and all(x.cause is Cause.OUTPUT_CHANGED for x in causes):
         return f"The output has other rows of {topic} than were counted."
     warned = ", with a warning" if verdict.is_warned else ""

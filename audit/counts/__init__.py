@@ -8,6 +8,5 @@ bucket          windows of event time
 checksum        the order-independent checksum of record origins
 marks           up to which byte of each file the records are counted, to recognize repeats
 counts          count, bytes and checksum per bucket
-content         a hash of a record's content, to compare samples of lines
 deltas          the counts as numbered messages; each count names the bucket's previous delta
 """

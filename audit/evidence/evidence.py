@@ -31,7 +31,6 @@ from skidway.audit.topic.messages import (
     Tier,
 )
 from skidway.audit.topic.recount_result import RecountResult
-from skidway.audit.topic.sample_result import SampleResult
 from skidway.kafka.source import Source
 
 NEVER_AHEAD_MS = 1 << 62
@@ -137,8 +136,6 @@ class TopicEvidence:
     rereadings: an entry for each agent that may have read bytes that another agent had read before.
     acceptances: people's decisions to accept findings, except those that were taken back.
     recounts: for each output, the result of its newest recount.
-    samples: for each output and day, what the newest comparison of samples found, if it found a
-        difference.
     paths: the paths of the files with losses that may concern the window, by agent and file id.
     pruned: the buckets whose counts were deleted because the buckets were old, and complete or
         accepted. If such a bucket has tallies, they count records that came later.
@@ -157,7 +154,6 @@ class TopicEvidence:
     rereadings: dict[int, Rereadings] = field(default_factory=dict)
     acceptances: list[Acceptance] = field(default_factory=list)
     recounts: list[RecountResult] = field(default_factory=list)
-    samples: list[SampleResult] = field(default_factory=list)
     paths: dict[tuple[int, int], str] = field(default_factory=dict)
     pruned: set[BucketId] = field(default_factory=set)
     lossy: set[BucketId] = field(default_factory=set)

@@ -41,7 +41,6 @@ from skidway.audit.topic.count_columns import LONGEST_MS, Filtered
 from skidway.audit.topic.decisions import Acceptance, Retirement
 from skidway.audit.topic.messages import Bounds, Certainty, Gap, Loss, Tier
 from skidway.audit.topic.recount_result import RecountResult
-from skidway.audit.topic.sample_result import SampleResult
 from skidway.kafka.source import Source
 
 NO_BUCKETS: Window = (0, 0)
@@ -448,9 +447,8 @@ class _Reader:
 
     def _read_recounts(self, topic: TopicEvidence, number: int) -> None:
         query = "SELECT value FROM recounts WHERE source = ? ORDER BY output"
-        found = [messages.decode(value) for (value,) in self._connection.execute(query, (number,))]
+        found = (messages.decode(value) for (value,) in self._connection.execute(query, (number,)))
         topic.recounts += [x for x in found if isinstance(x, RecountResult)]
-        topic.samples += [x for x in found if isinstance(x, SampleResult)]
 
     def _read_gaps(self, topic: TopicEvidence, source: Source, number: int) -> None:
         rows = self._connection.execute(

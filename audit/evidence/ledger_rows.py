@@ -1,8 +1,8 @@
 """Turns one message into the ledger's rows. The rows depend neither on the order of messages nor on
 repetitions, with these exceptions:
 
-    results    if several recounts, or several comparisons of samples, have checked the same topic
-               of the same output, the ledger keeps the result that it read last
+    results    if several recounts have checked the same topic of the same output, the ledger keeps
+               the result that it read last
     clones     of several messages with one number and different contents, the ledger adds the
                counts and the seals of the message that it read first
     hearings   some rows depend on when and where messages were read (see the module hearing)
@@ -52,8 +52,6 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
-from skidway.audit.topic.sample import Sample
-from skidway.audit.topic.sample_result import SampleResult
 from skidway.audit.topic.seal_columns import SealColumns
 from skidway.audit.topic.source_names import sources_of
 from skidway.kafka.source import Source
@@ -131,10 +129,8 @@ class Rows:
             self._take_announcement(message)
         elif isinstance(message, Acceptance | Retirement | Revocation):
             self._take_decision(message, value)
-        elif isinstance(message, RecountResult | SampleResult):
+        elif isinstance(message, RecountResult):
             self._take_result(message, value)
-        elif isinstance(message, Sample):
-            pass  # not stored: `skidway audit sample` reads samples from the audit topic
         elif isinstance(message, Heartbeat):
             self._take_heartbeat(message, where)
         else:
@@ -268,17 +264,13 @@ class Rows:
             (message.id, value, revoked, source, bucket),
         )
 
-    def _take_result(self, message: RecountResult | SampleResult, value: bytes) -> None:
-        """Stores the result of a recount, or of a comparison of samples, in place of the earlier
-        result with the same topic and name. If a comparison found no difference, only deletes the
-        earlier result."""
-        key = self._source(message.source), message.name
-        if isinstance(message, SampleResult) and not message.differing:
-            delete = "DELETE FROM recounts WHERE (source, output) = (?, ?)"
-            self._connection.execute(delete, key)
-        else:
-            insert = "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)"
-            self._connection.execute(insert, (*key, value))
+    def _take_result(self, message: RecountResult, value: bytes) -> None:
+        """Stores the result of a recount in place of the earlier result with the same topic and
+        output."""
+        self._connection.execute(
+            "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)",
+            (self._source(message.source), message.output, value),
+        )
 
     def _take_heartbeat(self, message: Heartbeat, where: Heard | None) -> None:
         self._heard.add(message, where)

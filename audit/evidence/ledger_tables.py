@@ -176,8 +176,7 @@ INSERT INTO meta VALUES (1, 0, 0)
     overlaps: agents that had one host name and were alive at the same time.
     host_names: the names of agents' hosts, from the agents' newest messages.
     decisions, recounts: decisions of people and results of recounts, as the bytes of their
-        messages. The table `recounts` also has the results of comparisons of samples that found
-        differences, under a name that contains output and day.
+        messages.
     notes: the newest note of each kind, producer and slot, as the bytes of its message. The notes
         of loads have several slots, and all other notes have one slot.
 

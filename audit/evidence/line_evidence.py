@@ -9,8 +9,6 @@ from __future__ import annotations
 import sqlite3
 from typing import NamedTuple
 
-from skidway.audit.topic import messages
-from skidway.audit.topic.sample_result import SampleResult
 from skidway.kafka.source import Source
 
 
@@ -76,19 +74,6 @@ class LineEvidence:
             (agent, source.cluster, source.cluster_id, source.topic, source.topic_id),
         )
         return {rule: int(records) for rule, records in rows}
-
-    def inode(self, agent: int, file: int) -> int | None:
-        """The inode that a file had when the agent announced it; None if the ledger has no
-        announcement of the file."""
-        query = "SELECT inode FROM inodes WHERE (agent, file) = (?, ?)"
-        row = self._connection.execute(query, (agent, file)).fetchone()
-        return None if row is None else int(row[0])
-
-    def sample_results(self) -> list[SampleResult]:
-        """The newest results of those comparisons of samples that found differences."""
-        rows = self._connection.execute("SELECT value FROM recounts")
-        found = (messages.decode(value) for (value,) in rows)
-        return [each for each in found if isinstance(each, SampleResult)]
 
     def _files(self, condition: str, value: object) -> list[AnnouncedFile]:
         """The announced files for which an SQL condition is true, the newest announcement first.

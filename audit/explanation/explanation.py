@@ -21,7 +21,6 @@ from skidway.audit.explanation.next_command import (
     accept,
     explain_bucket,
     next_command,
-    sample,
 )
 from skidway.audit.explanation.offsets import OffsetRange, offsets_behind, senders_of
 from skidway.audit.judgement.cause import Cause
@@ -30,7 +29,6 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.verdict import (
     AgentVerdict,
     BucketVerdict,
-    Content,
     Difference,
     Finding,
     Place,
@@ -273,7 +271,6 @@ class _Explainer:
         of_kind: dict[type[object], Callable[[Any, _Location], _Location]] = {
             LossNote: self._of_loss,
             GapNote: self._of_gap,
-            Content: self._of_content,
             Difference: self._of_difference,
             Place: self._of_absent,
         }
@@ -385,17 +382,6 @@ class _Explainer:
         offsets = (OffsetRange(gap.partition, gap.first, gap.end),)
         cause = Cause.RETENTION if _EXPIRED in gap.reason else Cause.GAP
         return replace(self._of_sender(note.sender, where), cause=cause, offsets=offsets)
-
-    def _of_content(self, about: Content, where: _Location) -> _Location:
-        each, result = about.difference, about.result
-        command = sample(self._verdict.source, result, self._access)
-        if each is None:
-            return replace(where, command=command)
-        return replace(
-            where, tier=Tier(each.tier), place=each.place, agent=each.agent, host=each.host,
-            file=each.file, path=each.path, ranges=(ByteRange(each.first, each.end),),
-            offsets=(OffsetRange(each.partition, each.offset, each.offset + 1),), command=command,
-        )  # fmt: skip
 
     def _of_sender(self, key: SenderKey, where: _Location) -> _Location:
         numbers = self._evidence.senders.get(key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
@@ -13,7 +13,6 @@ from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_name
 from skidway.audit.topic.messages import Tier
-from skidway.audit.topic.sample_result import SampleResult, day_text
 from skidway.kafka.source import Source
 
 
@@ -39,41 +38,24 @@ class Access:
 
     here: the name of the audit's host, where the commands without a host run. brokers: the address
     of the brokers whose audit topics were read; "" if unknown. options: the options by which
-    further commands of `skidway audit` find the same settings and the same evidence. registry: the
-    registry's URLs; "" if unknown. clusters: the addresses of the brokers of other clusters, by
-    the cluster's name, as far as the settings say them.
+    further commands of `skidway audit` find the same settings and the same evidence.
     """
 
     here: str = ""
     brokers: str = ""
     options: tuple[str, ...] = ()
-    registry: str = ""
-    clusters: Mapping[str, str] = field(default_factory=dict)
 
     def brokers_from(self, host: str) -> tuple[str, ...]:
         """Returns the option --bootstrap-server for a command on a host; empty if no broker's
-        address is known.
+        address is known. If `host` is not the audit's host, each loopback address is replaced by
+        the name of the audit's host.
         """
-        return _option("--bootstrap-server", self._from(host, self.brokers))
-
-    def cluster_from(self, host: str, name: str) -> tuple[str, ...]:
-        """Returns the option --cluster for a command on a host; empty if no address of the cluster
-        `name` is known.
-        """
-        return _option("--cluster", self._from(host, self.clusters.get(name, "")))
-
-    def registry_from(self, host: str) -> tuple[str, ...]:
-        """Returns the option --registry for a command on a host; empty if the registry's address is
-        unknown.
-        """
-        return _option("--registry", self._from(host, self.registry))
-
-    def _from(self, host: str, addresses: str) -> str:
-        """The addresses for a command on `host`. If `host` is not the audit's host, each loopback
-        address is replaced by the name of the audit's host."""
+        if not self.brokers:
+            return ()
         if host in ("", self.here) or not self.here:
-            return addresses
-        return ",".join(_LOOPBACK.sub(rf"\1{self.here}:", x) for x in addresses.split(","))
+            return "--bootstrap-server", self.brokers
+        named = ",".join(_LOOPBACK.sub(f"{self.here}:", x) for x in self.brokers.split(","))
+        return "--bootstrap-server", named
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +84,7 @@ SET_CLOCK = "timedatectl set-ntp true"
 """The command for a host whose clock is wrong, or whose messages are late, because a wrong clock
 may be the reason."""
 _COUNTER = "skidway-audit-count@"
-_LOOPBACK = re.compile(r"^(https?://)?(?:127\.[0-9.]+|localhost|\[::1\]):")
+_LOOPBACK = re.compile(r"^(?:127\.[0-9.]+|localhost|\[::1\]):")
 _ON_HOST = {
     Cause.IN_FLIGHT: "skidway agent state show",
     Cause.AGENT_HELD_UP: "skidway agent state show",
@@ -185,19 +167,6 @@ def rejected_show(source: Source, access: Access, is_mirrored: bool, *options: s
     return _joined("skidway rejected show", (topic, *options, *access.brokers_from("")))
 
 
-def sample(source: Source, result: SampleResult, access: Access) -> NextCommand:
-    """Returns the command that compares a result's samples again. The command runs on the host that
-    made the result.
-    """
-    output = ("--output", result.output) if result.output else ()
-    options = (
-        "--day", day_text(result.day), *output, "--topic", topic_name(source), "--tell",
-        *access.brokers_from(result.host), *access.cluster_from(result.host, source.cluster),
-        *access.registry_from(result.host),
-    )  # fmt: skip
-    return NextCommand(result.host, _joined("skidway audit sample", options))
-
-
 def _explain_later(verdict: BucketVerdict, where: Where) -> NextCommand:
     """Returns the command that explains the bucket, and the time from which on the bucket can be
     judged and accepted."""
@@ -232,10 +201,6 @@ def _counter(verb: str, where: Where) -> str:
     if not clusters:
         return f"systemctl list-units --all '{_COUNTER}*'"
     return _joined(f"systemctl {verb}", (f"{_COUNTER}{x}" for x in clusters))
-
-
-def _option(name: str, value: str) -> tuple[str, ...]:
-    return (name, value) if value else ()
 
 
 def _joined(command: str, words: Iterable[str]) -> str:

@@ -42,7 +42,6 @@ class Cause(StrEnum):
     RECORDS_DOUBLED = "records doubled"
     RECORDS_DIFFER = "records differ"
     OUTPUT_CHANGED = "output changed"
-    CONTENT_DIFFERS = "content differs"
     RETIRED = "retired"
     REJECTED = "rejected"
     WRONG_PATTERN = "wrong pattern"
@@ -88,8 +87,6 @@ _MEANINGS = {
     Cause.RECORDS_DIFFER: "The tier has as many records, but not the same ones.",
     Cause.OUTPUT_CHANGED: "The output's files are not those that the loads committed: "
     "move copies out of the output, or restore what is gone. Then the next command counts again.",
-    Cause.CONTENT_DIFFERS: "A row or record does not have the content of its line: find out what "
-    "changed it, load the hour again, and compare again.",
     Cause.RETIRED: "Only retired places could confirm the counts.",
     Cause.REJECTED: "Many lines did not fit the pattern or the schema: replay them "
     "(skidway rejected export, skidway agent replay), then accept.",

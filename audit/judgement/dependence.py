@@ -70,7 +70,6 @@ class Dependence:
             frozenset(facts.needed),
             tuple((key, _numbers_of(x)) for key, x in facts.common.counters),
             tuple(sorted(evidence.unread.items())),
-            tuple(facts.topic.samples),
             tuple((x.sender, x.time_ms, x.gap) for x in facts.topic.gaps),
             tuple(
                 (key, partition, covered.first)

@@ -15,7 +15,6 @@ from skidway.audit.evidence.evidence import GapNote, LossNote
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement.verdict import AgentVerdict, Place
 from skidway.audit.topic.messages import Certainty, Tier
-from skidway.audit.topic.sample_result import ContentDifference, SampleResult, day_text
 
 NAMES_MAX = 3
 """A reason names at most this many hosts or schemas."""
@@ -158,33 +157,6 @@ def of_unread(unread: Mapping[str, int]) -> str:
 
 REBUILDING = "the audit's store is being rebuilt from the audit topics, so evidence is missing"
 """The reason why nothing is judged while the ledger has only a part of the evidence."""
-
-
-def of_content(difference: ContentDifference) -> str:
-    """A sentence about a line whose row, or whose record in a broker, has other content than the
-    line."""
-    path = difference.path or f"file {difference.file}"
-    return (
-        f"{difference.host}: {difference.words}: {path} at byte {difference.first}, partition"
-        f" {difference.partition} offset {difference.offset}"
-    )
-
-
-def of_unlisted_content(result: SampleResult) -> str:
-    """Returns words about a comparison that found differences: lines whose rows or records have
-    other content than the lines themselves. If the result lists only some of these lines, the words
-    say how many it does not list. If the result lists all of these lines, the words say that the
-    event times of listed lines are not certain.
-    """
-    if not result.unlisted:
-        return (
-            f"the samples of {day_text(result.day)} have lines whose rows or records have other"
-            " content, perhaps another event time, too, and some of the lines may be in this bucket"
-        )
-    return (
-        f"the samples of {day_text(result.day)} have at least {result.unlisted:,} more lines"
-        " whose rows or records have other content, and some of them may be in this bucket"
-    )
 
 
 def of_pruned(records: int) -> str:

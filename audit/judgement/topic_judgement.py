@@ -26,8 +26,6 @@ One agent's part of a bucket of a source topic is complete only if all of these 
 The whole bucket is complete only if these conditions are met, too:
 
     hosts     an agent of every expected host has sent a message
-    content   no comparison of samples found a line of the bucket whose row or record has other
-              content than the line
     pruned    the bucket's counts were not deleted because of the bucket's age
 
 Records that came from no agent have no seal. Instead of a seal, such records need a message of the
@@ -76,7 +74,6 @@ from skidway.audit.judgement.verdict import (
     AGENTS_SHOWN,
     AgentVerdict,
     BucketVerdict,
-    Content,
     Finding,
     Parts,
     Place,
@@ -199,9 +196,8 @@ class TopicJudgement:
         parts: Parts | None,
     ) -> BucketVerdict:
         start, size = bucket
-        about_all = [*self._unheard_findings(bucket), *self._content_findings(bucket)]
-        findings = self._accepted(NO_AGENT, bucket, about_all)
-        findings = (*self._unread_findings(), *findings)
+        unheard = self._accepted(NO_AGENT, bucket, self._unheard_findings(bucket))
+        findings = (*self._unread_findings(), *unheard)
         found = BucketVerdict(
             self._facts.source,
             start,
@@ -468,29 +464,6 @@ class TopicJudgement:
                 status = Status.UNKNOWN
             words = f"host {host} is expected, but no agent of it reported yet"
             yield Finding(status, words, Cause.HOST_NEVER_HEARD, about=host)
-
-    def _content_findings(self, bucket: BucketId) -> Iterator[Finding]:
-        """Yields findings from the comparisons of samples, which find lines whose row or record has
-        other content than the line. There is a finding for each listed line of the bucket. A
-        comparison may also have found lines that it does not list, or whose event times it does not
-        know. If such a line may be in the bucket, there is one finding for the comparison. These
-        findings do not depend on the counts: equal counts do not show that contents are equal."""
-        start, size = bucket
-        for result in self._facts.topic.samples:
-            listed = [x for x in result.differences if start <= x.time_ms < start + size]
-            for each in listed:
-                yield Finding(
-                    Status.INCOMPLETE,
-                    reasons.of_content(each),
-                    Cause.CONTENT_DIFFERS,
-                    about=Content(each, result),
-                )
-            times = result.unlisted_times
-            is_new = result.unlisted or not listed
-            if times and is_new and times[0] < start + size and times[1] >= start:
-                words = reasons.of_unlisted_content(result)
-                about = Content(None, result)
-                yield Finding(Status.UNKNOWN, words, Cause.CONTENT_DIFFERS, about=about)
 
     def _agent_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
         if not self._is_plain(agent):

@@ -30,7 +30,6 @@ from skidway.audit.judgement.cause import Cause
 from skidway.audit.topic.count_columns import Filtered
 from skidway.audit.topic.decisions import Acceptance
 from skidway.audit.topic.messages import Tier
-from skidway.audit.topic.sample_result import ContentDifference, SampleResult
 from skidway.kafka.source import Source
 
 AGENTS_SHOWN = 3
@@ -123,17 +122,7 @@ class Rejects:
     place: Place | None
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A line whose row or record has other content than the line itself, and the result of the
-    comparison that found this. If `difference` is None, the object stands for several such lines:
-    those that the result counts but does not list, and those whose event times are not known."""
-
-    difference: ContentDifference | None
-    result: SampleResult
-
-
-Subject = LossNote | GapNote | Difference | Rejects | SenderKey | Place | Content | str
+Subject = LossNote | GapNote | Difference | Rejects | SenderKey | Place | str
 """What a finding is about; a text is the name of a host."""
 
 

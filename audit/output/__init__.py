@@ -6,8 +6,6 @@ state.
     local            LocalOutput, a directory of this machine
     hdfs_failures    turns the errors of hdfs-native into `StoreFailed` and `StoreUnreachable`
     hdfs             HdfsOutput, a folder of HDFS, through hdfs-native
-    column_types     column types that Spark can read, and that no compatible schema change alters;
-                     converts the codec's columns to these types, and back
 
 Paths are relative to the output's root, with `/` between their parts. A missing file or directory
 is not an error: the methods of `Output` return None or an empty result. For every other error of

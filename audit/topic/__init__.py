@@ -4,8 +4,6 @@ The package has these modules:
 
     decisions       decisions of people about verdicts: accepted findings, and retired places
     recount_result  results of recounts
-    sample          what the records of a randomly chosen range of a file must contain
-    sample_result   what comparisons of samples found
     source_names    the text that names the source topics of a message
     count_columns   the counts of a delta, as values and as columns
     seal_columns    the topics of a seal, as values and as columns

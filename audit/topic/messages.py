@@ -1,15 +1,12 @@
 """The messages of `_skidway_audit` as values, and as bytes (Avro single-object encoding).
 
-Notes are JSON (see module notes). All other messages have one of six schemas:
+Notes are JSON (see module notes). All other messages have one of four schemas:
 
-    schemas/audit.avsc           messages of a tier: Delta and Seal, which are numbered, and
-                                 Heartbeat, which has the number of the sender's last Delta or Seal
-    schemas/announcement.avsc    which file a file id stands for
-    schemas/decision.avsc        decisions of people (decisions)
-    schemas/recount.avsc         results of recounts (recount_result)
-    schemas/sample.avsc          what the records of a randomly chosen range of a file must contain
-                                 (sample)
-    schemas/sample_result.avsc   what comparisons of samples found (sample_result)
+    schemas/audit.avsc          messages of a tier: Delta and Seal, which are numbered, and
+                                Heartbeat, which has the number of the sender's last Delta or Seal
+    schemas/announcement.avsc   which file a file id stands for
+    schemas/decision.avsc       decisions of people (decisions)
+    schemas/recount.avsc        results of recounts (recount_result)
 
 The key of a numbered message is (tier, producer, epoch, number). A sender never gives one key to
 two messages with different contents, unless its state was copied; the audit notices such messages.
@@ -25,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from skidway.audit.topic import notes, recount_result, sample, sample_result
+from skidway.audit.topic import notes, recount_result
 from skidway.audit.topic.count_columns import COLUMNS, Count, CountColumns, Filtered
 from skidway.audit.topic.decisions import (
     Acceptance,
@@ -37,8 +34,6 @@ from skidway.audit.topic.decisions import (
 )
 from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
-from skidway.audit.topic.sample import Sample
-from skidway.audit.topic.sample_result import SampleResult
 from skidway.audit.topic.seal_columns import SealColumns, SealedTopic
 from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError
@@ -53,8 +48,6 @@ AUDIT_SCHEMA = "Audit"
 ANNOUNCEMENT_SCHEMA = "Announcement"
 DECISION_SCHEMA = "Decision"
 RECOUNT_SCHEMA = "Recount"
-SAMPLE_SCHEMA = "Sample"
-SAMPLE_RESULT_SCHEMA = "SampleResult"
 
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -236,17 +229,7 @@ class Announcement:
     born_ns: int | None = None
 
 
-Message = (
-    Delta
-    | Seal
-    | Heartbeat
-    | Announcement
-    | Decision
-    | RecountResult
-    | Sample
-    | SampleResult
-    | Note
-)
+Message = Delta | Seal | Heartbeat | Announcement | Decision | RecountResult | Note
 
 
 def encode(message: Message) -> bytes:
@@ -259,10 +242,6 @@ def encode(message: Message) -> bytes:
         return single_object.encode(RECOUNT_SCHEMA, recount_result.record_of(message))
     if isinstance(message, Note):
         return notes.encode(message)
-    if isinstance(message, Sample):
-        return single_object.encode(SAMPLE_SCHEMA, sample.record_of(message))
-    if isinstance(message, SampleResult):
-        return single_object.encode(SAMPLE_RESULT_SCHEMA, sample_result.record_of(message))
     return single_object.encode(AUDIT_SCHEMA, _audit_record(message))
 
 
@@ -299,10 +278,6 @@ def decode(value: bytes) -> Message:
             return decision_of(record, _milliseconds(record["time"]))
         if name == RECOUNT_SCHEMA:
             return recount_result.result_of(record, _milliseconds(record["time"]))
-        if name == SAMPLE_SCHEMA:
-            return sample.sample_of(record, _milliseconds(record["time"]))
-        if name == SAMPLE_RESULT_SCHEMA:
-            return _sample_result(record)
     except single_object.UnknownFingerprint as error:
         raise SchemaUnknown(error.fingerprint) from error
     except (SkidwayError, ValueError, KeyError, TypeError) as error:
@@ -317,15 +292,6 @@ def announcement_in(value: bytes) -> Announcement | None:
         return None
     message = decode(value)
     return message if isinstance(message, Announcement) else None
-
-
-def sample_in(value: bytes) -> Sample | None:
-    """The sample in a record's value; None if the value is not a sample. Decodes only samples.
-    Raises MessageRefused for a damaged sample."""
-    if single_object.name_of(value) != SAMPLE_SCHEMA:
-        return None
-    message = decode(value)
-    return message if isinstance(message, Sample) else None
 
 
 def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
@@ -395,15 +361,6 @@ def _announcement_record(message: Announcement) -> dict[str, Any]:
     record["kind"] = "OPEN" if message.length is None else "CLOSE"
     record["time"] = message.time_ms
     return record
-
-
-def _sample_result(record: dict[str, Any]) -> SampleResult:
-    """The sample result in a record. Raises ValueError if its day is not in the years 1970 to 9999,
-    or if a difference names a tier that does not exist."""
-    result = sample_result.result_of(record, _milliseconds(record["time"]))
-    for each in result.differences:
-        Tier(each.tier)
-    return result
 
 
 def _audit_message(record: dict[str, Any]) -> Delta | Seal | Heartbeat:

@@ -44,11 +44,6 @@ class RecountResult:
         tiers."""
         return not (self.faults or self.differences)
 
-    @property
-    def name(self) -> str:
-        """The name under which the ledger stores the newest result for a topic and an output."""
-        return self.output
-
 
 def record_of(result: RecountResult) -> dict[str, Any]:
     """The result as a record of the schema Recount."""

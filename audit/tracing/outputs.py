@@ -62,8 +62,8 @@ class LoadedTopic:
         files are searched whose paths name an hour that begins in [`hours[0]`, `hours[1]`), or name
         no hour. If `hours` is None, all files are searched.
         """
-        chosen = [each for each in self.files if _is_in(hour_ms(each.path), hours)]
-        for named in sorted(chosen, key=lambda each: hour_ms(each.path) or 0, reverse=True):
+        chosen = [each for each in self.files if _is_in(_hour_ms(each.path), hours)]
+        for named in sorted(chosen, key=lambda each: _hour_ms(each.path) or 0, reverse=True):
             yield from self._rows(named, question)
 
     def search_anywhere(self, question: RowQuestion) -> list[LineRow]:
@@ -72,7 +72,7 @@ class LoadedTopic:
         of a line have the same event time, so older hours have no more of them.
         """
         first = next(self.search(question), None)
-        hour = None if first is None else hour_ms(first.path)
+        hour = None if first is None else _hour_ms(first.path)
         if first is None or hour is None:
             return [] if first is None else [first]
         return list(self.search(question, (hour, hour + HOUR_MS)))
@@ -136,7 +136,13 @@ def read_topic(output: Output, name: str, source: Source) -> LoadedTopic:
     raise AssertionError("unreachable")
 
 
-def hour_ms(path: str) -> int | None:
+def hours_of(since_ms: int, until_ms: int) -> tuple[int, int]:
+    """Returns the value of `hours` with which `LoadedTopic.search` finds all rows with event times
+    in [since_ms, until_ms)."""
+    return since_ms - since_ms % HOUR_MS, until_ms
+
+
+def _hour_ms(path: str) -> int | None:
     """Returns the start (in ms) of the hour in which the event times of a file's rows are. Returns
     None if the file's path names no hour.
     """
@@ -145,12 +151,6 @@ def hour_ms(path: str) -> int | None:
         return None
     begin = datetime.fromisoformat(f"{match[1]}T{match[2]}:00").replace(tzinfo=UTC)
     return int(begin.timestamp() * 1000)
-
-
-def hours_of(since_ms: int, until_ms: int) -> tuple[int, int]:
-    """Returns the value of `hours` with which `LoadedTopic.search` finds all rows with event times
-    in [since_ms, until_ms)."""
-    return since_ms - since_ms % HOUR_MS, until_ms
 
 
 def _is_in(hour: int | None, hours: tuple[int, int] | None) -> bool:

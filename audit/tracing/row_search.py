@@ -57,7 +57,7 @@ def rows_in(file: IO[bytes], path: str, load: int, question: RowQuestion) -> Ite
         if not _may_have(parquet.metadata.row_group(number), names, question):
             continue
         places = parquet.read_row_group(number, columns=[*PLACE, time_column], use_threads=False)
-        columns = {name: int64_of(places.column(name)) for name in (*PLACE, time_column)}
+        columns = {name: _int64_of(places.column(name)) for name in (*PLACE, time_column)}
         chosen = _has_point(columns, question)
         texts: list[str | None] = [None] * places.num_rows
         if question.text is not None:
@@ -68,7 +68,7 @@ def rows_in(file: IO[bytes], path: str, load: int, question: RowQuestion) -> Ite
             yield _row(columns, time_column, row, path, load, texts[row])
 
 
-def bounds_of(group: Any) -> dict[str, tuple[int, int]]:
+def _bounds_of(group: Any) -> dict[str, tuple[int, int]]:
     """Returns, for each column in PLACE, the least and the greatest value in a row group, according
     to the statistics in the file. Leaves out columns without statistics.
     """
@@ -81,13 +81,13 @@ def bounds_of(group: Any) -> dict[str, tuple[int, int]]:
     return bounds
 
 
-def is_within(value: int, bounds: tuple[int, int] | None) -> bool:
+def _is_within(value: int, bounds: tuple[int, int] | None) -> bool:
     """Whether a row group may have the value. bounds: the column's least and greatest value in the
     row group; None if there are no statistics."""
     return bounds is None or bounds[0] <= value <= bounds[1]
 
 
-def int64_of(column: pa.ChunkedArray) -> Int64s:
+def _int64_of(column: pa.ChunkedArray) -> Int64s:
     """The values of a column of integers or times, as an array of 64-bit integers."""
     found = column.cast(pa.int64()).to_numpy()
     return np.asarray(found, np.int64)
@@ -97,19 +97,19 @@ def _may_have(group: Any, names: Iterable[str], question: RowQuestion) -> bool:
     """Returns whether a row group may have a row that matches the question, as far as the
     statistics of the group show.
     """
-    bounds = bounds_of(group)
+    bounds = _bounds_of(group)
     agents = bounds.get("_agent")
-    if question.text is not None and any(is_within(x, agents) for x in question.agents):
+    if question.text is not None and any(_is_within(x, agents) for x in question.agents):
         return True
     if any(
-        is_within(partition, bounds.get("_partition"))
-        and is_within(offset, bounds.get("_kafka_offset"))
+        _is_within(partition, bounds.get("_partition"))
+        and _is_within(offset, bounds.get("_kafka_offset"))
         for partition, offset in question.records
     ):
         return True
     return any(
-        is_within(point.agent, agents)
-        and is_within(point.file, bounds.get("_file_id"))
+        _is_within(point.agent, agents)
+        and _is_within(point.file, bounds.get("_file_id"))
         and _may_reach(point.byte, bounds.get("_offset"))
         for point in question.points
     )

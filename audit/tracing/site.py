@@ -41,18 +41,12 @@ class Site:
         """Returns the output's topics that were loaded from this source topic, from its topic of
         rejects, or from a mirrored copy of one of the two. Raises ManifestUnreadable.
         """
-        rejects = replace(source, topic=source.topic + REJECTED_SUFFIX)
-        return [*self.loaded_alone(source), *self.loaded_alone(rejects)]
-
-    def loaded_alone(self, source: Source) -> list[LoadedTopic]:
-        """Returns the output's topics that were loaded from this source topic or from a mirrored
-        copy of it. Raises ManifestUnreadable.
-        """
         if self.output is None:
             return []
         if self._topics is None:
             self._topics = OutputTopics(self.output)
-        return self._topics.loaded(source)
+        rejects = replace(source, topic=source.topic + REJECTED_SUFFIX)
+        return [*self._topics.loaded(source), *self._topics.loaded(rejects)]
 
     def file_here(self, agent: int, file: int) -> HostFile | None:
         """The file with this id on this host; None if it is not a file of this host's agent."""

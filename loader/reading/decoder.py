@@ -23,8 +23,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
-from skidway.audit.output.column_types import column_schema, converted
 from skidway.errors import SkidwayError
+from skidway.loader.reading.column_types import column_schema, converted
 from skidway.loader.reading.projection import NotProjectable, Projection
 from skidway.schemas import wire
 from skidway.schemas.avro_schema import SchemaInvalid

@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types
 
-from skidway.audit.output.column_types import column_type
+from skidway.loader.reading.column_types import column_type
 from skidway.schemas.avro_schema import Array, AvroType, Enum, Map, Record, Recursive, Union, parse
 from skidway.schemas.codec.arrow import arrow_type, as_record, branches_of, is_nullable, unwrapped
 from skidway.schemas.codec.json_resolution import Resolver

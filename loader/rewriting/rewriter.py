@@ -1,6 +1,6 @@
 """Turns the rows of an older schema's files into the rows of the newest schema.
 
-A file has the columns of its schema, in types that Spark can read (audit/output/column_types.py),
+A file has the columns of its schema, in types that Spark can read (loader/reading/column_types.py),
 and the loader's own columns. The rewriter first converts the columns back to the types of the Avro
 codec (schemas/codec). Then it projects the rows to the newest schema, as the loader projects
 decoded values (reading/projection.py). Then it converts the result to types that Spark can read
@@ -19,13 +19,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from skidway.audit.output.column_types import (
+from skidway.errors import SkidwayError
+from skidway.loader.reading.column_types import (
     column_schema,
     converted,
     reverted,
     stored_schema,
 )
-from skidway.errors import SkidwayError
 from skidway.loader.reading.columns import OWN, OWN_NAMES
 from skidway.loader.reading.projection import Projection
 from skidway.schemas.avro_schema import parse

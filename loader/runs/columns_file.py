@@ -3,7 +3,7 @@ this file into the topic's directory of rows (state/layout.columns)."""
 
 from __future__ import annotations
 
-from skidway.audit.output.column_types import directory_schema
+from skidway.loader.reading.column_types import directory_schema
 from skidway.loader.reading.columns import RESERVED, file_schema
 from skidway.loader.reading.decoder import check_reader
 from skidway.loader.state import layout

@@ -15,7 +15,6 @@ pyruhvro is not used for decoding (`skidway.schemas.codec.reading`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -38,8 +37,8 @@ _PHYSICAL: Final = {
 
 
 class NotProven(Exception):
-    """Raised if the slow path has to encode the input: pyruhvro is not installed, has failed, or
-    has returned another number of datums than there are rows."""
+    """Raised if the slow path has to encode the input: pyruhvro has failed, or has returned another
+    number of datums than there are rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +77,14 @@ class FastPath:
         """Returns the datums of the rows in `columns`. The caller must have checked that the
         columns have nulls only where the schema allows nulls, and that all strings are UTF-8.
         Raises `NotProven`."""
-        pyruhvro = _library()
-        if pyruhvro is None:
-            raise NotProven("pyruhvro is not installed here")
+        import pyruhvro  # only here: programs that only decode do not have it
+
         arrays = [_to_physical(_reach(columns, each.path), each) for each in self._columns]
         batch = pa.RecordBatch.from_arrays(arrays, names=self._names)
         pieces = _guarded(lambda: pyruhvro.serialize_record_batch(batch, self._wire_schema, 1))
         if len(pieces) != 1 or len(pieces[0]) != batch.num_rows:
             raise NotProven("another number of datums than rows")
         return pieces[0]
-
-
-@lru_cache(maxsize=1)
-def _library() -> Any:
-    """Returns the module pyruhvro, or None if it is not installed. It is installed only with the
-    agent, because only agents need its speed."""
-    try:
-        import pyruhvro
-    except ModuleNotFoundError:
-        return None
-    return pyruhvro
 
 
 def _leaves(record: Record, path: tuple[int, ...]) -> Iterator[WireColumn | None]:

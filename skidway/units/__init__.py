@@ -18,19 +18,19 @@ What the units have in common:
   of ExecStartPre. Instead, the command `run` itself begins with the checks of `validate`. The unit
   skidway-loader-resident.service does not restart after status 2 (usage error) either, because a
   drop-in may set an invalid value for the time between the loader's runs.
-- Units that a timer starts (the load, the recount, the samples) are `Type=oneshot` without a
-  restart. After any status other than 0, the unit stays failed until a later run succeeds.
+- Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart. After any
+  status other than 0, the unit stays failed until a later run succeeds.
 - The loader has two units for two ways to run it. The unit skidway-loader.service makes one run,
   which the timer or a person starts. The unit skidway-loader-resident.service keeps running, and
   begins one run after the other. Both units have the same user, state and protection.
 - `KillMode=mixed`: only the program gets SIGTERM; the program stops its children (JVM, Spark's
   workers).
 - Each program has its own user, and its state in /var/lib/skidway/<program>. Counters use the
-  audit's user; the recount and the samples use the loader's user and directories. The state
-  directory is also the program's working directory, where a JVM puts its crash files. Apart from
-  the state directory, /var/log/skidway/<program> and a private /tmp, all directories of the host
-  are read-only or hidden for the program. The exposure that `systemd-analyze security` reports is
-  at most 1.5. Units with a JVM lack MemoryDenyWriteExecute, because a JVM compiles at run time.
+  audit's user; the recount uses the loader's user and directories. The state directory is also the
+  program's working directory, where a JVM puts its crash files. Apart from the state directory,
+  /var/log/skidway/<program> and a private /tmp, all directories of the host are read-only or hidden
+  for the program. The exposure that `systemd-analyze security` reports is at most 1.5. Units with a
+  JVM lack MemoryDenyWriteExecute, because a JVM compiles at run time.
 - LimitNOFILE sets the soft and the hard limit of open files. So a program need not raise its soft
   limit, which the unit's system call filter (@resources) would forbid.
 """

@@ -9,8 +9,6 @@ depends on a test with the mark `aside`.
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from support.fleet import BROKEN, NEXT, OLD, PRESS, Fleet
@@ -196,41 +194,15 @@ def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
 
 
 @pytest.mark.aside
-def test_a_site_chooses_its_nightly_checks(fleet: Fleet) -> None:
-    """`loader_recount: false` in the inventory stops and disables the recount's timer, and
-    `loader_sample: true` starts and enables the timer of the nightly comparison with samples.
-    Without these settings, site.yml reverses both changes."""
+def test_a_site_need_not_have_a_nightly_recount(fleet: Fleet) -> None:
+    """`loader_recount: false` in the inventory stops and disables the recount's timer. Without this
+    setting, site.yml starts and enables the timer again."""
     played = ["--limit", "loaders", "--tags", "loader_run"]
-    chosen = '{"loader_recount": false, "loader_sample": true}'
-    fleet.control.succeed("site", *played, "-e", chosen)
-    assert timer_state(fleet, "recount") == ["inactive", "disabled"]
-    assert timer_state(fleet, "sample") == ["active", "enabled"]
+    look = "systemctl is-active {0}; systemctl is-enabled {0}".format("skidway-recount.timer")
+    fleet.control.succeed("site", *played, "-e", '{"loader_recount": false}')
+    assert fleet.server.run(look, check=False).stdout.split() == ["inactive", "disabled"]
     fleet.control.succeed("site", *played)
-    assert timer_state(fleet, "recount") == ["active", "enabled"]
-    assert timer_state(fleet, "sample") == ["inactive", "disabled"]
-
-
-def test_the_night_s_samples_compare_rows_with_lines(fleet: Fleet) -> None:
-    """Every night, a systemd service compares samples of the agents' lines with their rows, and
-    succeeds if the rows agree with the lines. The service finds the brokers, the registry and the
-    output in its systemd drop-in."""
-    again = "systemctl reset-failed skidway-sample; systemctl start skidway-sample"
-    eventually(
-        lambda: fleet.server.run(again, check=False, within_s=300).returncode == 0,
-        within_s=180,
-        every_s=2,
-        what="samples were told and compared",
-    )
-    log = "journalctl --namespace=skidway -u skidway-sample --output=cat --no-pager"
-    assert re.search(r"^dc1\.auth +\d+ +[\d,]+ +[1-9]", fleet.server.read(log), re.MULTILINE)
-    assert not fleet.server.read("systemctl --failed --no-legend")
-
-
-def timer_state(fleet: Fleet, check: str) -> list[str]:
-    """Returns whether the timer of a nightly check is active, and whether it is enabled."""
-    timer = f"skidway-{check}.timer"
-    look = f"systemctl is-active {timer}; systemctl is-enabled {timer}"
-    return fleet.server.run(look, check=False).stdout.split()
+    assert fleet.server.run(look, check=False).stdout.split() == ["active", "enabled"]
 
 
 @pytest.mark.aside

@@ -16,15 +16,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from skidway.agent.settings import SourceSettings
 from skidway.audit.counts import bucket
-from skidway.audit.counts.content import content_sums
 from skidway.audit.topic.messages import Announcement, Certainty, Delta, Loss, Seal
-from skidway.audit.topic.sample import Sample
 from skidway.kafka.types import TopicPartition
 from support import agent_world
 from support.agent_schedule import (
@@ -44,7 +40,6 @@ from support.randomness import Seeds
 GENERATIONS = 2
 LINES_MAX = 4
 TIGHT_BYTES = 600  # buffer.memory, so small that the agent often stops after one reading
-SAMPLED: dict[str, Any] = {"sample_ranges": 6, "sample_interval_ms": 3_000}
 PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)", r"(?P<line>[^xy].*)")
 
 
@@ -58,20 +53,16 @@ class Growing(Schedule):
         self.path = PATH if "narrow" in faults else f"{PATH}*"
         self.lines_max = LINES_MAX if "multiline" in faults else 0
         self.encoding = "utf-16" if "utf-16" in faults else "utf-8"
-        configured = settings(
-            source(
-                PATTERNS[0], partitioning, self.path, lines_max=self.lines_max,
-                encoding=self.encoding,
-            ),
-            **SAMPLED, **({"buffer_memory": TIGHT_BYTES} if "tight" in faults else {}),
-        )  # fmt: skip
-        world = World(configured, partitions=2)
+        own = source(
+            PATTERNS[0], partitioning, self.path, lines_max=self.lines_max, encoding=self.encoding
+        )
+        tight = {"buffer_memory": TIGHT_BYTES} if "tight" in faults else {}
+        world = World(settings(own, **tight), partitions=2)
         world.brokers = Watched(self)
         super().__init__(seed, partitioning, faults, world, kills=4)
         self.uncertain: set[str] = set()
         self.announced: set[int] = set()
         self.closed: dict[int, int] = {}
-        self.samples: dict[tuple[int, int], Sample] = {}
 
     # --- events -------------------------------------------------------------------------------
 
@@ -145,20 +136,17 @@ class Growing(Schedule):
         other = SourceSettings(topic="others", paths=["/other/*"])
         sources = self.random.choice([[own], [other, own], [own, other]])
         idle_ms = self.random.choice([100, 1_000])
-        self.world.reload(settings(*sources, idle_flush_ms=idle_ms, max_open_files=8, **SAMPLED))
+        self.world.reload(settings(*sources, idle_flush_ms=idle_ms, max_open_files=8))
         self.say(f"reload {len(sources)} sources, {pattern}, {idle_ms} ms")
 
     def start(self) -> None:
         if "settings" in self.faults and self.random.random() < 0.5:
             pattern = PATTERNS[self.random.randrange(3)]
             lines_max = self.random.choice([0, 2, LINES_MAX]) if self.lines_max else 0
-            self.world.settings = settings(
-                source(
-                    pattern, self.partitioning, self.path, lines_max=lines_max,
-                    encoding=self.encoding,
-                ),
-                **SAMPLED,
-            )  # fmt: skip
+            own = source(
+                pattern, self.partitioning, self.path, lines_max=lines_max, encoding=self.encoding
+            )
+            self.world.settings = settings(own)
         super().start()
         self.say("start")
 
@@ -175,9 +163,6 @@ class Growing(Schedule):
                     self.uncertain.update(self.cells_between(loss.file, loss.first, loss.end))
         if isinstance(message, Seal):
             self.check_seal(message)
-        if isinstance(message, Sample):
-            known = self.samples.setdefault((message.period, message.number), message)
-            assert known == message, "a drawn range was told twice"
 
     def check_seal(self, seal: Seal) -> None:
         """A seal says that the agent has counted all lines up to a time. Asserts that the seal is
@@ -201,7 +186,6 @@ class Growing(Schedule):
         self.settle()
         self.check_rows()
         self.check_bytes()
-        self.check_samples()
 
     def check_bytes(self) -> None:
         """Asserts that each byte of the files on the host is accounted for under a file id, and
@@ -211,31 +195,6 @@ class Growing(Schedule):
         ends = {each["inode"]: each["begin"] + each["bytes"] for each in ledger}
         for path, file in self.world.files.by_path.items():
             assert ends.get(file.inode, 0) == len(file.data), path
-
-    def check_samples(self) -> None:
-        """In a sample, the agent reports which records it makes of a range of bytes. Asserts that
-        the brokers have exactly these records of these bytes, with the reported content. Skips
-        samples whose records the agent could not make again (`gone`)."""
-        sums: dict[tuple[str, int, int], set[bytes]] = {}
-        for topic in (TOPIC, f"{TOPIC}.rejected"):
-            found = self.world.brokers.records(topic)
-            numbers = [[x.timestamp for x in found], [x.length for x in found]]
-            times, lengths = (np.array(each, np.int64) for each in numbers)
-            datums = pa.array([x.value[5:] for x in found], pa.binary())
-            for record, each in zip(found, content_sums(times, lengths, datums), strict=True):
-                sums.setdefault((topic, record.file, record.first), set()).add(each)
-        for sample in self.samples.values():
-            told = {
-                (part.source.topic, sample.file, first): {each}
-                for part in sample.parts
-                for first, each in zip(part.firsts, part.sums, strict=True)
-            }
-            inside = {
-                key: each
-                for key, each in sums.items()
-                if key[1] == sample.file and sample.first <= key[2] < sample.end
-            }
-            assert sample.gone or told == inside, sample
 
     def check_rows(self) -> None:
         rows, straddles, sums = self.load()
@@ -288,16 +247,14 @@ class Watched(Brokers):
 EVERYTHING_SURE = frozenset({"growth", "settings"})
 
 
-@promise("2 intent", "6 content")
+@promise("2 intent")
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
 @pytest.mark.parametrize("block", range(3))
 def test_kills_growth_and_new_settings_lose_and_double_nothing(
     partitioning: str, block: int, seeds: Seeds
 ) -> None:
     """No line is lost or doubled because of kills, new partitions or changed settings, and the
-    agent's counts are equal to the counts of the rows. The agent reports samples: byte ranges of
-    files with the records that it made of them. In these ranges the brokers have exactly the
-    reported records."""
+    agent's counts are equal to the counts of the rows."""
     for seed in seeds(range(block * 7, block * 7 + 7)):
         run(seed, partitioning, EVERYTHING_SURE)
 
@@ -332,7 +289,7 @@ def test_records_of_several_lines_are_neither_lost_nor_doubled(
         run(seed, partitioning, EVERYTHING_SURE | {"multiline"})
 
 
-@promise("2 ledger", "6 content")
+@promise("2 ledger")
 @pytest.mark.parametrize("block", range(3))
 def test_what_the_host_destroys_harms_no_other_line(block: int, seeds: Seeds) -> None:
     """If a truncation, a deletion or a power loss destroys lines, the agent delivers each of the

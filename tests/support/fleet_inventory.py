@@ -81,8 +81,6 @@ _AGENT = {
         "audit.interval.ms": 300,
         "heartbeat.interval.ms": 1_000,
         "idle.flush.ms": 500,
-        "sample.ranges": 5,
-        "sample.interval.ms": 20_000,
     },
     "agent_limits": {"CPUQuota": "50%", "MemoryHigh": "300M", "MemoryMax": "400M", "TasksMax": 64},
 }

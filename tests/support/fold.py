@@ -47,7 +47,6 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
-from skidway.audit.topic.sample_result import SampleResult
 from skidway.kafka.source import Source
 from support.file_notes import FileNotes
 from support.hearings import Hearings, hear
@@ -74,7 +73,6 @@ class Fold:
         self._bounds: dict[int, Bounds] = {}
         self._decisions: list[Decision] = []
         self._recounts: dict[tuple[Source, str], RecountResult] = {}
-        self._samples: dict[tuple[Source, str], SampleResult] = {}
         self._evidence = Evidence()
         self._hearings = Hearings()
         self._taken: dict[tuple[SenderKey, int], int] = {}
@@ -95,8 +93,6 @@ class Fold:
             self._decisions.append(message)
         elif isinstance(message, RecountResult):
             self._recounts[message.source, message.output] = message
-        elif isinstance(message, SampleResult):
-            self._samples[message.source, message.name] = message
         elif isinstance(message, Note):
             pass  # no verdict depends on notes
 
@@ -164,9 +160,6 @@ class Fold:
         _add_lossy(found)
         for (source, _), recount in sorted(self._recounts.items(), key=lambda x: x[0][1]):
             found.topic(source).recounts.append(recount)
-        for (source, _), result in sorted(self._samples.items(), key=lambda x: x[0][1]):
-            if result.differing:
-                found.topic(source).samples.append(result)
         return found
 
     def _add_beginnings(self, found: Evidence) -> None:

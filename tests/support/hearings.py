@@ -22,15 +22,12 @@ from skidway.audit.topic.decisions import Acceptance, Retirement, Revocation
 from skidway.audit.topic.messages import Announcement, Heartbeat, Message, Seal, Tier
 from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
-from skidway.audit.topic.sample import Sample
-from skidway.audit.topic.sample_result import SampleResult
 
 _LAG_MAX_MS = 1 << 61
 
-_PROVES_NO_LIFE = Acceptance, Retirement, Revocation, RecountResult, SampleResult, Sample, Note
+_PROVES_NO_LIFE = Acceptance, Retirement, Revocation, RecountResult, Note
 """These messages do not prove that a sender is alive. Most of them come from commands. Agents,
-counters and loaders, which send samples and notes, also send messages that prove that they are
-alive."""
+counters and loaders, which send notes, also send messages that prove that they are alive."""
 
 _SENT_AT_ONCE = Seal, Heartbeat
 """Senders send these messages as soon as they make them."""

@@ -184,8 +184,6 @@ PROMISES = {
     "6 audit topic": "A mirror always follows `_skidway_audit`.",
     "6 recount": "A recount names files that no manifest names, that are there twice, gone or "
     "damaged, and nothing that a loader is just doing.",
-    "6 content": "A sample names each row and record that does not have its line's content, and "
-    "nothing else, however often the agent is killed; its bucket is not complete.",
     "6 two ways": "The sums and the recount come to the same verdict.",
     "clocks seal": "A seal by a clock that is ahead vouches for no more than when the collector "
     "took it; by one that is behind, buckets wait.",

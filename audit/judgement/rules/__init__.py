@@ -1,5 +1,5 @@
 """The larger rules of a bucket's verdict, one module for each rule. The module topic_judgement has
-the other rules, for example the rule about samples. The rules do no I/O.
+the other rules, for example the rule about expected hosts. The rules do no I/O.
 
 Most rules yield findings on one agent's part of a bucket. A finding is a reason why the bucket is
 not complete. The rule `rejects` yields warnings about a whole bucket. Most rules take their facts

@@ -28,7 +28,6 @@ from skidway.agent.values.labels import (
     labels_at,
     to_json,
 )
-from skidway.audit.topic.sample import Sample
 from skidway.cli import main
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.types import TopicPartition
@@ -487,25 +486,3 @@ def test_a_test_of_settings_shows_the_labels(
     labels.write_text('{"shop/web-1": {"app.kubernetes.io/name": "cart"}}')
     assert main(command) == 0
     assert "app: cart" in capsys.readouterr().out
-
-
-def test_a_sample_of_a_range_whose_labels_are_forgotten_is_gone() -> None:
-    """The agent keeps only the labels of lines that are not accounted for yet. If a range of bytes
-    that was chosen for a sample needs older labels, the sample reports the range as gone, because
-    the agent cannot make the range's records again."""
-    here = a_world(sample_ranges=20, sample_interval_ms=60_000)
-    write(here, labelled("1"))
-    here.files.append(LOG, line("one"))
-    here.start()
-    here.settle(3)
-    for version in ("2", "3"):
-        write(here, labelled(version))
-        here.clock.advance(2)
-        here.files.append(LOG, line(version))
-        here.settle(5)
-    here.tick(60)
-    here.settle(30, 0.5)
-    found = sorted(here.of(Sample), key=lambda x: x.first)
-    assert len(found) == 3
-    assert "labels" in found[0].gone
-    assert not found[2].gone

@@ -16,8 +16,8 @@ PROGRAMS = {
     "registry": ("skidway.schemas",),
 }
 """For each extra (a list of optional dependencies in pyproject.toml): the packages that the
-commands of its program may import. A host of the loader also runs commands of the audit, for the
-nightly checks."""
+commands of its program may import. A host of the loader also runs a command of the audit, for the
+nightly recount."""
 
 ELSEWHERE = {"jinja2", "starlette", "uvicorn"}
 """Packages that only the collector's dashboard imports. No host of a loader runs the dashboard."""

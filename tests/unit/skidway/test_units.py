@@ -17,7 +17,7 @@ from skidway.errors import UsageError
 SERVICES = [name for name in units.names() if name.endswith(".service")]
 RESIDENT = "skidway-loader-resident.service"
 JVM = {"skidway-zookeeper.service", "skidway-loader.service", RESIDENT}
-ONE_RUN = {"skidway-loader.service", "skidway-recount.service", "skidway-sample.service"}
+ONE_RUN = {"skidway-loader.service", "skidway-recount.service"}
 """The services that do one run and end; a timer starts each of them. They use the loader's
 installation and user."""
 
@@ -32,9 +32,8 @@ def sections(unit: str) -> configparser.RawConfigParser:
 def test_every_program_has_its_unit() -> None:
     """There is a service for each of the six programs (ZooKeeper, broker, registry, agent, loader,
     audit). Further services are for the audit's counters (one instance for each cluster that is
-    counted), for the resident loader (a process that makes one run after another), and for the two
-    nightly checks of loaded rows: the recount and the samples. The load and the checks have
-    timers."""
+    counted), for the resident loader (a process that makes one run after another), and for the
+    nightly recount of loaded rows. The load and the recount have timers."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
     expected |= {"skidway-audit-count@.service", RESIDENT} | ONE_RUN
     timers = {unit.replace(".service", ".timer") for unit in ONE_RUN}
@@ -114,14 +113,11 @@ def test_a_loader_that_stays_is_what_the_command_takes(
     assert "--every 'often' is not a duration" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("check", ["recount", "sample"])
-def test_a_nightly_check_is_what_the_command_takes(
-    check: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The units of the recount and of the samples start only after a running load has ended. The
-    commands of these units send their results to the audit. If no output is set (on a host, a
-    drop-in of the unit sets it), the command ends with an error message."""
-    found = sections(f"skidway-{check}.service")
+def test_the_nightly_recount_is_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    """The unit of the recount starts only after a running load has ended. The command of this unit
+    sends its result to the audit. If no output is set (on a host, a drop-in of the unit sets it),
+    the command ends with an error message."""
+    found = sections("skidway-recount.service")
     environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
     words = found["Service"]["ExecStart"].split()[1:]
     words = [environment[x[2:-1]] if x.startswith("${") else x for x in words]

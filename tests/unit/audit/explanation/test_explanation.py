@@ -43,7 +43,6 @@ from skidway.audit.topic.messages import (
     Tier,
 )
 from skidway.audit.topic.recount_result import RecountResult
-from skidway.audit.topic.sample_result import ContentDifference, SampleResult
 from skidway.cli.commands import GROUP
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.fold import Fold
@@ -63,15 +62,11 @@ from support.one_bucket import (
     roster,
     seal,
 )
-from support.promises import promise
 
 PAGE = (Path(__file__).parents[4] / "docs/audit.md").read_text()
 SILENT = NOW + POLICY.silence_ms + 1
 FRESH = [Heartbeat(x, 1, SILENT) for x in (BROKER, MIRROR, HDFS)]
-ACCESS = Access(
-    "au1", "offline:9092", ("--config", "/etc/my audit.yml"), "http://r1:8081",
-    {"dc1": "b1:9092,b2:9092"},
-)  # fmt: skip
+ACCESS = Access("au1", "offline:9092", ("--config", "/etc/my audit.yml"))
 ACCEPT = "skidway audit accept dc1.logs 1970-01-01T00:10:00Z --reason "
 UNITS = "systemctl start skidway-audit-count@"
 
@@ -156,11 +151,6 @@ def reread() -> list[Message]:
 SHORT = [delta(HDFS, 1, count(3))]
 SECOND_EPOCH = replace(AGENT, epoch=2)
 BAD = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("twice: copy.parquet",))
-CHANGED = ContentDifference(
-    START + 1, 7, "web1", 3, "/var/log/a.log", 100, 120, "HDFS", "dc1.logs/part-1.parquet row 4",
-    0, 17, "the row has other content than the line",
-)  # fmt: skip
-DIFFERS = SampleResult(NOW, "l1", "/logs", LOGS, 0, 20, 19, 1, (CHANGED,))
 NO_TIERS = replace(POLICY, retired_places=("hdfs", "mirror", "broker"))
 
 CASES = [
@@ -239,10 +229,6 @@ CASES = [
     ),
     Case(Cause.OUTPUT_CHANGED, "l1", "skidway audit recount", add=[BAD]),
     Case(Cause.OUTPUT_CHANGED, "l1", "skidway audit recount", drop=(3,), add=[*SHORT, BAD]),
-    Case(
-        Cause.CONTENT_DIFFERS, "web1", "skidway audit sample --day 1970-01-01 --output /logs",
-        add=[DIFFERS],
-    ),
     Case(Cause.RETIRED, "web1", ACCEPT, drop=(1, 2, 3), policy=NO_TIERS, add=[
         delta(x, 1, count(3)) for x in (BROKER, MIRROR, HDFS)
     ]),
@@ -305,33 +291,22 @@ def test_commands_run_as_they_are_printed(case: Case, where: tuple[str, str]) ->
             assert (args.store, args.bootstrap_server) == (store, brokers), command
 
 
-def test_commands_have_the_addresses_of_the_clusters_that_they_need() -> None:
+def test_commands_have_addresses_that_their_hosts_reach() -> None:
     """If a command is for another host, the addresses in it are never loopback addresses, because
-    such an address would mean the other host itself. The command that compares samples contains the
-    addresses of the source cluster's brokers and of the registry, if they are known."""
-    near = replace(
-        ACCESS, brokers="127.0.0.1:9093,localhost:9094", clusters={"dc1": "[::1]:9092"},
-        registry="http://127.0.0.1:8081,https://r2:8081",
-    )  # fmt: skip
+    such an address would mean the other host itself. If no address is known, the command has
+    none."""
+    addresses = "127.0.0.1:9093,localhost:9094,[::1]:9095,b1:9092"
+    near = replace(ACCESS, brokers=addresses)
     recount = next(x for x in CASES if x.cause is Cause.OUTPUT_CHANGED)
     args = parsed(replace(recount, access=near).explanation().command.line)
     assert args is not None
-    assert args.bootstrap_server == "au1:9093,au1:9094"
+    assert args.bootstrap_server == "au1:9093,au1:9094,au1:9095,b1:9092"
     args = parsed(replace(recount, access=replace(near, here="l1")).explanation().command.line)
     assert args is not None
-    assert args.bootstrap_server == "127.0.0.1:9093,localhost:9094"
-    sample = Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS])
-    args = parsed(sample.explanation().command.line)
+    assert args.bootstrap_server == addresses
+    args = parsed(replace(recount, access=Access()).explanation().command.line)
     assert args is not None
-    assert (args.bootstrap_server, args.cluster) == ("offline:9092", ["b1:9092,b2:9092"])
-    assert (args.registry, args.output, args.day) == ("http://r1:8081", "/logs", "1970-01-01")
-    args = parsed(replace(sample, access=near).explanation().command.line)
-    assert args is not None
-    assert args.cluster == ["au1:9092"]
-    assert args.registry == "http://au1:8081,https://r2:8081"
-    args = parsed(replace(sample, access=Access()).explanation().command.line)
-    assert args is not None
-    assert (args.bootstrap_server, args.cluster, args.registry) == (None, [], None)
+    assert args.bootstrap_server is None
 
 
 def test_the_counter_of_an_absent_mirror_has_the_name_of_a_cluster() -> None:
@@ -402,68 +377,6 @@ def test_where_a_loss_lies() -> None:
     assert (found.path, found.file, found.tier) == ("/var/log/a.log", 3, Tier.AGENT)
     assert found.ranges == (ByteRange(100, 200),)
     assert "host web1, /var/log/a.log, file 3, bytes 100 to 200" in "\n".join(text([found]))
-
-
-@promise("6 content")
-def test_where_content_differs() -> None:
-    """If the content of a row differs from its line, the line's bucket is incomplete, even if all
-    counts agree. No other bucket is affected. The explanation names host, file, bytes, offset and
-    row. If a newer comparison of the same samples with the rows of the same output finds no
-    difference, the explanation no longer contains this cause."""
-    case = Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS])
-    found = case.explanation()
-    assert (found.status, found.tier) == (Status.INCOMPLETE, Tier.HDFS)
-    assert (found.host, found.path, found.file) == ("web1", "/var/log/a.log", 3)
-    assert found.ranges == (ByteRange(100, 120),)
-    assert found.offsets == (OffsetRange(0, 17, 18),)
-    assert found.place == "dc1.logs/part-1.parquet row 4"
-    assert found.accept is not None
-    for other in (
-        replace(DIFFERS, differences=(replace(CHANGED, time_ms=START + SIZE),)),
-        replace(DIFFERS, differences=(replace(CHANGED, time_ms=START - 1),)),
-    ):
-        assert not Case(Cause.CONTENT_DIFFERS, "", "", add=[other]).explanations()
-    healed = replace(DIFFERS, differing=0, differences=(), equal=20)
-    assert not Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS, healed]).explanations()
-    for unlike in (replace(healed, day=86_400_000), replace(healed, output="/other")):
-        again = Case(Cause.CONTENT_DIFFERS, "", "", add=[DIFFERS, unlike])
-        assert again.explanation() == found
-
-
-@promise("6 content")
-def test_differences_that_no_list_has_leave_no_bucket_complete() -> None:
-    """A comparison of samples with rows may find more differences than its result lists. Each
-    bucket that may contain one of the unlisted differences is then unknown, and the explanation
-    names the command that compares again."""
-    unlisted = replace(DIFFERS, differences=(), unlisted_least=START, unlisted_greatest=START)
-    found = Case(Cause.CONTENT_DIFFERS, "", "", add=[unlisted]).explanation()
-    assert found.status is Status.UNKNOWN
-    assert found.command.line.startswith("skidway audit sample --day 1970-01-01 --output /logs")
-    around = replace(unlisted, unlisted_least=START - 5, unlisted_greatest=START + SIZE + 5)
-    assert Case(Cause.CONTENT_DIFFERS, "", "", add=[around]).explanation().status is Status.UNKNOWN
-    for least, greatest in ((START - 9, START - 1), (START + SIZE, START + SIZE + 9)):
-        other = replace(unlisted, unlisted_least=least, unlisted_greatest=greatest)
-        assert not Case(Cause.CONTENT_DIFFERS, "", "", add=[other]).explanations()
-
-
-@promise("6 content")
-def test_lines_of_unknown_event_times_leave_no_bucket_complete() -> None:
-    """A comparison of samples with rows may list all differences, but not know for certain which
-    event times their lines have. Its result then also gives a range of times. Each bucket in this
-    range is unknown, except the buckets to which the list assigns a difference. These are
-    incomplete, and only the listed difference explains them."""
-    elsewhere = replace(CHANGED, time_ms=START + SIZE)
-    unsure = replace(
-        DIFFERS, differences=(elsewhere,), unlisted_least=START - 5, unlisted_greatest=START + SIZE
-    )
-    found = Case(Cause.CONTENT_DIFFERS, "", "", add=[unsure]).explanation()
-    assert found.status is Status.UNKNOWN
-    assert "perhaps another event time" in found.words
-    later = replace(unsure, unlisted_least=START + SIZE)
-    assert not Case(Cause.CONTENT_DIFFERS, "", "", add=[later]).explanations()
-    here = replace(unsure, differences=(CHANGED,))
-    (alone,) = Case(Cause.CONTENT_DIFFERS, "", "", add=[here]).explanations()
-    assert alone.status is Status.INCOMPLETE
 
 
 def test_recounts_are_explained_without_a_bucket() -> None:

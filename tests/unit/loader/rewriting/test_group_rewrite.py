@@ -16,8 +16,8 @@ import pytest
 
 from skidway.audit.counts import checksum
 from skidway.audit.output import StoreFailed
-from skidway.audit.output.column_types import column_schema, converted
 from skidway.kafka.columns import Origins
+from skidway.loader.reading.column_types import column_schema, converted
 from skidway.loader.reading.columns import OWN, PLACE, Records, file_schema, own_columns
 from skidway.loader.rewriting import group_rewrite
 from skidway.loader.rewriting.group_rewrite import GroupRewrite, RewriteJob, Rewritten

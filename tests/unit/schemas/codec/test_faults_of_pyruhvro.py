@@ -15,7 +15,7 @@ import pyruhvro
 import pytest
 from prometheus_client import REGISTRY
 
-from skidway.schemas.codec import Codec, fast_path
+from skidway.schemas.codec import Codec
 from skidway.schemas.codec.fast_path import NotProven, _guarded
 
 
@@ -113,13 +113,3 @@ def test_an_answer_of_another_length_is_not_taken(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(pyruhvro, "serialize_record_batch", lambda *_: [pa.array([b"\x02"])])
     datums = codec.encode(pa.record_batch({"a": [1, 2]}))
     assert datums.to_pylist() == [b"\x02", b"\x04"]
-
-
-def test_without_pyruhvro_the_datums_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where pyruhvro is not installed, as on a host of the loader, the codec encodes the same
-    datums without it."""
-    codec = Codec(schema_of("long"))
-    batch = pa.record_batch({"a": pa.array([1, -5], pa.int64())})
-    expected = codec.encode(batch)
-    monkeypatch.setattr(fast_path, "_library", lambda: None)
-    assert codec.encode(batch).equals(expected)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from skidway.audit.output.column_types import (
+from skidway.loader.reading.column_types import (
     column_schema,
     converted,
     directory_schema,
