@@ -1,4 +1,4 @@
-"""The unmodified Java 4.1 consumer, which gets its partitions by `assign`, works with our
+"""The unmodified Java 4.4 consumer, which gets its partitions by `assign`, works with our
 broker."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The unmodified Java 4.1 producer works with our broker."""
+"""The unmodified Java 4.4 producer works with our broker."""
 
 from __future__ import annotations
 

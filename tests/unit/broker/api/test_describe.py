@@ -25,7 +25,9 @@ follower.replication.throttled.replicas index.interval.bytes leader.replication.
 local.retention.bytes local.retention.ms max.compaction.lag.ms max.message.bytes
 message.timestamp.after.max.ms message.timestamp.before.max.ms message.timestamp.type
 min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas preallocate
-remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable retention.bytes
+remote.copy.lag.bytes remote.copy.lag.ms errors.deadletterqueue.group.enable
+max.decompressed.message.bytes remote.log.copy.disable remote.log.delete.on.disable
+remote.storage.enable retention.bytes
 retention.ms segment.bytes segment.index.bytes segment.jitter.ms segment.ms
 unclean.leader.election.enable
 """
@@ -36,7 +38,7 @@ def row(rows: list[DescribeConfigsResourceResult], name: str) -> DescribeConfigs
 
 
 def test_every_setting_that_kafka_has_is_shown() -> None:
-    """DescribeConfigs returns every topic setting of Apache Kafka 4.1, each with a value and a
+    """DescribeConfigs returns every topic setting of Apache Kafka 4.4, each with a value and a
     description."""
     rows = describe_topic(BrokerSettings(), {})
     assert set(KAFKAS.split()) <= {each.name for each in rows}

@@ -39,7 +39,7 @@ def test_unsupported_version(version: int) -> None:
     ("name", "software_version", "valid"),
     [
         ("librdkafka", "2.16.0", True),
-        ("apache-kafka-java", "4.1.0", True),
+        ("apache-kafka-java", "4.4.0", True),
         ("a", "1", True),
         ("", "1", False),
         ("-a", "1", False),

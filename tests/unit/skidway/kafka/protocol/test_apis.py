@@ -39,11 +39,11 @@ OFFERED = {  # all clients of docs/clients.md work with these versions
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 1),
     ApiKey.DESCRIBE_CLUSTER: (0, 1),
 }
-KAFKA_4_1 = {  # what Apache Kafka 4.1 offers
+KAFKA_4_4 = {  # what Apache Kafka 4.4 offers
     0: (0, 13), 1: (4, 18), 2: (1, 11), 3: (0, 13), 8: (2, 10), 9: (1, 10), 10: (0, 6),
     11: (0, 9), 12: (0, 4), 13: (0, 5), 14: (0, 5), 15: (0, 6), 16: (0, 5), 18: (0, 4),
     19: (2, 7), 20: (1, 6), 21: (0, 2), 22: (0, 6), 23: (2, 4), 32: (1, 4), 33: (0, 2),
-    35: (1, 4), 37: (0, 3), 42: (0, 2), 44: (0, 1), 47: (0, 0), 60: (0, 2),
+    35: (1, 5), 37: (0, 3), 42: (0, 3), 44: (0, 1), 47: (0, 0), 60: (0, 2),
 }  # fmt: skip
 
 
@@ -71,9 +71,9 @@ def test_every_version_has_a_message(key: ApiKey) -> None:
 
 
 def test_choose_with_apache_kafka() -> None:
-    """If the broker is Apache Kafka 4.1, Skidway's client chooses the highest versions that the
+    """If the broker is Apache Kafka 4.4, Skidway's client chooses the highest versions that the
     client supports."""
-    offered = {key: VersionRange(*versions) for key, versions in KAFKA_4_1.items()}
+    offered = {key: VersionRange(*versions) for key, versions in KAFKA_4_4.items()}
     assert choose(ApiKey.METADATA, offered) == 12
     assert choose(ApiKey.PRODUCE, offered) == 9
     assert choose(ApiKey.FETCH, offered) == 12
