@@ -17,7 +17,7 @@ from skidway.agent.cluster.topics import Topics
 from skidway.agent.files.host import shown
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.settings import AgentSettings
-from skidway.agent.state.changes import Changes, LastWord
+from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import StateDatabase
 from skidway.agent.values.identity import new_id
 from skidway.agent.values.set_apart import SetApart, Unseen
@@ -45,7 +45,6 @@ class Accounts:
     ) -> None:
         self._settings = settings
         self._agent = state.agent
-        self._epoch = state.epoch
         self._topics = topics
         self._sender = sender
         self._mail = mail
@@ -344,7 +343,8 @@ class Accounts:
     ) -> None:
         """Takes back each last word that is no longer true: sends an ordinary seal in its place. A
         last word is the final seal of an agent that leaves for good. A last word is no longer true
-        if the agent continues to read the topic.
+        if the agent continues to read the topic. If the topic was made again, it has no seal yet
+        that could be replaced.
         """
         again = self.leaving.take_back()
         if not again:
@@ -353,17 +353,10 @@ class Accounts:
         seals = [
             Noted(topic, word.wall_ms, word.at, 0, {})
             for topic, word in sorted(again.items())
-            if topic in topics and self._is_newest(topic, word)
+            if topic in topics and word.wall_ms == self._topics.sealed_until(topic)
         ]
         if seals:
             self._say(seals, changes, now_ms, topics, offsets)
-
-    def _is_newest(self, topic: str, word: LastWord) -> bool:
-        """Whether a last word is the topic's newest seal. The answer is no in three cases: the last
-        word belongs to another epoch, the topic was made again, or an older version of the agent,
-        which does not know last words, sealed the topic later.
-        """
-        return word.epoch == self._epoch and word.wall_ms == self._topics.sealed_until(topic)
 
     def _say(
         self,
@@ -384,7 +377,7 @@ class Accounts:
                 sealed.append(SealedTopic(source, noted.wall_ms, noted.at, last, noted.final))
             data, _ = topics[noted.topic]
             self._topics.seal(noted.topic, data.topic_id, noted.wall_ms, changes)
-            if self.leaving.said(noted, self._epoch):
+            if self.leaving.said(noted):
                 changes.put_left(self.leaving.left)
         self._deltas.seal(sealed, now_ms, changes)
 

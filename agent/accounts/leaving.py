@@ -97,12 +97,12 @@ class Leaving:
         self._at_rest.pop(topic, None)
         self.done.discard(topic)
 
-    def said(self, noted: Noted, epoch: int) -> bool:
+    def said(self, noted: Noted) -> bool:
         """Notes that a topic's newest seal is sent. Returns whether the last words in the state
         have to change."""
         was_left = self.left.pop(noted.topic, None)
         if noted.final:
-            self.left[noted.topic] = LastWord(epoch, noted.wall_ms, noted.at)
+            self.left[noted.topic] = LastWord(noted.wall_ms, noted.at)
             self.done.add(noted.topic)
         return was_left != self.left.get(noted.topic)
 

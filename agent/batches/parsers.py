@@ -177,8 +177,7 @@ def _json(recipe: Recipe, schema: pa.Schema) -> JsonParser:
         recipe.time_fields,
         _time_format(recipe),
         keeps_unreadable=recipe.time_on_error == "read_time",
-        takes_extra=recipe.takes_extra,
-        aliases=aliases_of(json.loads(recipe.schema.text)) if recipe.takes_aliases else None,
+        aliases=aliases_of(json.loads(recipe.schema.text)),
         removed=removed_names(parse(recipe.shape)),
     )
 
@@ -196,13 +195,7 @@ def _csv(recipe: Recipe, schema: pa.Schema) -> Parser:
         times,
         source="column of parser.columns",
     )
-    return CsvParser(
-        recipe.columns,
-        recipe.delimiter,
-        fields,
-        recipe.header,
-        skips_headers=recipe.skips_headers,
-    )
+    return CsvParser(recipe.columns, recipe.delimiter, fields, recipe.header)
 
 
 def _logfmt(recipe: Recipe, schema: pa.Schema) -> Parser:
@@ -213,8 +206,7 @@ def _logfmt(recipe: Recipe, schema: pa.Schema) -> Parser:
         schema,
         _defaults(recipe),
         times,
-        takes_extra=recipe.takes_extra,
-        aliases=aliases_of(json.loads(recipe.schema.text)) if recipe.takes_aliases else None,
+        aliases=aliases_of(json.loads(recipe.schema.text)),
     )
 
 

@@ -35,6 +35,7 @@ from skidway.agent.parsing import replayed
 from skidway.agent.parsing.added_fields import AddedFields
 from skidway.agent.parsing.byte_order import UTF_8, marked
 from skidway.agent.parsing.parser import (
+    CSV_HEADER,
     ENCODING,
     NO_MATCH,
     NO_TIME,
@@ -221,7 +222,7 @@ class Press:
         batch = self._added_fields.add(parsed.batch, paths, lines.owner[parsed.rows], labels)
         parsed = replace(parsed, batch=batch)
         filtered = None
-        if self._shape is not None or self.recipe.skips_headers:
+        if self._shape is not None or CSV_HEADER in self._filters:
             parsed, left_out = without_headers(parsed, self._filters)
             if self._shape is not None:
                 origins = lines.origins(agent, parsed.rows)

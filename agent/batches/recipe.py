@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from skidway.agent.parsing.joins import Rule
@@ -44,8 +44,7 @@ class Recipe:
 
     shape: the text of the rules that shape records. parsed_schema: the schema that records have
     before the rules are applied; empty if the rules do not change the fields. labels: the fields
-    that take labels of a pod, each with the name of the label. skips_headers: whether headers of
-    CSV are left out; earlier versions rejected them.
+    that take labels of a pod, each with the name of the label.
     """
 
     program: str
@@ -62,25 +61,22 @@ class Recipe:
     partitioning: str
     line_bytes: int
     batch_bytes: int
-    encoding: str = "utf-8"
-    on_error: str = "reject"
-    multiline: Rule | None = None
-    container: str | None = None
-    path_patterns: tuple[str, ...] = ()
-    fields: tuple[tuple[str, str], ...] = ()
-    time_on_error: str = "reject"
-    takes_extra: bool = False
-    takes_aliases: bool = False
-    is_replay: bool = False
-    columns: tuple[str, ...] = ()
-    delimiter: str = ","
-    header: str | None = None
-    json_field: str | None = None
-    shape: str = ""
-    parsed_schema: str = ""
-    hash_key_location: str = ""
-    labels: tuple[tuple[str, str], ...] = ()
-    skips_headers: bool = False
+    encoding: str
+    on_error: str
+    multiline: Rule | None
+    container: str | None
+    path_patterns: tuple[str, ...]
+    fields: tuple[tuple[str, str], ...]
+    time_on_error: str
+    is_replay: bool
+    columns: tuple[str, ...]
+    delimiter: str
+    header: str | None
+    json_field: str | None
+    shape: str
+    parsed_schema: str
+    hash_key_location: str
+    labels: tuple[tuple[str, str], ...]
 
     @property
     def fills_by_name(self) -> bool:
@@ -90,16 +86,8 @@ class Recipe:
         return fills_by_name(self.parser, self.json_field)
 
     def to_json(self) -> str:
-        """Returns canonical JSON, so that equal recipes give equal text.
-
-        The JSON omits each field that has its default value. Only fields that newer programs added
-        have a default. So a recipe that an older program stored keeps its text and fingerprint.
-        """
-        content = asdict(self)
-        for each in fields(self):
-            if content[each.name] == each.default:
-                del content[each.name]
-        return json.dumps(content, sort_keys=True, separators=(",", ":"))
+        """Returns canonical JSON, so that equal recipes give equal text."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
 
     @property
     def fingerprint(self) -> bytes:
@@ -119,16 +107,12 @@ def from_json(text: str) -> Recipe:
         content[name] = TopicSnapshot(**content[name])
     for name in ("schema", "rejected_schema"):
         content[name] = Schema(**content[name])
-    content["time_fields"] = tuple(content["time_fields"])
-    content["columns"] = tuple(content.get("columns", ()))
-    if "multiline" in content:
+    for name in ("time_fields", "path_patterns", "columns"):
+        content[name] = tuple(content[name])
+    for name in ("fields", "labels"):
+        content[name] = tuple((field, text) for field, text in content[name])
+    if content["multiline"] is not None:
         content["multiline"] = Rule(**content["multiline"])
-    if "path_patterns" in content:
-        content["path_patterns"] = tuple(content["path_patterns"])
-    if "fields" in content:
-        content["fields"] = tuple((name, text) for name, text in content["fields"])
-    if "labels" in content:
-        content["labels"] = tuple((name, label) for name, label in content["labels"])
     return Recipe(**content)
 
 

@@ -75,7 +75,7 @@ def filters_of(recipe: Recipe, shape: RecordShape | None) -> tuple[str, ...]:
     """Returns the names of all those rules of a recipe that leave records out, including
     CSV_HEADER, which leaves out headers of CSV."""
     rules = () if shape is None else tuple(shape.filters)
-    return (*rules, CSV_HEADER) if recipe.skips_headers and CSV_HEADER not in rules else rules
+    return (*rules, CSV_HEADER) if recipe.parser == "csv" and CSV_HEADER not in rules else rules
 
 
 def without_headers(parsed: Parsed, filters: Sequence[str]) -> tuple[Parsed, LeftOut]:

@@ -9,7 +9,6 @@ from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, fills_by
 from skidway.agent.parsing import derived
 from skidway.agent.parsing.added_fields import path_groups
 from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE, UTF_16LE
-from skidway.agent.parsing.parser import EXTRA
 from skidway.agent.parsing.prefixed_json import prefix_groups
 from skidway.agent.parsing.regex import groups_of
 from skidway.agent.settings import ReplaySource, SourceSettings
@@ -36,9 +35,7 @@ def recipe_of(
     is only for little-endian files; `big_endian` returns the recipe for big-endian files.
     """
     time, multiline = source.timestamp, source.multiline
-    has_names = fills_by_name(source.parser.type, source.parser.json_field)
     parsed_schema = _parsed_schema(source, schema.text)
-    before_rules = parsed_schema or schema.text
     recipe = Recipe(
         program="",
         data=data,
@@ -62,8 +59,6 @@ def recipe_of(
         fields=tuple(sorted(source.fields.items())),
         time_on_error="reject" if time is None else time.on_error,
         is_replay=isinstance(source, ReplaySource),
-        takes_extra=has_names and f'"{EXTRA}"' in before_rules,
-        takes_aliases=has_names and '"aliases"' in before_rules,
         columns=tuple(source.parser.columns) if source.parser.type == "csv" else (),
         delimiter=source.parser.delimiter_character,
         header=source.parser.header,
@@ -72,7 +67,6 @@ def recipe_of(
         parsed_schema=parsed_schema,
         hash_key_location="" if source.hash_key_location is None else str(source.hash_key_location),
         labels=tuple(sorted(source.label_fields.items())),
-        skips_headers=source.parser.type == "csv",
     )
     return at_present(recipe)
 

@@ -13,7 +13,7 @@ from skidway.agent.files.patterns import Pattern
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import DATABASE as AGENT_DATABASE
 from skidway.agent.state.database import StateDatabase, open_as
-from skidway.agent.state.tables import ADDITIONS
+from skidway.agent.state.tables import TABLES
 from skidway.agent.values import identity
 from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.comparison import notes
@@ -54,7 +54,7 @@ class CountState(StateDatabase):
     """Owns the connection to the database, as its base class does for the agent."""
 
     file_name: ClassVar[str] = notes.DATABASE
-    additions: ClassVar[str] = ADDITIONS + notes.TABLES
+    tables: ClassVar[str] = TABLES + notes.TABLES
     what_now: ClassVar[str] = (
         "move the directory away: new notes begin with the files that are still there"
     )

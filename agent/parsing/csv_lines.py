@@ -45,9 +45,7 @@ AFTER_QUOTE: Final = "a quoted value has text behind its last quotation mark"
 
 class CsvParser:
     """Cuts lines into the values of named columns. header: the text of a header line; None if a
-    header consists of the names of the columns. skips_headers: whether headers are left out.
-    If headers are not left out, they are rejected. Earlier versions of the agent rejected headers,
-    and the intents that they stored must still give the same records.
+    header consists of the names of the columns.
     """
 
     def __init__(
@@ -56,12 +54,9 @@ class CsvParser:
         delimiter: str,
         fields: TextFields,
         header: str | None = None,
-        *,
-        skips_headers: bool = True,
     ) -> None:
         self._columns, self._delimiter = list(columns), delimiter
         self._fields, self._header = fields, header
-        self._header_reason = CSV_HEADER if skips_headers else NO_MATCH
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
         """Makes rows of the lines that have as many values as there are columns, if the values fit
@@ -79,10 +74,7 @@ class CsvParser:
             counts[row] = len(values) if type(values) is list else -1
         if self._header is not None:
             is_header = valid & _is(strings, self._header)
-            # an earlier version of the agent rejected headers, with this reason
-            if self._header_reason == NO_MATCH:
-                is_header &= counts == len(self._columns)
-            rejects += self._headers(is_header)
+            rejects += _headers(is_header)
             valid &= ~is_header
         good = valid & (counts == len(self._columns))
         for row in np.flatnonzero(valid & ~good).tolist():
@@ -99,16 +91,17 @@ class CsvParser:
                 is_header = is_header & _is(found[name], name)
                 if not is_header.any():
                     break
-            rejects += self._headers(is_header)
+            rejects += _headers(is_header)
             good = np.logical_and(good, ~is_header)
         return self._fields.rows(found, good, now_ms, rejects)
 
     def _miscount(self, count: int) -> str:
         return f"number of values: {count}; parser.columns has {len(self._columns)} names"
 
-    def _headers(self, is_header: Booleans) -> list[Reject]:
-        rows = np.flatnonzero(is_header).tolist()
-        return [Reject(row, self._header_reason, "the line is a header") for row in rows]
+
+def _headers(is_header: Booleans) -> list[Reject]:
+    rows = np.flatnonzero(is_header).tolist()
+    return [Reject(row, CSV_HEADER, "the line is a header") for row in rows]
 
 
 def _is(texts: pa.StringArray, text: str) -> Booleans:

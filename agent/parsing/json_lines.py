@@ -72,14 +72,13 @@ class JsonParser:
         time_format: TimeFormat | None = None,
         *,
         keeps_unreadable: bool = False,
-        takes_extra: bool = False,
         aliases: Aliases | None = None,
         removed: Collection[str] = (),
     ) -> None:
         """keeps_unreadable: whether a line whose time cannot be read becomes a row without an event
-        time, instead of a reject. takes_extra: whether the schema's field EXTRA takes members that
-        fit no other field. aliases: other names of members; None if fields have no other names.
-        removed: members that need no field, because a rule of the setting `shape` removes them.
+        time, instead of a reject. aliases: other names of members; None if fields have no other
+        names. removed: members that need no field, because a rule of the setting `shape` removes
+        them.
         """
         self._time_paths = [path_of(name, schema, removed, aliases) for name in time_fields]
         self._aliases = aliases
@@ -87,7 +86,7 @@ class JsonParser:
         self._has_mark = keeps_unreadable and has_time_mark(schema)
         if self._has_mark:
             schema = schema.remove(schema.get_field_index(TIME_MARK))
-        self._extra = extra_field(schema) if takes_extra else None
+        self._extra = extra_field(schema)
         if self._extra is not None:
             schema = schema.remove(schema.get_field_index(EXTRA))
         self._fields = [(field, defaults.get(field.name, _MISSING)) for field in schema]

@@ -54,16 +54,13 @@ class LogfmtParser:
         defaults: Mapping[str, Any],
         times: TextTimes,
         *,
-        takes_extra: bool = False,
         aliases: Aliases | None = None,
     ) -> None:
-        """takes_extra: whether the field EXTRA takes pairs that fit no other field. aliases: other
-        names of keys; None if fields have no other names.
-        """
+        """aliases: other names of keys; None if fields have no other names."""
         self._defaults, self._times = defaults, times
         self._names = {} if aliases is None else dict(aliases.names)
         self._has_mark = times.keeps_unreadable and has_time_mark(schema)
-        self._extra = extra_field(schema) if takes_extra else None
+        self._extra = extra_field(schema)
         self._time_field = time_field(schema, ()) if times.format is not None else None
         others = {TIME_MARK} if self._has_mark else set()
         others |= {each.name for each in (self._extra, self._time_field) if each is not None}

@@ -33,8 +33,7 @@ time (ms) at which the agent first started with this topic in its settings.
 LOOKED: Final = "looked "
 """This prefix, a topic's name, a blank and a pattern of paths together are a key of the table
 `meta`. The key says that the agent has searched for files that match the pattern. Its value is a
-JSON list: the patterns of the setting `exclude` that were set in every such search. A number, which
-earlier versions wrote, means an empty list.
+JSON list: the patterns of the setting `exclude` that were set in every such search.
 """
 
 LEFT: Final = "last_words"
@@ -71,12 +70,11 @@ _PUT_FILTERED = "INSERT OR REPLACE INTO filtered_sums VALUES (?, ?, ?, ?, ?, ?, 
 
 class LastWord(NamedTuple):
     """A topic's last word: a seal after which the audit waits for no more lines of this agent in
-    the topic. epoch: the agent's epoch when it made the seal. wall_ms: the seal confirms that all
-    lines that were in the files at this wall time are counted. at: the highest number of the deltas
-    (messages with new counts) and seals that the agent had made by `wall_ms`.
+    the topic. wall_ms: the seal confirms that all lines that were in the files at this wall time
+    are counted. at: the highest number of the deltas (messages with new counts) and seals that the
+    agent had made by `wall_ms`.
     """
 
-    epoch: int
     wall_ms: int
     at: int
 

@@ -24,7 +24,7 @@ from skidway.agent.state.changes import (
     marks_of,
     source_row,
 )
-from skidway.agent.state.tables import ADDITIONS, APPLICATION_ID, FORMAT, TABLES
+from skidway.agent.state.tables import APPLICATION_ID, FORMAT, TABLES
 from skidway.agent.values import identity, labels
 from skidway.agent.values.found import FileKey, Found, UnbegunFile, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard
@@ -91,13 +91,13 @@ class StateDatabase:
     """Owns the connection to the database. Every method raises StateRefused if it notices that the
     database is damaged.
 
-    file_name: the name of the database's file in the state's directory. additions: SQL statements
-    that create missing tables. what_now: the end of the error message about a damaged database; it
-    says what an operator can do.
+    file_name: the name of the database's file in the state's directory. tables: the SQL statements
+    that create its tables. what_now: the end of the error message about a damaged database; it says
+    what an operator can do.
     """
 
     file_name: ClassVar[str] = DATABASE
-    additions: ClassVar[str] = ADDITIONS
+    tables: ClassVar[str] = TABLES
     what_now: ClassVar[str] = _WHAT_NOW
 
     def __init__(
@@ -220,8 +220,7 @@ class StateDatabase:
         for key, value in self._rows("SELECT key, value FROM meta"):
             if key.startswith(LOOKED):
                 topic, _, text = key[len(LOOKED) :].partition(" ")
-                exclude = json.loads(value) if isinstance(value, str) else []
-                found.append((topic, text, tuple(exclude)))
+                found.append((topic, text, tuple(json.loads(value))))
         return found
 
     def offsets(self) -> dict[TopicPartition, int]:
@@ -360,7 +359,7 @@ def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Open
             )
         if not create:
             raise StateRefused(f"there is no state {path}; the agent has not run with it yet")
-        _create_file(path)
+        _create_file(path, kind.tables)
     try:
         connection = sqlite3.connect(path, isolation_level=None, timeout=5)
     except sqlite3.Error as error:
@@ -370,7 +369,6 @@ def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Open
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.executescript(kind.additions)
         return kind(connection, str(path), is_new=is_new)
     except sqlite3.Error as error:
         connection.close()
@@ -380,10 +378,10 @@ def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Open
         raise
 
 
-def create_tables(connection: sqlite3.Connection, machine: str) -> None:
+def create_tables(connection: sqlite3.Connection, machine: str, tables: str = TABLES) -> None:
     """Makes the tables of a new state, and stores a new agent id and the id of the machine on which
-    the state may be used."""
-    connection.executescript(TABLES + ADDITIONS)
+    the state may be used. tables: the SQL statements that create the tables."""
+    connection.executescript(tables)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
     first = {"agent": identity.new_id(), "machine": machine, "epoch": 1, "number": 0}
@@ -399,7 +397,7 @@ def check_machine(state: StateDatabase, machine: str) -> None:
         )
 
 
-def _create_file(path: Path) -> None:
+def _create_file(path: Path, tables: str) -> None:
     """Makes the whole database under the name `path` + `.new`, and then renames it to `path`. So an
     incomplete database never has the name `path`.
     """
@@ -409,7 +407,7 @@ def _create_file(path: Path) -> None:
             leftover.unlink(missing_ok=True)
         connection = sqlite3.connect(new, isolation_level=None)
         connection.execute("PRAGMA synchronous = FULL")
-        create_tables(connection, identity.machine_id())
+        create_tables(connection, identity.machine_id(), tables)
         connection.close()
         os.rename(new, path)
         fsync_directory(path.parent)

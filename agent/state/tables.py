@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from typing import Final
 
-FORMAT: Final = 5
+FORMAT: Final = 1
 APPLICATION_ID: Final = 0x536B6964  # "Skid" in ASCII
 
 TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
 -- agent, machine, epoch, number (the last one used of deltas and seals), cluster, cluster_id,
--- bucket_ms (of the sums), last_words (JSON: topic -> epoch, W and `at` of its newest seal, where
--- that is a last word), adopted (JSON: epoch and number of the last message before it was adopted,
+-- bucket_ms (of the sums), last_words (JSON: topic -> W and `at` of its newest seal, where that is
+-- a last word), adopted (JSON: epoch and number of the last message before it was adopted,
 -- null once it was started since),
 -- "since <topic>" (when it was started with first),
 -- "looked <topic> <pattern>" (the agent has looked at the pattern; JSON: what all looks excluded)
@@ -89,25 +89,21 @@ CREATE TABLE losses ( -- declared; number: of the delta that says so, NULL until
 CREATE TABLE outbox ( -- messages for the audit topic, in the order of their ids
     id INTEGER PRIMARY KEY, number INTEGER, file INTEGER, value BLOB NOT NULL
 ) STRICT;
-"""
 
-ADDITIONS: Final = """
-CREATE TABLE IF NOT EXISTS filtered_sums ( -- of the buckets of `sums`: what rules left out
+CREATE TABLE filtered_sums ( -- of the buckets of `sums`: what rules left out
     cluster TEXT, cluster_id TEXT, topic TEXT, topic_id TEXT, bucket INTEGER, rule TEXT,
     records INTEGER NOT NULL, bytes INTEGER NOT NULL,
     PRIMARY KEY (cluster, cluster_id, topic, topic_id, bucket, rule)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS labels ( -- of files whose pods have labels; crc over the other columns
+CREATE TABLE labels ( -- of files whose pods have labels; crc over the other columns
     file INTEGER PRIMARY KEY, content TEXT NOT NULL, -- JSON: [position, labels from there on] each
     crc INTEGER NOT NULL
 ) STRICT;
 
-CREATE TABLE IF NOT EXISTS unbegun ( -- files without a file id: empty, or too old to be read
+CREATE TABLE unbegun ( -- files without a file id: empty, or too old to be read
     path BLOB PRIMARY KEY, device INTEGER NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL,
     changed_ns INTEGER NOT NULL, born_ns INTEGER, real_path BLOB NOT NULL,
     base BLOB -- the path that a rotated file had before
 ) STRICT, WITHOUT ROWID;
 """
-"""Statements that create missing tables: an older version of the agent may have made a state of the
-same format without these tables."""

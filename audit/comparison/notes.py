@@ -54,24 +54,24 @@ since 11:00, because their records may have been sent after 12:00."""
 UNNOTED_MAX: Final = 10_000
 
 TABLES: Final = """
-CREATE TABLE IF NOT EXISTS noted_files ( -- after_ms: all its lines were written after this time
+CREATE TABLE noted_files ( -- after_ms: all its lines were written after this time
     file INTEGER PRIMARY KEY, serial INTEGER NOT NULL, after_ms INTEGER NOT NULL,
     is_divided INTEGER NOT NULL -- whether the last noted line has no line end yet
 ) STRICT;
 
-CREATE TABLE IF NOT EXISTS noted_paths (
+CREATE TABLE noted_paths (
     id INTEGER PRIMARY KEY, file INTEGER NOT NULL, path BLOB NOT NULL, UNIQUE (file, path)
 ) STRICT;
 
-CREATE TABLE IF NOT EXISTS notes ( -- segment: notes that are deleted together; crc: `checksum`
+CREATE TABLE notes ( -- segment: notes that are deleted together; crc: `checksum`
     id INTEGER PRIMARY KEY, segment INTEGER NOT NULL, bytes INTEGER NOT NULL,
     file INTEGER NOT NULL, first INTEGER NOT NULL, "end" INTEGER NOT NULL,
     read_ms INTEGER NOT NULL, lines BLOB NOT NULL, crc INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX IF NOT EXISTS notes_of_segments ON notes (segment, file, read_ms, bytes);
+CREATE INDEX notes_of_segments ON notes (segment, file, read_ms, bytes);
 
-CREATE TABLE IF NOT EXISTS unnoted ( -- is_uncertain: noted, perhaps as lines of another file too
+CREATE TABLE unnoted ( -- is_uncertain: noted, perhaps as lines of another file too
     id INTEGER PRIMARY KEY, file INTEGER, path TEXT NOT NULL, first INTEGER NOT NULL,
     "end" INTEGER, is_uncertain INTEGER NOT NULL, reason TEXT NOT NULL, noted_ms INTEGER NOT NULL
 ) STRICT;

@@ -396,7 +396,7 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
     """An intent is a stored promise to send certain bytes. The brokers lack a part of an intent
-    that an older version of the agent made. The running version sends this part only if, in both
+    that another version of the agent made. The running version sends this part only if, in both
     versions, a record begins where the part begins, and a record ends where the part ends.
     Otherwise the agent declares the part lost."""
     picky.kill_in_flight(b"a1\nb1\n", arrives=FIRST)
@@ -435,12 +435,10 @@ def test_settings_that_the_program_refuses_now_do_not_stop_the_agent(
     assert picky.losses() == []
 
 
-def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
-    world: World, upgrade: Any
-) -> None:
-    """A floor is the offset at which the search for records begins. An older version of the agent
-    stored no floors. If that version left intents (stored promises to send bytes), the present
-    version searches for their records from offset 0."""
+def test_a_partition_without_a_floor_is_read_from_the_beginning(world: World, upgrade: Any) -> None:
+    """A floor is the offset at which the search for records begins. A partition has no floor if,
+    for example, it was added while the agent had intents (stored promises to send bytes). The agent
+    searches such a partition from offset 0."""
     world.files.append(A, b"one\n")
     world.start()
     world.settle(5)

@@ -52,23 +52,23 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
     the agent starts, it takes back the last words that it sent before this start. While it runs, it
     takes back a last word as soon as a scan finds that a file has more bytes, or may no longer have
     the bytes that the agent read."""
-    leaving = Leaving({"t": LastWord(1, 900, 3)})
+    leaving = Leaving({"t": LastWord(900, 3)})
     leaving.is_asked = True
     assert not leaving.is_done_with("t"), "it is looked through again"
-    assert leaving.take_back() == {"t": LastWord(1, 900, 3)}
+    assert leaving.take_back() == {"t": LastWord(900, 3)}
     assert leaving.take_back() == {}, "it is none any more"
     file = tracked(9, 9)
     for disturb in (lambda: setattr(file, "size", 12), lambda: setattr(file, "verified", False)):
         file.size, file.verified = 9, True
         noted = replace(noted_of(file), final=True)
         assert leaving.judge(noted, {1: file})
-        assert leaving.said(noted, 1)
+        assert leaving.said(noted)
         leaving.review(noted_of(file), {1: file})
         assert leaving.take_back() == {}
         disturb()
         leaving.review(noted_of(file), {1: file})
         assert not leaving.is_done_with("t")
-        assert leaving.take_back() == {"t": LastWord(1, 1000, 5)}
+        assert leaving.take_back() == {"t": LastWord(1000, 5)}
         assert leaving.left == {}
 
 
@@ -94,7 +94,7 @@ def test_what_is_not_durable_yet_is_not_done() -> None:
     leaving.is_asked = True
     file = tracked(9, 9)
     leaving.judge(noted_of(file), {1: file})
-    leaving.said(replace(noted_of(file), final=True), 1)
+    leaving.said(replace(noted_of(file), final=True))
     assert leaving.kept == set()
     leaving.committed()
     assert leaving.kept == {"t"}

@@ -94,9 +94,7 @@ def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
 @promise("2 intent")
 def test_a_recipe_says_how_lines_are_joined() -> None:
     """A stored recipe contains the rule by which lines are joined to records. RE2, which is a part
-    of pyarrow, decides which lines are joined, so `program` contains the version of pyarrow.
-    Without `multiline`, the stored recipe does not mention the rule, so it equals the recipes of
-    older Skidway versions, which could not join lines."""
+    of pyarrow, decides which lines are joined, so `program` contains the version of pyarrow."""
     joined = MultilineSettings(type="java", max_lines=7)
     made = recipe(multiline=joined, parser=ParserSettings(type="raw"))
     assert recipes.from_json(made.to_json()) == made
@@ -104,7 +102,6 @@ def test_a_recipe_says_how_lines_are_joined() -> None:
     assert (made.multiline.kind, made.multiline.lines_max) == ("continuation", 7)
     assert "pyarrow-" in made.program
     assert at_present(made) == made
-    assert "multiline" not in recipe(parser=ParserSettings(type="raw")).to_json()
 
 
 def test_new_rules_of_a_zone_are_another_program(

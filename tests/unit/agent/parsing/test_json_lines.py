@@ -149,7 +149,7 @@ WITH_EXTRA = Codec(
 def with_extra(*texts: str) -> Parsed:
     lines = pa.array([text.encode() for text in texts], pa.binary())
     defaults = {"text": None, "_extra": {}}
-    return JsonParser(WITH_EXTRA.arrow_schema, defaults, takes_extra=True).parse(lines, 0)
+    return JsonParser(WITH_EXTRA.arrow_schema, defaults).parse(lines, 0)
 
 
 def test_members_without_a_field_go_to_extra() -> None:
@@ -182,7 +182,7 @@ def test_an_extra_field_of_another_type_is_refused() -> None:
     """The field `_extra` must be a map of strings."""
     schema = pa.schema([("_extra", pa.string())])
     with pytest.raises(ConfigurationRefused, match="'_extra' must be a map of strings"):
-        JsonParser(schema, {}, takes_extra=True)
+        JsonParser(schema, {})
 
 
 def test_members_are_found_by_the_aliases_of_fields() -> None:

@@ -64,7 +64,7 @@ def test_lines_are_decoded_as_by_the_decoder(lines: list[str | None]) -> None:
     """The parser decodes the same lines as Python's decoder, and returns the same values. It
     refuses the same lines, with the same reasons."""
     texts = pa.array([line or "" for line in lines], pa.string())
-    parsed = JsonParser(MEMBERS, {}, takes_extra=True).parse(texts.view(pa.binary()), 0)
+    parsed = JsonParser(MEMBERS, {}).parse(texts.view(pa.binary()), 0)
     assert {each.reason for each in parsed.rejects} <= {NOT_JSON}
     found: dict[int, object] = {each.row: each.detail for each in parsed.rejects}
     values = parsed.batch.column(EXTRA).to_pylist()

@@ -168,17 +168,13 @@ def test_unreadable_times_of_the_prefix_are_marked() -> None:
 
 def test_a_recipe_says_which_group_is_json() -> None:
     """A recipe (the rules by which lines become records) is stored with the settings of its parser,
-    and the version of the JSON decoder if the parser uses one. A recipe for a raw parser contains
-    no setting of other parsers. So the stored text of such a recipe is the same as in versions of
-    Skidway that had no such settings."""
+    and the version of the JSON decoder if the parser uses one."""
     made = recipe(parser=ParserSettings(type="regex", pattern=PATTERN, json_field="json"))
     assert from_json(made.to_json()) == made
     assert "python-" in made.program
     table = recipe(parser=ParserSettings(type="csv", columns=["a", "b"], delimiter="tab"))
     assert from_json(table.to_json()) == table
     assert (table.columns, table.delimiter, "python-" in table.program) == (("a", "b"), "\t", False)
-    plain = recipe(parser=ParserSettings(type="raw")).to_json()
-    assert not any(name in plain for name in ("columns", "delimiter", "header", "json_field"))
 
 
 @pytest.mark.parametrize(

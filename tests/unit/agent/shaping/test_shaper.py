@@ -67,7 +67,7 @@ def rows(found: Shaped) -> list[dict[str, Any]]:
 @promise("2 another program")
 def test_known_records_become_known_records() -> None:
     """The same rules always turn the same records into the same result. If the result changes,
-    SHAPE_VERSION must be increased. Records that an older version of the program had promised to
+    SHAPE_VERSION must be increased. Records that a former version of the program had promised to
     send are then not made again: the agent searches the brokers for them."""
     found = shape(RULES)
     said = repr((rows(found), found.by.tolist())).encode()

@@ -307,7 +307,7 @@ def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.Monk
     changes = Changes()
     changes.put_meta("number", 17)
     changes.put_touched([(key, 17)])
-    changes.put_left({"logs": LastWord(1, 60_000, 16)})
+    changes.put_left({"logs": LastWord(60_000, 16)})
     changes.put_sums([(key, Sums(3, 30, 5))])
     state.commit(changes)
     check_machine(state, state.machine)

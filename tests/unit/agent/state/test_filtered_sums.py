@@ -3,11 +3,10 @@ contains them."""
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 from skidway.agent.state.changes import Changes
-from skidway.agent.state.database import DATABASE, StateDatabase, open_state
+from skidway.agent.state.database import StateDatabase, open_state
 from skidway.audit.counts.counts import BucketKey, Sums
 from skidway.audit.topic.count_columns import Filtered
 from skidway.kafka.source import Source
@@ -49,16 +48,3 @@ def test_what_was_left_out_is_durable_until_a_delta_has_it(tmp_path: Path) -> No
     put(state, Sums(1, 1, 1))
     assert kept(tmp_path) == [(key, Sums(1, 1, 1))]
     state.close()
-
-
-def test_a_state_of_before_gets_the_table(tmp_path: Path) -> None:
-    """The agent can open a state that was made by a version without rules of `shape`, and then
-    stores the counts of each rule in this state."""
-    open_state(tmp_path).close()
-    with sqlite3.connect(tmp_path / DATABASE) as connection:
-        connection.execute("DROP TABLE filtered_sums")
-    connection.close()
-    state = open_state(tmp_path)
-    put(state, Sums(filtered=(DEBUG,)))
-    state.close()
-    assert [sums.filtered for _, sums in kept(tmp_path)] == [(DEBUG,)]
