@@ -142,7 +142,7 @@ def by_manifest(path: str, manifest: Mapping[str, Any]) -> Whereabouts:
     agents and offsets are unknown too: the load read no new offsets, and its counts do not describe
     its files."""
     place, file = by_name(path), _FILE.search(path)
-    if not place.hour or file is None or manifest.get("removed"):
+    if not place.hour or file is None or manifest["removed"]:
         return place
     agents = _agents(manifest["audit"], _begin_ms(place.hour))
     first = int(file[2])

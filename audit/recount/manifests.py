@@ -4,7 +4,7 @@
     files[].path      the path of a file
     files[].staged    the path of the file until the loader moves it to `path`
     removed           paths of files of earlier loads that this load replaces; this load's files
-                      have the same records. Manifests of early builds may lack `removed`
+                      have the same records
     <root>/_skidway/<topic>/checkpoints/<load>-<oldest>.jsonl    a checkpoint, which replaces old
                       manifests (checkpoints.py). Manifests of loads before `oldest` may be deleted.
                       If such a manifest exists, the recount ignores it, because a loader that was
@@ -32,7 +32,7 @@ FORMAT: Final = 1
 STATE: Final = "_skidway"
 _MANIFEST = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})-(\d{20})\.jsonl")
-_NEEDED: Final = {"number", "source", "producer", "files", "audit", "partitions"}
+_NEEDED: Final = {"number", "source", "producer", "files", "removed", "audit", "partitions"}
 
 
 class ManifestUnreadable(SkidwayError):
@@ -148,7 +148,7 @@ def files_of(manifest: Mapping[str, Any]) -> Iterator[NamedFile]:
 
 def removed_by(manifest: Mapping[str, Any]) -> list[str]:
     """The paths of the files that a load removes. Raises ManifestUnreadable."""
-    removed = manifest.get("removed", [])
+    removed = manifest["removed"]
     if not isinstance(removed, list) or not all(isinstance(each, str) for each in removed):
         raise ManifestUnreadable(
             f"the manifest of load {manifest['number']} has no list of paths under removed"

@@ -43,21 +43,16 @@ class Rows:
 
 
 def rows_in(table: pa.Table) -> Rows:
-    """Returns the rows of the table, in the order of the table. If the table is not sorted by
-    (bucket, agent), the caller must sort the rows (`ordered`)."""
+    """Returns the rows of the table, which must be sorted by (bucket, agent)."""
     return Rows(*(table.column(name).to_numpy() for name in SCHEMA.names))
 
 
 def rows_of(numbers: Mapping[BucketKey, int]) -> Rows:
     """Returns the entries of `numbers` as rows, sorted by (bucket, agent)."""
     agents, buckets = (np.array([key[at] for key in numbers], np.int64) for at in (0, 1))
-    return ordered(Rows(agents, buckets, np.array(list(numbers.values()), np.int64)))
-
-
-def ordered(rows: Rows) -> Rows:
-    """Returns the same rows, sorted by (bucket, agent)."""
-    order = np.lexsort((rows.agent, rows.bucket))
-    return Rows(rows.agent[order], rows.bucket[order], rows.number[order])
+    order = np.lexsort((agents, buckets))
+    number = np.array(list(numbers.values()), np.int64)
+    return Rows(agents[order], buckets[order], number[order])
 
 
 def _found(rows: Rows, wanted: Rows) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:

@@ -20,9 +20,6 @@ counted again, its delta has UNKNOWN in place of the previous delta's number. Ev
 that earlier deltas are missing, and the audit calls the bucket unknown. Without this value, the new
 delta would look like the bucket's first delta, and the audit would take a part of the counts for
 all counts. Only the order of the loads decides which spans are forgotten; no clock is used.
-
-Earlier versions of Skidway wrote files without a span. After an upgrade, the next load that counts
-any records replaces all these files.
 """
 
 from __future__ import annotations
@@ -42,7 +39,6 @@ from skidway.loader.state.bucket_rows import (
     Rows,
     look_up,
     merged,
-    ordered,
     rows_in,
     rows_of,
 )
@@ -91,12 +87,8 @@ class BucketSpans:
 
     def __init__(self, store: Store, side: Mapping[str, Sequence[str]]) -> None:
         self._store, self._side = store, side
-        found = [(path, layout.span_of(path)) for path in side.get(BUCKETS, ())]
-        self._spans = sorted(
-            (Span(*parts, path) for path, parts in found if parts), key=lambda span: span.first
-        )
-        self._plain = [path for path, parts in found if parts is None]
-        self._loose: Rows | None = None
+        spans = (Span(*layout.span_of(path), path) for path in side.get(BUCKETS, ()))
+        self._spans = sorted(spans, key=lambda span: span.first)
         self._forgotten = read_rows(store, side.get(FORGOTTEN, ()), RANGES)
 
     def numbers(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
@@ -112,7 +104,6 @@ class BucketSpans:
             begin, end = np.searchsorted(hours, (span.first, span.end)).tolist()
             if begin < end:
                 look_up(self._read(span), wanted.part(begin, end), numbers[begin:end])
-        look_up(self._rows_without_span(), wanted, numbers)
         found = np.flatnonzero(numbers)
         columns = (wanted.agent, wanted.bucket, numbers)
         agent, bucket, number = (column[found].tolist() for column in columns)
@@ -128,7 +119,7 @@ class BucketSpans:
         if not touched:
             return {each: tuple(self._side.get(each, ())) for each in (BUCKETS, FORGOTTEN)}
         load = staging.load.number
-        new = merged(self._rows_without_span(), rows_of(touched))
+        new = rows_of(touched)
         kept, written = list[Span](), list[Span]()
         for span in self._spans:
             begin, end = np.searchsorted(new.hours, (span.first, span.end)).tolist()
@@ -193,16 +184,6 @@ class BucketSpans:
 
     def _read(self, span: Span) -> Rows:
         return rows_in(read_file(self._store, span.path, SCHEMA))
-
-    def _rows_without_span(self) -> Rows:
-        """Returns the rows of files that earlier versions of Skidway wrote. If several files have
-        rows with the same key, the result has only the row of the latest file."""
-        if self._loose is None:
-            rows = rows_of({})
-            for path in self._plain:
-                rows = merged(rows, ordered(rows_in(read_file(self._store, path, SCHEMA))))
-            self._loose = rows
-        return self._loose
 
 
 def _write(staging: TableStaging, rows: Rows, hours: Hours, touched: int) -> list[Span]:

@@ -33,8 +33,8 @@ CHECKPOINT_EVERY_LEAST: Final = 10
 of the output and so may be large."""
 
 DELETIONS_MAX: Final = 1000
-"""One load deletes at most this many manifests. The loads of early versions wrote no checkpoints,
-so an old output may have very many manifests."""
+"""One load deletes at most this many manifests. If somebody lowers `manifests.keep`, there may be
+very many manifests that nobody needs any more."""
 
 
 def fold(newest: Manifest, keep: int, every: int | None = None) -> Steps[bool]:

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from skidway.errors import StateRefused
+
 STATE: Final = "_skidway"
 RUNS: Final = f"{STATE}/_runs"
 """Directory of the notes about runs. It cannot be the directory of a topic, because topics whose
@@ -212,10 +214,13 @@ def span(topic: str, table: str, parts: tuple[int, int, int, int], load: int) ->
     return f"{state(topic)}/{table}/{name}-{load:0{MANIFEST_DIGITS}}.parquet"
 
 
-def span_of(path: str) -> tuple[int, int, int, int] | None:
-    """Returns the `parts` (see `span`) in the path of a span's file, or None for other paths."""
+def span_of(path: str) -> tuple[int, int, int, int]:
+    """Returns the `parts` (see `span`) in the path of a span's file. Raises StateRefused for other
+    paths."""
     found = _SPAN.search(path)
-    return (int(found[1]), int(found[2]), int(found[3]), int(found[4])) if found else None
+    if found is None:
+        raise StateRefused(f"{path}, which a manifest names, is no file of a span of buckets")
+    return int(found[1]), int(found[2]), int(found[3]), int(found[4])
 
 
 def waiting(topic: str, agent: int, file: int) -> str:

@@ -63,7 +63,6 @@
   higher than the epoch of every message that was published under its `producer`
   (loader/audit_topic/feed.py). Later loads use the same epoch.
 - `seconds` says how long the load took, without the start of Spark and without the commit.
-  `seconds` is null in manifests of early versions.
 
 In the file, each field is on a line of its own. The line of a field may be long: with 5,000 agents
 and a load each minute, the field `audit` has 10,000 counts.
@@ -194,7 +193,7 @@ class Manifest:
     success: tuple[Replacement, ...] = ()
     reopened: tuple[str, ...] = ()
     unmarked: tuple[str, ...] = ()
-    seconds: float | None = None
+    seconds: float = 0.0
 
     @property
     def path(self) -> str:
@@ -249,19 +248,19 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:
-    schema, columns = content["schema"], content.get("columns")  # early builds wrote no `columns`
+    schema, columns = content["schema"], content["columns"]
     changed = {
         "source": Source(**content["source"]),
         "partitions": tuple(_partition(each) for each in content["partitions"]),
         "files": tuple(DataFile(**each) for each in content["files"]),
         "schema": SchemaChoice(**schema) if schema else None,
-        "schemas": tuple(SchemaChoice(**each) for each in content.get("schemas", ())),
+        "schemas": tuple(SchemaChoice(**each) for each in content["schemas"]),
         "columns": Replacement(**columns) if columns else None,
         "schema_ids": {int(key): value for key, value in content["schema_ids"].items()},
-        "removed": tuple(content.get("removed", ())),
-        "success": tuple(Replacement(**each) for each in content.get("success", ())),
-        "reopened": tuple(content.get("reopened", ())),
-        "unmarked": tuple(content.get("unmarked", ())),
+        "removed": tuple(content["removed"]),
+        "success": tuple(Replacement(**each) for each in content["success"]),
+        "reopened": tuple(content["reopened"]),
+        "unmarked": tuple(content["unmarked"]),
         "side": {table: tuple(paths) for table, paths in content["side"].items()},
     }
     return Manifest(**{**content, **changed})

@@ -124,10 +124,7 @@ def read_tables(store: Store, manifest: Manifest | None) -> Tables:
     tables = Tables()
     if manifest is None:
         return tables
-    rows = {
-        kind: read_rows(store, manifest.side.get(kind, ()), schema)
-        for kind, schema in SCHEMAS.items()
-    }
+    rows = {kind: read_rows(store, manifest.side[kind], schema) for kind, schema in SCHEMAS.items()}
     for partition, agent, file, end in rows[MARKS]:
         tables.marks.setdefault(partition, {})[agent, file] = end
     for partition, marks in tables.marks.items():

@@ -133,7 +133,7 @@ class LineWorld:
                 "cluster": "dc1", "cluster_id": "cid", "topic": f"logs{suffix}", "topic_id": "tid",
             },
             "partitions": [{"partition": 0, "first": offset, "end": offset + count}],
-            "files": [named], "audit": {"bucket_ms": 60_000, "deltas": []},
+            "files": [named], "removed": [], "audit": {"bucket_ms": 60_000, "deltas": []},
         }  # fmt: skip
         state = self.root / "_skidway" / topic
         state.mkdir(parents=True, exist_ok=True)

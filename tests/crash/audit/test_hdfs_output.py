@@ -62,7 +62,8 @@ def _commit(store: Store, path: str, staged: str, checksum: int, content: bytes 
     }  # fmt: skip
     manifest = {
         "format": 1, "number": 1, "producer": f"{store.url}/{TOPIC}", "source": SOURCE,
-        "files": [file], "partitions": [], "audit": {"bucket_ms": 60_000, "deltas": []},
+        "files": [file], "removed": [], "partitions": [],
+        "audit": {"bucket_ms": 60_000, "deltas": []},
     }  # fmt: skip
     _write(store, f"_skidway/{TOPIC}/{1:020}.json", json.dumps(manifest).encode())
 

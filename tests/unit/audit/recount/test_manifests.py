@@ -15,7 +15,7 @@ def test_the_load_of_an_unreadable_first_manifest_is_named(tmp_path: Path) -> No
     the manifest belongs."""
     manifest = {
         "format": 1, "number": 5, "producer": "p", "source": {}, "files": [], "audit": {},
-        "partitions": [],
+        "removed": [], "partitions": [],
     }  # fmt: skip
     path = tmp_path / "_skidway" / "logs" / f"{5:020}.json"
     path.parent.mkdir(parents=True)

@@ -113,7 +113,7 @@ class Output:
         manifest = {
             "format": 1, "number": self.loads, "producer": PRODUCER, "partitions": [], "files": [],
             "source": {"cluster": "dc1", "cluster_id": "cid", "topic": "logs", "topic_id": "tid"},
-            "audit": {"bucket_ms": MINUTE, "deltas": []},
+            "audit": {"bucket_ms": MINUTE, "deltas": []}, "removed": [],
         } | parts  # fmt: skip
         path = f"_skidway/{TOPIC}/{self.loads:020}.json"
         self.put(path, json.dumps(manifest).encode())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -336,14 +336,3 @@ def test_a_collector_that_is_away_is_a_problem_of_the_run(loading: MemoryLoading
     outcome = loading.run()
     assert outcome.rows == 5
     assert [str(each) for each in outcome.problems] == ["the audit's collector does not answer"]
-
-
-def test_old_manifests_have_no_marks(loading: MemoryLoading) -> None:
-    """An old manifest, which lacks the fields about `_SUCCESS` files, is read as a manifest that
-    names no such files."""
-    manifest = loading.manifest(3)
-    content = json.loads(manifest.to_json())
-    for name in ("success", "reopened", "unmarked"):
-        del content[name]
-    read = type(manifest).from_json(json.dumps(content).encode(), "x")
-    assert read == replace(manifest, unmarked=())

@@ -9,8 +9,6 @@ import random
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from skidway.audit.counts import checksum
@@ -18,7 +16,7 @@ from skidway.audit.counts.counts import Sums
 from skidway.audit.evidence.tallies import Tally, links_of
 from skidway.errors import StateRefused
 from skidway.loader.state import bucket_spans, layout
-from skidway.loader.state.bucket_rows import SCHEMA, BucketKey
+from skidway.loader.state.bucket_rows import BucketKey
 from skidway.loader.state.bucket_spans import UNKNOWN, BucketSpans
 from skidway.loader.state.layout import HOUR_MS, LoadId
 from skidway.loader.state.manifest import BUCKETS, FORGOTTEN
@@ -143,24 +141,12 @@ def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(output.side[FORGOTTEN]) == 1
 
 
-def test_files_of_earlier_versions_are_read_and_replaced() -> None:
-    """Earlier versions of the loader did not divide the table `buckets` into spans (files of some
-    hours). The delta numbers in the files of these versions remain valid. If several files have a
-    number for one bucket, the number in the file of the newest load is valid. The first load of the
-    present version that counts a bucket replaces these files by spans."""
-    output = Output()
-    for number, rows in ((1, {hour(5): 1, hour(80): 1}), (2, {hour(5): 2, hour(2, 9): 2})):
-        path = layout.table("logs", BUCKETS, number)
-        staging = TableStaging(output.store, LoadId("logs", number, "c" * 32))
-        columns = [*zip(*rows, strict=True), list(rows.values())]
-        arrays = [pa.array(np.array(each, np.int64)) for each in columns]
-        staging.write(BUCKETS, path, pa.Table.from_arrays(arrays, schema=SCHEMA))
-        output.store.rename(staging.files[0].staged, path)
-        output.side[BUCKETS] = (*output.side.get(BUCKETS, ()), path)
-    output.number = 2
-    assert output.load(hour(80), hour(2)) == {hour(80): 1}
-    assert all(layout.span_of(path) for path in output.side[BUCKETS])
-    assert output.load(hour(5), hour(2, 9), hour(80)) == {hour(5): 2, hour(2, 9): 2, hour(80): 3}
+def test_a_file_without_a_span_is_refused() -> None:
+    """The name of each file of the table contains the file's span. If a manifest names another
+    file, the loader refuses the state."""
+    side = {BUCKETS: (layout.table("logs", BUCKETS, 1),)}
+    with pytest.raises(StateRefused, match="is no file of a span of buckets"):
+        BucketSpans(MemoryStore(), side)
 
 
 @pytest.mark.parametrize("seed", range(6), indirect=True)
@@ -184,7 +170,7 @@ def test_spans_give_the_numbers_of_one_dictionary(
         }
         assert output.load(*keys) == {key: reference[key] for key in keys if key in reference}
         reference |= dict.fromkeys(keys, output.number)
-        parts = [layout.span_of(path) or (0, 0, 0, 0) for path in output.side[BUCKETS]]
+        parts = [layout.span_of(path) for path in output.side[BUCKETS]]
         assert all(each[1] <= later[0] for each, later in pairwise(parts))
         assert sum(each[2] for each in parts) == len(reference)
     assert len(output.side[BUCKETS]) < 40

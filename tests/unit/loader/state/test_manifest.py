@@ -4,7 +4,6 @@ damaged manifest names the file."""
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -55,6 +54,7 @@ def test_rows_and_rejects_are_told_apart() -> None:
         lambda content: content.update(files=[{}]),
         lambda content: content.update(partitions=None),
         lambda content: content.update(surprise=1),
+        lambda content: content.pop("removed"),
         lambda content: content.pop("format"),
         lambda content: content.update(source={"cluster": "x"}),
     ],
@@ -65,15 +65,6 @@ def test_a_damaged_manifest_is_named(damage: object) -> None:
     damage(content)  # type: ignore[operator]
     with pytest.raises(StateRefused, match="where/it/lies"):
         Manifest.from_json(json.dumps(content).encode(), "where/it/lies")
-
-
-def test_a_manifest_of_an_early_build_is_read() -> None:
-    """A manifest of an early version can be read, although it lacks three fields: the removed
-    files, the file with the columns, and the time that the load took."""
-    content = json.loads(WHOLE.to_json())
-    del content["columns"], content["removed"], content["seconds"]
-    early = json.dumps(content).encode()
-    assert Manifest.from_json(early, "x") == replace(WHOLE, columns=None)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"null", b"\xff"])

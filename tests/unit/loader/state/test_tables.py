@@ -160,15 +160,3 @@ def test_closures_and_the_fence_survive() -> None:
     newest = load(store, 2, newest, marks(4))
     assert read_tables(store, newest).closures == Closures(files, fence)
     assert len(newest.side[FENCE]) == 1
-
-
-def test_an_output_of_an_earlier_version_has_no_closures() -> None:
-    """Earlier versions of the loader did not write all of today's tables. If an output lacks a
-    table for this reason, the table is read as empty."""
-    store = MemoryStore()
-    newest = load(store, 1, None, marks(1))
-    kinds = (MARKS, NAMES)
-    older = replace(newest, side={kind: newest.side[kind] for kind in kinds})
-    tables = read_tables(store, older)
-    assert tables.marks == {0: {(7, 1): 10}}
-    assert tables.closures == Closures()
