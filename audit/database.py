@@ -2,17 +2,17 @@
 durable at every commit.
 
 The databases use WAL with synchronous=FULL, so a committed transaction survives a power cut, and
-readers never wait for the writer. The program refuses a database that is damaged, or whose version
-it can neither read nor upgrade, and never replaces it by an empty database. If a database cannot
-grow because the disk is full, the program ends with an error message. The last committed
-transaction stays in the database. When the program starts again, it rereads the messages or records
-that this transaction does not cover.
+readers never wait for the writer. The program refuses a database that is damaged or has another
+version, and never replaces it by an empty database. If a database cannot grow because the disk is
+full, the program ends with an error message. The last committed transaction stays in the database.
+When the program starts again, it rereads the messages or records that this transaction does not
+cover.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,19 +32,13 @@ class DatabaseFailed(SkidwayError):
     """The database cannot be read or written now. Its last transaction stays committed."""
 
 
-def open_database(
-    path: Path | str,
-    schema: str,
-    version: int,
-    upgrades: Mapping[int, str] | None = None,
-) -> sqlite3.Connection:
-    """Opens the database, or creates it. A statement outside of `transaction` is committed at once.
+def open_database(path: Path | str, schema: str, version: int) -> sqlite3.Connection:
+    """Opens the database, or creates it with the statements `schema`. A statement outside of
+    `transaction` is committed at once.
 
-    upgrades: for each older version, the statements that turn a database of that older version into
-    one of the next version. Raises StateRefused if the file cannot be opened, is not an SQLite
-    database, is damaged, or has a version that `upgrades` does not turn into `version`. Raises
-    DatabaseFailed if the disk is full or broken, if the file is read-only, or if another connection
-    locks the database for longer than BUSY_TIMEOUT_S.
+    Raises StateRefused if the file cannot be opened, is not an SQLite database, is damaged, or has
+    another version than `version`. Raises DatabaseFailed if the disk is full or broken, if the file
+    is read-only, or if another connection locks the database for longer than BUSY_TIMEOUT_S.
     """
     try:
         connection = sqlite3.connect(
@@ -54,7 +48,7 @@ def open_database(
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
-            _check(connection, path, schema, version, upgrades or {})
+            _check(connection, path, schema, version)
     except sqlite3.Error as error:
         raise StateRefused(f"The database {path} cannot be used: {error}.") from error
     return connection
@@ -100,20 +94,11 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         raise
 
 
-def _check(
-    connection: sqlite3.Connection,
-    path: Path | str,
-    schema: str,
-    version: int,
-    upgrades: Mapping[int, str],
-) -> None:
+def _check(connection: sqlite3.Connection, path: Path | str, schema: str, version: int) -> None:
     (found,) = connection.execute("PRAGMA user_version").fetchone()
     if found == 0:
-        _change(connection, schema, version)
-    while found in upgrades and 0 < found < version:
-        _change(connection, upgrades[found], found + 1)
-        found += 1
-    if found not in (0, version):
+        _create(connection, schema, version)
+    elif found != version:
         raise StateRefused(
             f"The database {path} has format {found}, but this version reads format {version}."
         )
@@ -122,8 +107,8 @@ def _check(
         raise StateRefused(f"The database {path} is damaged: {verdict}.")
 
 
-def _change(connection: sqlite3.Connection, statements: str, version: int) -> None:
+def _create(connection: sqlite3.Connection, schema: str, version: int) -> None:
     with transaction(connection):
-        for statement in statements.split(";"):
+        for statement in schema.split(";"):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {version}")

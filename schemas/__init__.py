@@ -22,7 +22,5 @@ Reading order:
   that decode records with their schemas and print them
 
 `rejected.avsc` is a registered schema like any other. The schemas `audit.avsc`,
-`announcement.avsc`, `decision.avsc` and `recount.avsc` are for single-object messages. Before you
-change one of the schemas of messages, copy its released version to `history/`, so that old messages
-stay readable.
+`announcement.avsc`, `decision.avsc` and `recount.avsc` are for single-object messages.
 """

@@ -8,20 +8,17 @@ message begins with the fingerprint of its schema.
 
 The encoding is described in the specification of Avro 1.12, "Single-object encoding". Reading these
 messages needs no registry, so the audit continues while the registry is down. The schemas are the
-`.avsc` files of this package. `history/` keeps the schemas of released versions, so that messages
-with the fingerprints of these schemas stay readable.
+`.avsc` files of this package.
 """
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-import fastavro
 from fastavro.schema import fingerprint, to_parsing_canonical_form
 
 from skidway.dataclass import dataclass
@@ -62,39 +59,27 @@ class MessageSchema:
 
 
 class Messages:
-    """The message schemas of one version of the program: the current schemas, and the schemas of
-    earlier versions, with which old messages are read."""
+    """The message schemas of one version of the program."""
 
-    def __init__(self, current: Iterable[str], history: Iterable[str] = ()) -> None:
-        self._current = {each.name: each for each in map(_message_schema, current)}
-        known = [*map(_message_schema, history), *self._current.values()]
-        self._known = known
-        self._by_header = {each.header: each for each in known}
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._by_name = {each.name: each for each in map(_message_schema, texts)}
+        self._by_header = {each.header: each for each in self._by_name.values()}
 
     def schema(self, schema_name: str) -> MessageSchema:
-        """Returns the current schema `schema_name`. Raises `KeyError` if the program has no schema
-        with this name.
+        """Returns the schema `schema_name`. Raises `KeyError` if the program has no schema with
+        this name.
         """
-        return self._current[schema_name]
+        return self._by_name[schema_name]
 
     def encode(self, schema_name: str, record: dict[str, Any]) -> bytes:
         """See the module's `encode`."""
-        message = self._current[schema_name]
+        message = self._by_name[schema_name]
         try:
             return message.header + write_datum(message.plain, record, exact=True)
         except MALFORMED as error:
             raise MessageInvalid(
                 f"The record is no {schema_name}: {malformed_reason(error)}."
             ) from error
-
-    def encodings(self, schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
-        """See the module's `encodings`."""
-        for each in self._known:
-            if each.name == schema_name:
-                try:
-                    yield each.header + write_datum(each.plain, record)
-                except MALFORMED:
-                    continue
 
     def is_known(self, fingerprint: bytes) -> bool:
         """See the module's `is_known`."""
@@ -105,11 +90,6 @@ class Messages:
         written = self._by_header.get(data[:HEADER_BYTES])
         return None if written is None else written.name
 
-    def with_header(self, header: bytes) -> MessageSchema | None:
-        """Returns the schema of the messages with this header, or None if the header is not
-        known."""
-        return self._by_header.get(header)
-
     def decode(self, data: bytes) -> tuple[str, dict[str, Any]]:
         """See the module's `decode`."""
         data = bytes(data)
@@ -119,23 +99,15 @@ class Messages:
         if written is None:
             raise UnknownFingerprint(data[len(MARKER) : HEADER_BYTES])
         try:
-            return written.name, self._read(written, data[HEADER_BYTES:])
+            return written.name, read_datum(written.avro, written.plain, data[HEADER_BYTES:])
         except MALFORMED as error:
             reason = malformed_reason(error)
             raise MessageInvalid(f"A message of {written.name} is damaged: {reason}.") from None
 
-    def _read(self, written: MessageSchema, datum: bytes) -> dict[str, Any]:
-        record: dict[str, Any] = read_datum(written.avro, written.plain, datum)
-        current = self._current.get(written.name, written)
-        if current is written:
-            return record
-        resolved: Any = fastavro.schemaless_reader(io.BytesIO(datum), written.plain, current.plain)
-        return dict(resolved)
-
 
 def encode(schema_name: str, record: dict[str, Any]) -> bytes:
-    """Returns `record` as a message, encoded with the current schema `schema_name` (such as `Audit`
-    or `Announcement`).
+    """Returns `record` as a message, encoded with the schema `schema_name` (such as `Audit` or
+    `Announcement`).
 
     Times are milliseconds (`born_ns`: nanoseconds). A field that is missing gets its default value.
     Raises `KeyError` for a name without a shipped schema, and `MessageInvalid` for a record that
@@ -144,19 +116,8 @@ def encode(schema_name: str, record: dict[str, Any]) -> bytes:
     return shipped().encode(schema_name, record)
 
 
-def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
-    """Encodes `record` with each known version of the schema `schema_name` that the record fits,
-    and yields one message for each of these versions.
-
-    If a version of the schema lacks a field, its message does not contain the field's value. To
-    find out which values a message lacks, the caller has to decode the message.
-    """
-    return shipped().encodings(schema_name, record)
-
-
 def decode(data: bytes) -> tuple[str, dict[str, Any]]:
-    """Returns the schema name and the record of a message. A record that was written with an older
-    schema is resolved to the current schema.
+    """Returns the schema name and the record of a message.
 
     Raises `MessageInvalid`, or `UnknownFingerprint` for a message of a newer version.
     """
@@ -184,15 +145,8 @@ def schema_text(schema_name: str) -> str:
 @cache
 def shipped() -> Messages:
     """Returns the schemas that come with this version of the program."""
-    return Messages(_texts("."), _texts("history"))
-
-
-def _texts(folder: str) -> list[str]:
-    root = resources.files("skidway.schemas").joinpath(folder)
-    if not root.is_dir():
-        return []
-    files = sorted(root.iterdir(), key=lambda each: each.name)
-    return [each.read_text("utf-8") for each in files if each.name.endswith(".avsc")]
+    files = resources.files("skidway.schemas").iterdir()
+    return Messages(each.read_text("utf-8") for each in files if each.name.endswith(".avsc"))
 
 
 def _message_schema(text: str) -> MessageSchema:

@@ -32,8 +32,7 @@ HOSTS_MAX = 500
 comparing the counts of all hosts would take too long.
 """
 DAY_MS = 86_400_000
-_VERSION = 2
-_UPGRADES = {1: arrivals.SCHEMA}
+_VERSION = 1
 _SCHEMA = f"""{arrivals.SCHEMA};
 CREATE TABLE meta (only INTEGER PRIMARY KEY CHECK (only = 1), since_ms INTEGER NOT NULL);
 CREATE TABLE sources (id INTEGER PRIMARY KEY, cluster TEXT, cluster_id TEXT, topic TEXT,
@@ -79,7 +78,7 @@ class HistoryStore:
     def __init__(self, path: Path | str = IN_MEMORY, *, now_ms: int, days: int = 35) -> None:
         self._days_ms = days * DAY_MS
         self._kept = Kept()
-        self._database = open_database(path, _SCHEMA, _VERSION, _UPGRADES)
+        self._database = open_database(path, _SCHEMA, _VERSION)
         self._arrivals = Arrivals(self._database, now_ms)
         if self._database.execute("SELECT 1 FROM meta").fetchone() is None:
             with transaction(self._database):

@@ -25,8 +25,7 @@ from skidway.audit.topic.messages import Delta, encode
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import Source
 
-FORMAT = 2
-_UPGRADES = {1: "ALTER TABLE meta ADD COLUMN bucket_ms INTEGER"}
+FORMAT = 1
 
 _SCHEMA = """
 CREATE TABLE meta (
@@ -88,7 +87,7 @@ class CounterState:
 
     def __init__(self, path: Path | str) -> None:
         self._path = path
-        self._connection = open_database(path, _SCHEMA, FORMAT, _UPGRADES)
+        self._connection = open_database(path, _SCHEMA, FORMAT)
         self._sources: dict[Source, int] = {}
         for number, *parts in self._connection.execute("SELECT * FROM sources"):
             self._sources[Source(*parts)] = number

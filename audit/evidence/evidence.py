@@ -249,7 +249,7 @@ class Evidence:
         numbers = self.senders.get(SenderKey(Tier.AGENT, str(agent), 1))
         if numbers is None or numbers.first > 1:
             return None
-        return min(self.began.get(agent, numbers.first_time_ms), numbers.first_time_ms)
+        return self.began[agent]
 
 
 def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:

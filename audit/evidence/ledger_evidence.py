@@ -47,13 +47,6 @@ NO_BUCKETS: Window = (0, 0)
 """A window without buckets. With this window, neither counts nor other evidence about single
 buckets is read."""
 
-HOSTS = """
-SELECT agent, coalesce(host_names.host, hosts.host) AS host
-FROM hosts LEFT JOIN host_names USING (agent)
-"""
-"""Selects the host name of each agent. Names that an older version wrote into the ledger are only
-in the table `hosts`."""
-
 _TIERS = {tier.value: tier for tier in Tier}
 
 _STANDING = """
@@ -95,7 +88,7 @@ announcements belong to one file if their host, inode and time of birth are equa
 
 _BY_BEGINNING = f"""
 SELECT host, device, inode, length, fingerprint, f.time, agent, file, f.path, x.born, ({_REPLACED})
-FROM files AS f LEFT JOIN inodes AS x USING (source, host, inode, agent, file)
+FROM files AS f JOIN inodes AS x USING (source, host, inode, agent, file)
 WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
     SELECT host, device, inode, length, fingerprint FROM files WHERE source = :source
     GROUP BY host, device, inode, length, fingerprint HAVING min(agent) < max(agent)
@@ -103,8 +96,7 @@ WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
 """  # noqa: S608 - inserts only constants
 """Selects the agents and file ids of each file that several agents announced. In this query, two
 announcements belong to one file if their host, device, inode and fingerprint of the first bytes are
-equal. An announcement that an older version stored has no row in `inodes`, so it has no time of
-birth in this query."""
+equal."""
 
 
 def read(
@@ -306,7 +298,7 @@ class _Reader:
     def evidence(self, topics: Sequence[str] | None) -> Evidence:
         found, select = self._found, self._connection.execute
         self._read_senders()
-        found.hosts = dict(select(HOSTS))
+        found.hosts = dict(select("SELECT agent, host FROM host_names"))
         for agent, host, time in select("SELECT agent, host, time FROM beginnings"):
             found.began[agent] = min(found.began.get(agent, time), time)
             if host == found.hosts.get(agent):

@@ -13,10 +13,8 @@ begins the transaction. If the transaction fails, the database no longer has the
 assigned to sources and senders, so the caller must make a new `Rows`.
 
 If a message with the same number is known already, this module compares the digests of the two
-messages. The new message is a repetition if it has the same content, and a clone if it has
-different content. A digest depends on the encoded bytes (see number_rows), and another version of
-the program may encode the same message differently. So the new message counts as a clone only if in
-every encoding its digest differs from the earlier message's digest.
+messages (see number_rows). The new message is a repetition if the digests are equal, and a clone if
+they differ.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from skidway.audit.evidence.seal_rows import SealRows
 from skidway.audit.evidence.sender_rows import SenderRows
 from skidway.audit.evidence.tallies import BucketId, SenderKey, TallyColumns
 from skidway.audit.evidence.tally_rows import TallyRows
-from skidway.audit.topic import backlog, load_note, messages, retention, usual_messages
+from skidway.audit.topic import backlog, load_note, retention, usual_messages
 from skidway.audit.topic.count_columns import CountColumns
 from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
 from skidway.audit.topic.messages import (
@@ -288,9 +286,7 @@ class Rows:
             else:
                 self._add_counts(sender, message, is_clone=False)
                 self._add_progress(sender, message)
-        elif not _is_repetition(message, digest, known) and self._is_new_clone(
-            sender, message.number, digest
-        ):
+        elif known != digest and self._is_new_clone(sender, message.number, digest):
             self._add_clone(sender, message, digest)
 
     def _is_new_clone(self, sender: int, number: int, digest: bytes) -> bool:
@@ -421,9 +417,3 @@ def _place_of_clone(digest: bytes) -> int:
     are so far apart that two clones never get the same value.
     """
     return (1 + int.from_bytes(digest[:5])) << 20
-
-
-def _is_repetition(message: Delta | Seal, digest: bytes, known: bytes) -> bool:
-    """Whether a message has the same content as an earlier message. digest: the message's digest.
-    known: the earlier message's digest."""
-    return known == digest or known in map(digest_of, messages.encodings(message))

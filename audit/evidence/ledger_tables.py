@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FORMAT = 11
+FORMAT = 1
 SCHEMA = """
 CREATE TABLE senders (
     id INTEGER PRIMARY KEY, tier TEXT, producer TEXT, epoch INTEGER, cluster TEXT, host TEXT,
@@ -62,7 +62,6 @@ CREATE TABLE coverage (
     PRIMARY KEY (source, sender, partition)
 ) WITHOUT ROWID;
 CREATE TABLE agents (source INTEGER, agent INTEGER, PRIMARY KEY (source, agent)) WITHOUT ROWID;
-CREATE TABLE hosts (agent INTEGER PRIMARY KEY, time INTEGER, host TEXT);
 CREATE TABLE last_seen (
     tier TEXT, producer TEXT, time INTEGER, PRIMARY KEY (tier, producer)
 ) WITHOUT ROWID;
@@ -72,7 +71,7 @@ CREATE TABLE files (
     PRIMARY KEY (source, host, device, inode, length, fingerprint, agent, file)
 ) WITHOUT ROWID;
 CREATE TABLE positions (
-    topic TEXT, partition INTEGER, next_offset INTEGER, topic_id TEXT NOT NULL DEFAULT '',
+    topic TEXT, partition INTEGER, next_offset INTEGER, topic_id TEXT NOT NULL,
     PRIMARY KEY (topic, partition)
 ) WITHOUT ROWID;
 CREATE INDEX tallies_by_bucket ON tallies (bucket);

@@ -77,18 +77,16 @@ class LineEvidence:
 
     def _files(self, condition: str, value: object) -> list[AnnouncedFile]:
         """The announced files for which an SQL condition is true, the newest announcement first.
-        value: the parameter of the condition. Reads both tables of announcements, because the table
-        `inodes` lacks announcements that an older version stored."""
+        value: the parameter of the condition."""
+        rows = self._connection.execute(
+            "SELECT cluster, cluster_id, topic, topic_id, agent, file, host, path, time"  # noqa: S608
+            f" FROM inodes JOIN sources ON sources.id = source WHERE {condition}",
+            (value,),
+        )
         found: dict[tuple[Source, int, int], AnnouncedFile] = {}
-        for table in ("inodes", "files"):
-            rows = self._connection.execute(
-                "SELECT cluster, cluster_id, topic, topic_id, agent, file, host, path, time"  # noqa: S608
-                f" FROM {table} JOIN sources ON sources.id = source WHERE {condition}",
-                (value,),
-            )
-            for *source, agent, file, host, path, time_ms in rows:
-                each = AnnouncedFile(Source(*source), agent, file, host, path, time_ms)
-                known = found.setdefault((each.source, agent, file), each)
-                if time_ms < known.time_ms:
-                    found[each.source, agent, file] = each
+        for *source, agent, file, host, path, time_ms in rows:
+            each = AnnouncedFile(Source(*source), agent, file, host, path, time_ms)
+            known = found.setdefault((each.source, agent, file), each)
+            if time_ms < known.time_ms:
+                found[each.source, agent, file] = each
         return sorted(found.values(), key=lambda each: each.time_ms, reverse=True)

@@ -209,8 +209,6 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # an older version may have stored a time that is too late
-            since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)
 

@@ -115,27 +115,24 @@ class SenderColumns(NamedTuple):
                 bounds = sender.bounds
                 yield agent_named(sender.producer), bounds.lateness_ms, bounds.ahead_ms
 
-    def host_rows(self) -> Iterator[tuple[Row, Row, Row]]:
-        """For each sender that is an agent, its rows in three tables of hosts: the host in its
-        message with the greatest number, the host in its latest message, and its first time with
-        this host."""
+    def host_rows(self) -> Iterator[tuple[Row, Row]]:
+        """For each sender that is an agent, its rows in two tables: the host in its message with
+        the greatest number, and its first time with this host."""
         is_agent = np.array([x.sender.tier is Tier.AGENT for x in self.senders], np.bool_)
         own = np.flatnonzero(is_agent[self.sender])
         own = own[np.lexsort((self.time_ms[own], self.number[own], self.sender[own]))]
         groups = _Groups.of(self.sender[own])
         newest = own[groups.ends - 1]
-        for index, number, time_ms, latest_ms, first_ms in zip(
+        for index, number, time_ms, first_ms in zip(
             groups.keys,
             self.number[newest].tolist(),
             self.time_ms[newest].tolist(),
-            groups.greatest(self.time_ms[own]),
             groups.least(self.time_ms[own]),
             strict=True,
         ):
             sender, _, agent, _ = self.senders[index]
             yield (
                 (agent, sender.epoch, number, time_ms, sender.host),
-                (agent, latest_ms, sender.host),
                 (agent, sender.host, first_ms),
             )
 

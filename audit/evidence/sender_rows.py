@@ -36,11 +36,6 @@ INSERT INTO host_names VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
     > (epoch, number, time, host)
 """
 
-_HOSTS: Final = """
-INSERT INTO hosts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET
-    time = excluded.time, host = excluded.host WHERE (excluded.time, excluded.host) > (time, host)
-"""
-
 _BEGINNINGS: Final = """
 INSERT INTO beginnings VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET
     time = excluded.time WHERE excluded.time < time
@@ -126,9 +121,8 @@ class SenderRows:
             (_HEARD, said.heard_rows()),
             (_LAST_SEEN, said.seen_rows()),
             (_BOUNDS, said.bounds_rows()),
-            (_HOST_NAMES, (name for name, _, _ in of_hosts)),
-            (_HOSTS, (host for _, host, _ in of_hosts)),
-            (_BEGINNINGS, (beginning for _, _, beginning in of_hosts)),
+            (_HOST_NAMES, (name for name, _ in of_hosts)),
+            (_BEGINNINGS, (beginning for _, beginning in of_hosts)),
             (_RESUMED, said.resumed_rows()),
         ):
             self._connection.executemany(statement, rows)

@@ -20,8 +20,7 @@ The order of messages in the log shows which agent was heard last and which bega
 cannot show this order, because a host's clock may have been set by any amount between two messages.
 The audit messages of two agents of a host are normally in one log. The messages may be in different
 logs if the audit topic has several partitions or was created again. In this case B counts until it
-is silent, even if it began before A. If an older version of the collector stored the messages
-without their offsets, the times in the messages decide which agent began later.
+is silent, even if it began before A.
 """
 
 from __future__ import annotations
@@ -100,11 +99,7 @@ def _is_before_any(evidence: Evidence, agent: int, others: Sequence[int]) -> boo
 
 def _may_have_begun_later(evidence: Evidence, agent: int, last: int) -> bool:
     both = _in_one_log(evidence, agent, last)
-    if both:
-        return any(mine.first > theirs.first for mine, theirs in both)
-    if evidence.offsets.keys() & {agent, last}:
-        return True
-    return _began(evidence, agent) > _began(evidence, last)
+    return not both or any(mine.first > theirs.first for mine, theirs in both)
 
 
 def _began_behind(evidence: Evidence, agent: int, before: int) -> bool:

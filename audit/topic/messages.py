@@ -23,7 +23,7 @@ from enum import StrEnum
 from typing import Any
 
 from skidway.audit.topic import notes, recount_result
-from skidway.audit.topic.count_columns import COLUMNS, Count, CountColumns, Filtered
+from skidway.audit.topic.count_columns import NO_COUNTS, Count, CountColumns
 from skidway.audit.topic.decisions import (
     Acceptance,
     Decision,
@@ -245,24 +245,6 @@ def encode(message: Message) -> bytes:
     return single_object.encode(AUDIT_SCHEMA, _audit_record(message))
 
 
-def encodings(message: Delta | Seal) -> list[bytes]:
-    """The encodings of this message in each version of the schema that this version of Skidway has.
-    Some versions have two encodings of a message: counts and seals as columns, or one by one.
-    Leaves out encodings that do not contain the whole message.
-
-    The caller needs all encodings, because a program of another version may have sent the same
-    message in another encoding.
-    """
-    record = _audit_record(message)
-    older = record | {"columns": None, "sealed": None}
-    if isinstance(message, Delta):
-        older["counts"] = [_count_record(x) for x in message.counts]
-    else:
-        older["seals"] = [_seal_record(x) for x in message.topics]
-    values = [y for x in (record, older) for y in single_object.encodings(AUDIT_SCHEMA, x)]
-    return [value for value in values if decode(value) == message]
-
-
 def decode(value: bytes) -> Message:
     """Decodes the message in a record's value. Raises SchemaUnknown if the message was written by a
     newer version, and MessageRefused for any other value that cannot be decoded."""
@@ -306,11 +288,9 @@ def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
         "number": message.number,
         "time": message.time_ms,
         "ranges": [],
-        "counts": [],
         "columns": None,
         "losses": [],
         "gaps": [],
-        "seals": [],
         "sealed": None,
         "lateness_ms": sender.bounds.lateness_ms,
         "ahead_ms": sender.bounds.ahead_ms,
@@ -326,7 +306,6 @@ def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
     return record
 
 
-_COUNT_FIELDS = COLUMNS[1:]
 _LOSS_FIELDS = (
     "agent", "file", "first", "end", "certainty", "reason", "from_bucket", "to_bucket"
 )  # fmt: skip
@@ -337,22 +316,12 @@ _ANNOUNCEMENT_FIELDS = (
 )  # fmt: skip
 
 
-def _flat(part: Range | Count | Loss | Gap | SealedTopic, *names: str) -> dict[str, Any]:
+def _flat(part: Range | Loss | Gap, *names: str) -> dict[str, Any]:
     record = {name: getattr(part.source, name) for name in _SOURCE_FIELDS}
     for name in names:
         field = getattr(part, name)
         record[name] = field.value if isinstance(field, Certainty) else field
     return record
-
-
-def _count_record(count: Count) -> dict[str, Any]:
-    filtered = [{"rule": x.rule, "records": x.records, "bytes": x.bytes} for x in count.filtered]
-    return _flat(count, *_COUNT_FIELDS) | {"filtered": filtered}
-
-
-def _seal_record(sealed: SealedTopic) -> dict[str, Any]:
-    offsets = [{"partition": partition, "offset": offset} for partition, offset in sealed.offsets]
-    return _flat(sealed, "sealed_until", "at", "final") | {"offsets": offsets}
 
 
 def _announcement_record(message: Announcement) -> dict[str, Any]:
@@ -377,12 +346,13 @@ def _audit_message(record: dict[str, Any]) -> Delta | Seal | Heartbeat:
         return Heartbeat(sender, number, time_ms)
     if record["kind"] == "SEAL":
         return Seal(sender, number, time_ms, _seals(record))
+    columns = record["columns"]
     return Delta(
         sender,
         number,
         time_ms,
         ranges=tuple(Range(**_nested(x)) for x in record["ranges"]),
-        counts=_counts(record),
+        counts=NO_COUNTS if columns is None else CountColumns.from_record(columns),
         losses=tuple(_loss(x) for x in record["losses"]),
         gaps=tuple(Gap(**_nested(x)) for x in record["gaps"]),
     )
@@ -396,18 +366,6 @@ def _announcement(record: dict[str, Any]) -> Announcement:
     )
 
 
-def _counts(record: dict[str, Any]) -> CountColumns:
-    if record["columns"] is not None:
-        return CountColumns.from_record(record["columns"])
-    return CountColumns.of(_count(x) for x in record["counts"])
-
-
-def _count(record: dict[str, Any]) -> Count:
-    fields = _nested(record)
-    fields["filtered"] = tuple(Filtered(**x) for x in fields["filtered"])
-    return Count(**fields)
-
-
 def _loss(record: dict[str, Any]) -> Loss:
     fields = _nested(record)
     fields["certainty"] = Certainty(fields["certainty"])
@@ -415,16 +373,9 @@ def _loss(record: dict[str, Any]) -> Loss:
 
 
 def _seals(record: dict[str, Any]) -> SealColumns:
-    if record["sealed"] is not None:
-        return SealColumns.from_record(record["sealed"])
-    return SealColumns.of(_sealed(x) for x in record["seals"])
-
-
-def _sealed(record: dict[str, Any]) -> SealedTopic:
-    offsets = tuple((x["partition"], x["offset"]) for x in record["offsets"])
-    return SealedTopic(
-        _source(record), record["sealed_until"], record["at"], offsets, record["final"]
-    )
+    if record["sealed"] is None:
+        raise ValueError("a seal has no topics")
+    return SealColumns.from_record(record["sealed"])
 
 
 def _source(record: dict[str, Any]) -> Source:

@@ -1,12 +1,11 @@
 """Notes: messages of `_skidway_audit` that change no verdict.
 
 A note contains information that helps people, for example which bytes no broker has acknowledged
-yet. Notes are JSON, and not Avro in single-object encoding. An older version of the collector,
-which does not know notes, skips JSON as a record that is no message. If notes had an Avro schema,
-this collector would not know the schema. The collector could not exclude that a message with an
-unknown schema reports a loss, so it would call every bucket unknown. Fields of the body may be
-missing, because another version of Skidway may have written the note. A reader treats a missing
-field as unknown or, if it counts bytes, as 0.
+yet. Notes are JSON, and not Avro in single-object encoding. If notes had an Avro schema, a newer
+version could not change them without harm: a collector cannot exclude that a message with an
+unknown schema reports a loss, so it calls every bucket unknown. Fields of the body may be missing,
+because a newer version of Skidway may have written the note. A reader treats a missing field as
+unknown or, if it counts bytes, as 0.
 
     {"note": KIND, "producer": NAME, "host": HOST, "cluster": NAME, "epoch": N, "number": N,
      "time": MS, "body": {...}}

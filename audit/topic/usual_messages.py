@@ -77,30 +77,28 @@ def _decode(value: bytes) -> Delta | Seal | Heartbeat:
         return _seal(value, at, sender, number, time_ms)
     if value[_BODY] != _HEARTBEAT:
         raise _Unusual
-    at = _skip(value, at, "ranges", "counts", "columns", "losses", "gaps", "sealed", "seals")
+    at = _skip(value, at, "ranges", "columns", "losses", "gaps", "sealed")
     return Heartbeat(_sender(sender, value[at:]), number, time_ms)
 
 
 def _delta(value: bytes, at: int, sender: bytes, number: int, time_ms: int) -> Delta:
     ranges, at = _ranges(value, at)
-    at = _skip(value, at, "counts")
     counts = NO_COUNTS
     if value[at] == _SOMETHING:
         names, at = _bytes(value, at + 1)
         table, at = _bytes(value, at)
         counts = CountColumns.from_bytes(_text(names), table)
-    at = _skip(value, at, "columns or filtered", "losses", "gaps", "sealed", "seals")
+    at = _skip(value, at, "columns or filtered", "losses", "gaps", "sealed")
     return Delta(_sender(sender, value[at:]), number, time_ms, ranges, counts)
 
 
 def _seal(value: bytes, at: int, sender: bytes, number: int, time_ms: int) -> Seal:
-    at = _skip(value, at, "ranges", "counts", "columns", "losses", "gaps")
+    at = _skip(value, at, "ranges", "columns", "losses", "gaps")
     if value[at] != _SOMETHING:
         raise _Unusual
     names, at = _bytes(value, at + 1)
     table, at = _bytes(value, at)
     offsets, at = _bytes(value, at)
-    at = _skip(value, at, "seals")
     seals = SealColumns.from_bytes(_text(names), table, offsets)
     return Seal(_sender(sender, value[at:]), number, time_ms, seals)
 

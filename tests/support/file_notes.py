@@ -3,10 +3,9 @@ announcement is a message in which an agent tells the audit which path a file id
 
 A file id may be announced several times, and the announcements may come in any order. For each file
 id, this module makes one `FileNote`. The `FileNote` has the path and the time of the file id's
-earliest announcement. Announcements from older versions of the agent lack the creation time, so the
-`FileNote` has the earliest creation time that any announcement of the file id gives. The audit's
-ledger keeps the same facts in its tables; tests compare the ledger with this module. This module
-does no input or output.
+earliest announcement. If announcements of a file id give different creation times, it has the
+earliest of them. The audit's ledger keeps the same facts in its tables; tests compare the ledger
+with this module. This module does no input or output.
 """
 
 from __future__ import annotations

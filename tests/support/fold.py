@@ -58,6 +58,15 @@ def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[Buck
     return verdicts(Fold(messages).evidence(), policy, now_ms)
 
 
+def in_one_log(messages: Iterable[Message], taken_ms: int) -> Evidence:
+    """Returns the evidence of these messages, which were read from one log in this order, while the
+    reader's clock and the senders' clocks showed `taken_ms`."""
+    fold = Fold()
+    for offset, message in enumerate(messages):
+        fold.apply(message, Heard("audit", "id", 0, offset, taken_ms, taken_ms, is_live=False))
+    return fold.evidence()
+
+
 class Fold:
     """Takes messages one by one, and returns the evidence of all messages so far."""
 

@@ -144,27 +144,6 @@ def test_nobody_knows_when_old_records_arrived(site: Site) -> None:
     assert arrived(site) == {}
 
 
-def test_a_history_of_an_older_version_is_kept(site: Site) -> None:
-    """An older version of the collector did not store the times at which the tiers received the
-    records of a bucket. The collector keeps the rows of a history that such a version has written,
-    and has no such times for the buckets of these rows. For newer buckets, it stores these times.
-    """
-    site.late_line()
-    before = site.changes()
-    database = site.history._database
-    database.execute("DROP TABLE arrivals")
-    database.execute("PRAGMA user_version = 1")
-    site.history.close()
-    site.start()
-    assert site.changes() == before
-    assert arrived(site) == {}
-    site.bucket = site.clock.time_ms() // SIZE * SIZE
-    site.last[AGENT] = 0
-    site.count(AGENT, 5)
-    site.step()
-    assert arrived(site) == {Tier.AGENT: (5, site.clock.time_ms())}
-
-
 def test_times_of_tiers_are_deleted_with_the_history(site: Site) -> None:
     """The history stores the time at which each tier received the records of a bucket. If this time
     is longer ago than `history.days`, it is deleted."""

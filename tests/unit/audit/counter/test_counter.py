@@ -486,25 +486,6 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
-    """The counter can use a state in the previous format. It keeps the message number, the offsets
-    and the marks (how far each file was counted) of this state, and adds the bucket size."""
-    _append(site, LOGS, 0, 10)
-    site.run()
-    site.state._connection.execute("ALTER TABLE meta DROP COLUMN bucket_ms")
-    site.state._connection.execute("PRAGMA user_version = 1")
-    site.state.close()
-    site.state = CounterState(site.path)
-    site.state.settle_bucket(60_000)
-    site.start()
-    _append(site, LOGS, 5, 10)
-    site.run()
-    assert _counted(site.deltas()) == 15
-    assert [delta.number for delta in site.deltas()] == [1, 2]
-    with pytest.raises(ConfigurationRefused, match="buckets of 60000"):
-        site.state.settle_bucket(10_000)
-
-
 def test_heartbeats_come_when_due(site: Site) -> None:
     """The counter makes a heartbeat each time `heartbeat.interval.ms` has passed. The heartbeat
     contains the number of the counter's last message."""

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, replace
-from importlib import resources
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -46,7 +45,6 @@ from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
-from skidway.schemas import single_object
 from support import one_bucket
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.fold import Fold, judge
@@ -328,61 +326,6 @@ def test_a_rereading_at_the_end_of_all_times_harms_nobody(moment: int) -> None:
     ledger.close()
 
 
-def _old(message: Message) -> bytes:
-    """Returns the message in the encoding of an older version. This encoding cannot say that a seal
-    is final (an agent's last word)."""
-    text = resources.files("skidway.schemas").joinpath("history", "audit-1.avsc").read_text("utf-8")
-    _, record = single_object.decode(messages.encode(message))
-    counts = message.counts if isinstance(message, Delta) else ()
-    record["counts"] = [asdict(each.source) | asdict(each) for each in counts]
-    for each in record["counts"]:
-        del each["source"], each["filtered"]
-    seals = message.topics if isinstance(message, Seal) else ()
-    record["seals"] = [asdict(each.source) | asdict(each) for each in seals]
-    for each in record["seals"]:
-        del each["source"], each["final"]
-        each["offsets"] = [{"partition": x, "offset": y} for x, y in each["offsets"]]
-    del record["lateness_ms"], record["ahead_ms"], record["columns"], record["sealed"]
-    return single_object.Messages([text]).encode("Audit", record)
-
-
-def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
-    agent = Sender(Tier.AGENT, "dc1", "7", "h1", 1)
-    count = Count(LOGS, 7, 100, 100, 3, 30, -5)
-    hdfs = Delta(Sender(Tier.HDFS, "dc1", "/root", "h", 1), 1, 9, (), (count,))
-    return [hdfs, Seal(agent, 1, 9, (SealedTopic(LOGS, 9, 0, ((0, 4),), final),))]
-
-
-@pytest.mark.parametrize("newer_first", [True, False])
-def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
-    """If a loader is rolled back to the previous version, it sends messages of the newer version
-    again, in the older encoding. The ledger (in SQLite) and the fold (in memory) recognize these
-    messages as repetitions. They report a clone (a second running copy of a sender) only if two
-    messages with the same number have different content."""
-    said = _of_all_kinds(final=False)
-    new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
-    assert not set(new) & set(old)
-    values = new + old if newer_first else old + new
-    ledger = ledger_of(values)
-    once = ledger_of(new)
-    found = ledger.evidence()
-    assert found == once.evidence()
-    assert found == Fold(map(messages.decode, values)).evidence()
-    assert {numbers.cloned_at for numbers in found.senders.values()} == {None}
-    other = replace(said[0], counts=(replace(said[0].counts[0], count=4),))
-    ledger.take([_old(other)])
-    assert ledger.evidence().senders[sender_key(other.sender)].cloned_at == 1
-
-
-def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
-    """A last word (final seal) and an ordinary seal with the same number count as two different
-    messages, although they look the same in the older encoding."""
-    final, plain = _of_all_kinds(final=True)[1], _of_all_kinds(final=False)[1]
-    for values in ([messages.encode(final), _old(plain)], [_old(plain), messages.encode(final)]):
-        found = ledger_of(values).evidence()
-        assert [numbers.cloned_at for numbers in found.senders.values()] == [1]
-
-
 def test_a_failed_transaction_leaves_nothing_behind() -> None:
     """After a failed transaction, the ledger contains none of the transaction's messages, not even
     in part. The caches in memory contain no ids of rows that the transaction would have added."""
@@ -479,7 +422,7 @@ def test_the_order_in_which_messages_come_changes_nothing() -> None:
     (Only the audit's knowledge of which agents of a host ran at the same time depends on this
     order.)"""
     values, places = zip(*_said_at_their_times(), strict=True)
-    found, of_before = [], []
+    found = []
     for step, size in ((1, 1), (-1, 1), (1, len(values)), (-1, len(values)), (1, 3)):
         ledger = Ledger()
         said, at = values[::step], places[::step]
@@ -487,13 +430,11 @@ def test_the_order_in_which_messages_come_changes_nothing() -> None:
             end = first + size
             ledger.take_records(zip(said[first:end], at[first:end], strict=True), {}, 500)
         found.append(ledger.evidence())
-        of_before.append(ledger._connection.execute("SELECT * FROM hosts").fetchall())
         ledger.close()
     in_order = found[0].overlaps
     assert in_order == {(7, 8)}
     assert [each.overlaps for each in found] == [in_order, set(), in_order, set(), in_order]
     assert all(replace(each, overlaps=in_order) == found[0] for each in found)
-    assert all(x == of_before[0] for x in of_before), "what a version before reads of hosts"
     fold = Fold()
     for value, place in zip(values, places, strict=True):
         fold.apply(messages.decode(value), place)

@@ -14,7 +14,7 @@ from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import Delta, Heartbeat, Message, Seal, Sender, Tier
 from skidway.audit.topic.seal_columns import NEVER_SEALED, SealedTopic
 from skidway.kafka.source import Source
-from support.fold import Fold
+from support.fold import Fold, in_one_log
 from support.promises import promise
 
 NGINX = Source("dc1", "c1", "nginx", "n1")
@@ -132,20 +132,20 @@ def test_the_newest_agent_of_a_host_counts() -> None:
     """After a host was installed again, the audit takes the host's state only from the host's new
     agent. The old agent's seals no longer count."""
     anew = replace(APP1, producer="9")
-    found = states([seal(APP1, 7, NGINX, time=NOW - 50), Heartbeat(anew, 0, NOW)], expected("app1"))
-    assert [(agents(x), x.sealed_until) for x in found] == [([9], None)]
-    found = states(
-        [seal(APP1, 7, NGINX, time=NOW - 50), seal(anew, 1, NGINX, until=NOW - 2)],
-        expected("app1"),
-    )
-    assert [(agents(x), x.sealed_until) for x in found] == [([9], NOW - 2)]
+    policy = Policy(silence_ms=SILENCE, roster=Roster([expected("app1")]))
+    for said, sealed_until in (
+        (Heartbeat(anew, 0, NOW), None),
+        (seal(anew, 1, NGINX, until=NOW - 2), NOW - 2),
+    ):
+        evidence = in_one_log([seal(APP1, 7, NGINX, time=NOW - 50), said], NOW)
+        found = survey(evidence, policy, NOW)
+        assert [(agents(x), x.sealed_until) for x in found] == [([9], sealed_until)]
 
 
-def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
-    """A host may have an old agent whose clock was ahead, and a newer agent. By its times, the old
-    agent's last message then seems to be the newest. Therefore the audit requires the seals of both
-    agents. When the newer agent sends a message with a later time than that message, the audit
-    requires only the seals of the newer agent."""
+def test_agents_of_a_host_whose_messages_are_in_no_common_log_both_count() -> None:
+    """If the messages of a host's two agents are in different logs, no log shows which agent began
+    later. Therefore the audit requires the seals of both agents, whatever the times in their
+    messages are. The agent whose last message has the later time comes first."""
     anew = replace(APP1, producer="9")
     said: list[Message] = [
         seal(APP1, 1, NGINX, time=NOW - 500),
@@ -160,7 +160,7 @@ def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
     [found] = states(said, expected("app1", "dc1", "auth"))
     assert found.topics == {"auth": None, "nginx": NOW - 5}
     [found] = states([*said, seal(anew, 2, NGINX, time=NOW + 91)], expected("app1"))
-    assert agents(found) == [9]
+    assert agents(found) == [9, 1]
 
 
 @promise("6 expected hosts")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from importlib import resources
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +9,6 @@ from hypothesis import strategies as st
 from skidway.audit.topic import messages
 from skidway.audit.topic.messages import (
     Announcement,
-    Bounds,
-    Delta,
     Heartbeat,
     Message,
     MessageRefused,
@@ -21,7 +16,6 @@ from skidway.audit.topic.messages import (
     Sender,
     Tier,
 )
-from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source
 from skidway.schemas import single_object
 from support.any_messages import announcements, deltas, heartbeats, seals
@@ -60,49 +54,14 @@ def test_other_bytes_are_refused_with_a_sentence(value: bytes) -> None:
         messages.decode(value)
 
 
-def test_a_seal_of_before_last_words_is_none() -> None:
-    """A seal in an old schema has no field `final`, which marks the last word of an agent. Such a
-    seal can still be read, and counts as not final."""
-    source = Source("dc1", "cid", "logs", "tid")
-    seal = Seal(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0, (SealedTopic(source, 9, 4),))
-    _, record = single_object.decode(messages.encode(seal))
-    assert (record.pop("lateness_ms"), record.pop("ahead_ms")) == (0, 0)
-    assert (record.pop("columns"), record.pop("sealed") is None) == (None, False)
-    sealed = {"sealed_until": 9, "at": 4, "offsets": []}
-    record["seals"] = [asdict(source) | sealed]
-    path = resources.files("skidway.schemas").joinpath("history", "audit-1.avsc")
-    value = single_object.Messages([path.read_text("utf-8")]).encode("Audit", record)
-    assert value[:10] != messages.encode(seal)[:10]
-    assert messages.decode(value) == seal
-
-
-def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
-    """A message in an old schema does not say how late, or how far ahead of the agent's clock,
-    event times may be (the bounds). It can still be read. A message without bounds and the same
-    message with bounds count as two messages."""
-    said = Sender(Tier.AGENT, "dc1", "7", "host", 1, Bounds(120_000, 3_600_000))
-    unsaid = Sender(Tier.AGENT, "dc1", "7", "host", 1)
-    _, record = single_object.decode(messages.encode(Delta(unsaid, 5, 0)))
-    del record["lateness_ms"], record["ahead_ms"], record["columns"], record["sealed"]
-    path = resources.files("skidway.schemas").joinpath("history", "audit-2.avsc")
-    value = single_object.Messages([path.read_text("utf-8")]).encode("Audit", record)
-    assert messages.decode(value) == Delta(unsaid, 5, 0)
-    assert value in messages.encodings(Delta(unsaid, 5, 0))
-    assert value not in messages.encodings(Delta(said, 5, 0))
-
-
-def test_an_announcement_of_before_births_tells_none() -> None:
-    """An announcement (an agent's message that it has found a file) in an old schema has no birth
-    time of the file. It can still be read, and the audit identifies the file by the file's first
-    bytes."""
-    source = Source("dc1", "cid", "logs", "tid")
-    said = Announcement(1, 7, 8, "host", "/x", 1, 2, b"f", 4, source, length=9)
-    _, record = single_object.decode(messages.encode(said))
-    assert record.pop("born_ns") is None
-    path = resources.files("skidway.schemas").joinpath("history", "announcement-1.avsc")
-    value = single_object.Messages([path.read_text("utf-8")]).encode("Announcement", record)
-    assert value[:10] != messages.encode(said)[:10]
-    assert messages.decode(value) == said
+def test_a_seal_without_topics_is_refused() -> None:
+    """A seal always has a table of its topics, which may be empty. A seal without this table is
+    refused."""
+    seal = Seal(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0, ())
+    assert messages.decode(messages.encode(seal)) == seal
+    name, record = single_object.decode(messages.encode(seal))
+    with pytest.raises(MessageRefused, match="a seal has no topics"):
+        messages.decode(single_object.encode(name, record | {"sealed": None}))
 
 
 def test_a_message_cut_short_is_refused() -> None:

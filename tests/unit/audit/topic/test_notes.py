@@ -47,9 +47,9 @@ def test_a_note_is_read_as_it_was_sent() -> None:
 
 @promise("6 newer version")
 def test_an_older_collector_takes_a_note_for_no_message() -> None:
-    """A note has no Avro schema. So a collector of an older version, which does not know notes,
-    refuses a note as bytes that are no message. It does not treat a note as a message with an
-    unknown schema. Such a message would make every bucket unknown."""
+    """A note has no Avro schema. So a reader that does not know notes refuses a note as bytes that
+    are no message. It does not treat a note as a message with an unknown schema. Such a message
+    would make every bucket unknown."""
     with pytest.raises(single_object.MessageInvalid) as caught:
         single_object.decode(encode(NOTE))
     assert not isinstance(caught.value, single_object.UnknownFingerprint)

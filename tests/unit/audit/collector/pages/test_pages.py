@@ -233,7 +233,7 @@ def test_a_host_that_told_nothing_unsafe_has_no_bytes_at_risk() -> None:
 
 def test_the_newest_loads_say_rows_files_and_duration() -> None:
     """The page of loads lists the newest loads that loaders have reported, the newest load first. A
-    value that a loader of an older version did not report is shown as `not told`."""
+    value that a note about a load lacks is shown as `not told`."""
     site = TestClient(Site(has_recount=True).dashboard().application())
     found = _json(site, "/loads.json")["newest_loads"]
     assert [x["load"] for x in found] == [20, 19, 18, 17]

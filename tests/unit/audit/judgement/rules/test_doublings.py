@@ -5,17 +5,14 @@ agent (SECOND) announce the same file."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from skidway.audit.counts.counts import Sums
 from skidway.audit.evidence.evidence import sender_key
-from skidway.audit.evidence.ledger import Ledger, ledger_of
+from skidway.audit.evidence.ledger import ledger_of
 from skidway.audit.evidence.tallies import SenderKey, Tally
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.rules.doublings import Doublings
@@ -221,23 +218,6 @@ def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
     assert part(said, third, LATER + SIZE).status is Status.UNKNOWN
 
 
-def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
-    tmp_path: Path,
-) -> None:
-    """A ledger that was filled by an older version of the collector has not stored when agents
-    began. The audit then uses the time of an agent's first announcement (the message that it has
-    found a file) as the agent's beginning."""
-    said = [*OF_FIRST, announced(SECOND, NEW - 10), *OF_SECOND[1:]]
-    broker = Delta(BROKER, 1, NOW, (Range(LOGS, 0, 1, 2),), said[1].counts)  # type: ignore[union-attr]
-    path = tmp_path / "audit.db"
-    ledger = Ledger(path)
-    ledger.take(map(messages.encode, [*said, broker]))
-    with closing(sqlite3.connect(path)) as older, older:
-        older.execute("DELETE FROM beginnings")
-    assert verdicts(ledger.evidence(), POLICY, NOW) == judge([*said, broker], POLICY, NOW)
-    ledger.close()
-
-
 class _Counted(dict[int, dict[SenderKey, Tally]]):
     """A dictionary with agents as keys. `walked` counts the keys over which its users iterate."""
 
@@ -334,23 +314,12 @@ def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]
     """If an announcement has no birth time of its file, the audit cannot compare it by birth time
     with another announcement. The two are then about the same file if device, inode and first bytes
     are equal. A file that grew, or whose device number changed, is then taken for another file.
-    Some file systems, and agents of the previous version, give no birth times."""
+    Some file systems give no birth times."""
     first = born(OF_FIRST, births[0])
     assert part([*first, *born(OF_SECOND, births[1])], SECOND, NEW).status is Status.UNKNOWN
     for others in (GROWN, RENUMBERED):
         said = [*first, *born(OF_SECOND, births[1], **others)]
         assert part(said, SECOND, NEW).status is Status.COMPLETE
-
-
-def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
-    """An agent of an older version has announced a file without its birth time. After the upgrade,
-    the agent announces the same file id with the birth time. The audit then uses this birth time
-    for both announcements."""
-    untold = [*OF_FIRST, *born(OF_SECOND, 6)]
-    assert part(untold, SECOND, NEW).status is Status.UNKNOWN
-    for told, status in [(5, Status.COMPLETE), (6, Status.UNKNOWN)]:
-        again = announced(FIRST, NEW - 2, born_ns=told)
-        assert part([*untold, again], SECOND, NEW).status is status
 
 
 @promise("1 two agents")

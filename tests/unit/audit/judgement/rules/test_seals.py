@@ -9,11 +9,12 @@ from dataclasses import replace
 import pytest
 
 from skidway.audit.judgement.roster import Roster, RosterEntry
+from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import Delta, Heartbeat, Message, Range, Seal
 from skidway.audit.topic.seal_columns import SealedTopic
 from support.audit_senders import AGENT, LOGS, REJECTED
-from support.fold import judge
+from support.fold import in_one_log, judge
 from support.one_bucket import (
     AGAIN,
     COUNTERS,
@@ -107,8 +108,9 @@ def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
         assert verdict(messages, policy).status is Status.OPEN
         assert verdict(messages, policy, NOW + POLICY.silence_ms).status is Status.UNKNOWN
     newer = seal(replace(SECOND, host="web1"), 1, DUE, 0)
-    assert verdict([*messages, newer], expected).status is Status.COMPLETE
-    assert verdict([*messages, newer], POLICY).status is Status.OPEN
+    evidence = in_one_log([*messages, newer], NOW)
+    for policy, status in ((expected, Status.COMPLETE), (POLICY, Status.OPEN)):
+        assert [x.status for x in verdicts(evidence, policy, NOW)] == [status]
 
 
 def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
