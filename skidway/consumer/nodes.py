@@ -6,9 +6,8 @@ has the paths.
     /consumers/G/offsets/T/P    the next offset to read, in decimal
     /consumers/G/offsets/T      how many partitions the topic had when the group first read it
 
-A reader is one stream of a consumer. Its name is the consumer's name and a number. Other programs,
-or older versions of Skidway, may have written the nodes. So content that cannot be parsed is
-ignored.
+A reader is one stream of a consumer. Its name is the consumer's name and a number. Other programs
+may have written the nodes. So content that cannot be parsed is ignored.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Builds the Ansible collection and the wheels of an older version of Skidway from that version's
 own source tree.
 
-The programs of both versions must be able to read the same state files. Before the first release,
-the formats of these files change without a migration. So COMMIT is a commit that still has the
-current formats. This module changes the commit's source tree by DIFFERENCES, so that the older
-version lacks a setting that the current Ansible roles write. After the first release, tests will
-use the released version instead of COMMIT and DIFFERENCES.
+The programs of both versions must be able to read the same messages and states. COMMIT is the last
+commit whose forms of messages and states are today's forms, or can be read today. Whoever changes a
+form moves COMMIT forward and runs `make test-operations ARGS="-k test_older_version"` once. This
+module changes the commit's source tree by DIFFERENCES, so that the older version lacks a setting
+that the current Ansible roles write.
 """
 
 from __future__ import annotations
