@@ -76,15 +76,14 @@ class Dealing(LoadScopeScheduling):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks each test with the name of its suite (unit tests excepted), and puts the tests into the
     order in which they begin."""
     for item in items:
         suite = suite_of(item.nodeid)
         if suite in SUITES[:-1]:
             item.add_marker(suite)
-    if config.getoption("dist", "no") != "no":
-        items.sort(key=lambda item: rank_of(item.nodeid))
+    items.sort(key=lambda item: rank_of(item.nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)
