@@ -21,6 +21,7 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
         "tests/e2e/test_agent_faults.py",
         "tests/e2e/test_broker_faults.py",
         "tests/e2e/test_complete.py",
+        "tests/e2e/test_hdfs.py",
         "tests/e2e/test_loader_faults.py",
         "tests/e2e/test_real_logs.py",
         "tests/e2e/test_records_of_several_lines.py",
@@ -39,7 +40,7 @@ that share one running pipeline. The group `hdfs` contains the tests that share 
 """
 LONG = (
     "site", "hdfs", "tests/e2e/test_demo.py", "tests/crash/loader/test_spark_cluster.py",
-    "tests/e2e/test_hdfs.py", "tests/crash/loader/test_reload.py", "tests/e2e/test_incidents.py",
+    "tests/crash/loader/test_reload.py", "tests/e2e/test_incidents.py",
     "tests/crash/audit/test_audit_programs.py", "tests/crash/loader/test_resident.py",
 )  # fmt: skip
 """The groups and files that take longest, in this order, on two cores."""
