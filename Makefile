@@ -165,8 +165,7 @@ lint-ansible: $(VENV)/.installed-deploy $(COLLECTIONS)/ansible_collections/skidw
 peers: install-dev
 	$(BIN)/python tests/support/peers.py
 
-# How many tests run at once; each process takes whole files, or pipelines of e2e. On two cores, most tests wait
-# for programs.
+# How many tests run at once; each process takes whole files, or pipelines of e2e.
 PROCESSES ?= 4
 DEALT = -n $(PROCESSES) --dist loadgroup
 TESTS := $(SUITES:%=tests/%)

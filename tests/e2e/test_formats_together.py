@@ -274,7 +274,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
         eventually(lambda: pipeline.settled_bytes(files) >= size, what=f"{size} bytes are settled")
         topics = [topic for name in logs for topic in (name, f"{name}.rejected")]
         pipeline.wait_mirrored([*topics, AUDIT_TOPIC])
-        pipeline.load(topics, "--set", "spark.above.offsets=1000000")
+        pipeline.load(topics)
         yield Told(pipeline, logs, complete_report(pipeline))
     finally:
         pipeline.stop()

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from skidway.demo.site import DATACENTER
-from support.pipeline import LOAD_WITHIN_S, lines_of, report_of
+from support.pipeline import LOAD_WITHIN_S, ON_SPARK, lines_of, report_of
 from support.processes import Program, eventually
 from support.promises import promise
 from support.trials import Stage, Stories, Story, Told, Trial
@@ -103,7 +103,7 @@ def two_loads_at_once(trial: Trial) -> Told:
 def stopped_when(trial: Trial, happened: Callable[[], bool]) -> Program:
     """Starts a load, and suspends Spark's driver with SIGSTOP as soon as `happened` returns true.
     Spark's workers continue to run."""
-    loader = trial.loader().start()
+    loader = trial.loader(*ON_SPARK).start()
     loader.wait_until(lambda: '"event": "spark_started"' in loader.output(), LOAD_WITHIN_S)
     loader.wait_until(happened, every_s=0.0005)
     loader.signal(signal.SIGSTOP)

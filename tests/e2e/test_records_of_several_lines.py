@@ -34,7 +34,7 @@ def values(trial: Trial, field: str = "line") -> list[str]:
     return [row[field] for row in rows]
 
 
-@STORIES.add(multiline={"type": "python", "timeout.ms": 10_000})
+@STORIES.add(multiline={"type": "python", "timeout.ms": 5_000})
 def traces(trial: Trial) -> Told:
     """A stack trace and the log line before the trace become one row."""
     sample = (TRACES / "python.txt").read_text()
@@ -49,7 +49,7 @@ def traces(trial: Trial) -> Told:
 @STORIES.add(
     pattern="pods/*/*/*.log",
     container="cri",
-    multiline={"type": "java", "timeout.ms": 10_000},
+    multiline={"type": "java", "timeout.ms": 5_000},
 )
 def pods(trial: Trial) -> Told:
     """The lines that a container on Kubernetes has printed become rows, although containerd divided

@@ -21,6 +21,7 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
         "tests/e2e/test_agent_faults.py",
         "tests/e2e/test_broker_faults.py",
         "tests/e2e/test_complete.py",
+        "tests/e2e/test_hdfs.py",
         "tests/e2e/test_loader_faults.py",
         "tests/e2e/test_real_logs.py",
         "tests/e2e/test_records_of_several_lines.py",
@@ -39,7 +40,7 @@ that share one running pipeline. The group `hdfs` contains the tests that share 
 """
 LONG = (
     "site", "hdfs", "tests/e2e/test_demo.py", "tests/crash/loader/test_spark_cluster.py",
-    "tests/e2e/test_hdfs.py", "tests/crash/loader/test_reload.py", "tests/e2e/test_incidents.py",
+    "tests/crash/loader/test_reload.py", "tests/e2e/test_incidents.py",
     "tests/crash/audit/test_audit_programs.py", "tests/crash/loader/test_resident.py",
 )  # fmt: skip
 """The groups and files that take longest, in this order, on two cores."""
@@ -76,15 +77,14 @@ class Dealing(LoadScopeScheduling):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks each test with the name of its suite (unit tests excepted), and puts the tests into the
     order in which they begin."""
     for item in items:
         suite = suite_of(item.nodeid)
         if suite in SUITES[:-1]:
             item.add_marker(suite)
-    if config.getoption("dist", "no") != "no":
-        items.sort(key=lambda item: rank_of(item.nodeid))
+    items.sort(key=lambda item: rank_of(item.nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -17,12 +17,15 @@ from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+from pyspark.errors.exceptions import captured
 
 from support import jvm, peers
 from support.processes import WITHIN_S, Program
 
 PRINTED_PORT = re.compile(r"^(\d+)$", re.MULTILINE)
 BYTES = "org.apache.kafka.common.serialization.ByteArray"
+_converted_by_spark = captured.convert_exception
 
 
 class JavaFailed(Exception):
@@ -67,6 +70,7 @@ class JavaClients:
             port=int(printed[1]), auto_convert=True, enable_memory_management=False
         )
         self._gateway = JavaGateway(gateway_parameters=where)
+        captured.convert_exception = _converted
 
     def stop(self) -> None:
         if self._gateway is not None:
@@ -228,3 +232,12 @@ def _closing(made: Any) -> Iterator[Any]:
         yield made
     finally:
         made.close()
+
+
+def _converted(error: Any) -> captured.CapturedException:
+    """A Spark in this process makes Py4J convert every Java exception, with classes of Spark's own
+    JVM. Exceptions of other JVMs stay as they are."""
+    gateway = SparkContext._gateway
+    if gateway is not None and error._gateway_client is gateway._gateway_client:
+        return _converted_by_spark(error)
+    return captured.UnknownException(desc="", stackTrace="")

@@ -71,10 +71,11 @@ PATIENT: Mapping[str, Settings] = {
         "reconcile.interval.ms": 1_000,
     },
     "broker-dc1": {"zookeeper.session.timeout.ms": 5_000},
-    "loader": {"metrics.listener": None},
+    "loader": {"metrics.listener": None, "spark.above.offsets": 1_000_000},
 }
 """The settings that every test's pipeline has, by program. The intervals are much shorter than
-those in production."""
+those in production. Loads need no Spark, unless they get the options ON_SPARK."""
+ON_SPARK = ("--set", "spark.above.offsets=0")
 
 
 class Pipeline:

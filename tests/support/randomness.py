@@ -3,7 +3,7 @@ repeated.
 
 By default every run tries the same seeds and examples: a test's seeds are written in its code, and
 Hypothesis derives its examples from the code of the test. With the option `--share N`, a run tries
-only one of every N seeds and examples; `make test` and `make test-all` use this option. A run with
+only one of every N seeds and examples; `make test` and `make test-deep` use this option. A run with
 `--hypothesis-seed N` is called an exploration. It tries other seeds and examples: Hypothesis starts
 from N, and N times STRIDE is added to each seed that is written in a test. A test takes all its
 seeds from the fixture `seeds`, or a single seed from the parameter `seed`::

@@ -35,7 +35,7 @@ import pytest
 
 from skidway.demo.site import DATACENTER, OFFLINE
 from skidway.kafka.types import TopicPartition
-from support.pipeline import AUDIT_TOPIC, Oracle, Pipeline, lines_of, source
+from support.pipeline import AUDIT_TOPIC, ON_SPARK, Oracle, Pipeline, lines_of, source
 from support.processes import WITHIN_S, NotReady, Program, eventually
 from support.proxy import Fault, Intervention, produces
 
@@ -227,7 +227,8 @@ class Trial:
 
 
 class Stage:
-    """One pipeline, the stories that run on it, and the loads that they share.
+    """One pipeline, the stories that run on it, and the loads that they share. The first of these
+    loads runs on Spark.
 
     `output` is the directory to which the loads write. If `output` is None, the loads write to the
     pipeline's own directory.
@@ -259,13 +260,15 @@ class Stage:
         self.configure()
         self.pipeline.restart("agent")
         alive = {trial: trial.story.tell(trial) for trial in self.trials.values()}
+        spark: Sequence[str] = ON_SPARK
         while True:
             alive = {trial: told for trial, told in alive.items() if self._goes_on(trial, told)}
             if not alive:
                 return self
             with _timed("load"):
                 self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
-                self.loaded = self.pipeline.load(self.topics, *self.load_options)
+                self.loaded = self.pipeline.load(self.topics, *self.load_options, *spark)
+            spark = ()
             self._judged = []
 
     def result(self, story: Story) -> None:

@@ -13,12 +13,15 @@ ROOT = Path(__file__).parents[2]
 
 def test_all_stories_of_the_site_are_one_process() -> None:
     """Stories are end-to-end tests of faults (see support.trials). The group "site" lists exactly
-    the test modules whose stories run on the shared pipeline. If the group lacked one of these
-    modules, a second process would start another pipeline for the module."""
+    the test modules whose stories run on the shared pipeline, whichever output they load into. If
+    the group lacked one of these modules, a second process would start another pipeline for it."""
+    shared = re.compile(
+        r"^STORIES = Stories\((?!stage=)|^def stage\(.*pipeline: Pipeline", re.MULTILINE
+    )
     found = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests" / "e2e").glob("test_*.py")
-        if re.search(r"^STORIES = Stories\((?!stage=)", path.read_text(), re.MULTILINE)
+        if shared.search(path.read_text())
     }
     assert found == set(TOGETHER["site"])
 

@@ -22,7 +22,7 @@ from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
 from support.brokers import SkidwayBroker
 from support.kafka import ApacheKafka
-from support.processes import eventually, running
+from support.processes import WITHIN_S, eventually, running
 from support.zookeeper import ZooKeeper
 
 pytestmark = pytest.mark.java
@@ -334,7 +334,10 @@ def test_leaving_while_zookeeper_is_silent_is_bounded(
         eventually(lambda: once(topic, *(each.found for each in readings)))
         own_zookeeper.freeze()
         try:
-            member.close()  # returns although ZooKeeper answers only afterwards
+            closing = threading.Thread(target=member.close, daemon=True)
+            closing.start()
+            closing.join(WITHIN_S)
+            assert not closing.is_alive()
         finally:
             own_zookeeper.thaw()
         for reading in readings:

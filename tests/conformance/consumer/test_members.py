@@ -23,8 +23,8 @@ from support.relay import Relay
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 SESSION_MS = 4_000
-MANY = 20
-KILLED = 6
+MANY = 12
+KILLED = 4
 CLAIMS_MAX = (MANY + KILLED) * MANY
 """The maximum number of times that members become owners of partitions in the last test of this
 file. Each join or leave of a member moves each partition at most once. If all members reacted to
@@ -205,11 +205,11 @@ def test_an_owner_cut_off_from_zookeeper_ends_before_its_heir_begins(
     assert committed(topic, group) == ends(topic)
 
 
-def test_twenty_that_arrive_at_once_share_without_a_herd(
+def test_twelve_that_arrive_at_once_share_without_a_herd(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """Twenty programs start together, and six are killed together. Each partition has one reader at
-    a time, every record is delivered, and partitions change owners at most CLAIMS_MAX times."""
+    """Twelve programs start together, and four are killed together. Each partition has one reader
+    at a time, every record is delivered, and partitions change owners at most CLAIMS_MAX times."""
     topic.partitions(MANY)
     topic.produce(2_000)
     members = [start(f"member-{number}") for number in range(MANY)]

@@ -52,9 +52,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 
 @pytest.fixture
 def loading(behind_proxy: BehindProxy, spark: SharedSpark, tmp_path: Path) -> Loading:
-    made = loading_of(behind_proxy.cluster, spark, tmp_path)
-    made.way = ON_SPARK
-    return made
+    return loading_of(behind_proxy.cluster, spark, tmp_path)
 
 
 def on_cluster(workers: SparkCluster, **more: str) -> list[str]:
@@ -67,14 +65,15 @@ def on_cluster(workers: SparkCluster, **more: str) -> list[str]:
         **more,
     }
     settings = [f"spark.conf.{name}={value}" for name, value in properties.items()]
+    settings += [f"{name}={value}" for name, value in ON_SPARK.items()]
     return [f"spark.master={workers.url}", *settings]
 
 
 def check(loading: Loading, program: Program, count: int) -> None:
     """Asserts that the loader's run succeeded, that every line is one row, and that the loader has
     reported the right number of rows to the audit. `count` is the number of lines in each of the
-    two files. Then sends more lines, runs a load on the Spark that the tests share, and repeats
-    these assertions. This load must also remove the uncommitted files in the folder `staging`."""
+    two files. Then sends more lines, runs a load without Spark, and repeats these assertions. This
+    load must also remove the uncommitted files in the folder `staging`."""
     assert program.wait() == 0, program.output()
     assert identities(loading.rows()) == lines(count)
     assert counted(loading) == 2 * count
@@ -152,7 +151,7 @@ def test_workers_get_the_packages_from_an_archive(
             copy_installed("skidway[loader]", tmp_path / "environment", without)
         else:
             mine = command.replace("python3 ", f"{sys.executable} ")
-            quickly = {**os.environ, "GZIP": "-1"}  # an archive of 200 MB takes a minute otherwise
+            quickly = {**os.environ, "GZIP": "-1"}  # its size does not matter here
             subprocess.run(["/bin/sh", "-c", mine], cwd=tmp_path, check=True, env=quickly)
     master, *told = settings.replace("/etc/skidway", str(tmp_path)).splitlines()
     assert master.startswith("spark.master: ")
