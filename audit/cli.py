@@ -11,7 +11,6 @@ from skidway.audit.commands import (
     compare,
     complete,
     decisions,
-    find,
     hosts,
     options,
     recount,
@@ -45,8 +44,7 @@ def register(subparsers: Any) -> None:
     )
     count.set_defaults(run=_count)
     for command in (
-        report, why, complete, recount, hosts, accept, decisions, trace, find, compare,
-        sample,
+        report, why, complete, recount, hosts, accept, decisions, trace, compare, sample,
     ):  # fmt: skip
         command.register(verbs)
     validate = verbs.add_parser("validate", help="check settings, and end")

@@ -13,9 +13,8 @@ subcommands `run`, `count` and `validate`.
     accept       `skidway audit accept` and `skidway audit retire`
     decisions    `skidway audit decisions`
     hosts        `skidway audit hosts` and `skidway audit wait`
-    tracing_options  the options that say where `trace`, `find` and `sample` look for lines
+    tracing_options  the options that say where `trace` and `sample` look for lines
     trace        `skidway audit trace`
-    find         `skidway audit find`
     compare      `skidway audit compare`
     sample       `skidway audit sample`
     history      `skidway audit report --history`
