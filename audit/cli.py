@@ -10,7 +10,6 @@ from skidway.audit.commands import (
     accept,
     compare,
     complete,
-    decisions,
     hosts,
     options,
     recount,
@@ -43,9 +42,7 @@ def register(subparsers: Any) -> None:
         help="forget the state and count everything again from the beginning of every log",
     )
     count.set_defaults(run=_count)
-    for command in (
-        report, why, complete, recount, hosts, accept, decisions, trace, compare, sample,
-    ):  # fmt: skip
+    for command in (report, why, complete, recount, hosts, accept, trace, compare, sample):
         command.register(verbs)
     validate = verbs.add_parser("validate", help="check settings, and end")
     validate.add_argument("program", nargs="?", choices=("run", "count"), default="run")

@@ -11,7 +11,7 @@ subcommands `run`, `count` and `validate`.
     complete     `skidway audit complete`
     recount      `skidway audit recount`
     accept       `skidway audit accept` and `skidway audit retire`
-    decisions    `skidway audit decisions`
+    decisions    `skidway audit report --decisions`
     hosts        `skidway audit hosts` and `skidway audit wait`
     tracing_options  the options that say where `trace` and `sample` look for lines
     trace        `skidway audit trace`
