@@ -10,8 +10,6 @@ from skidway.audit.commands import (
     accept,
     compare,
     complete,
-    decisions,
-    find,
     hosts,
     options,
     recount,
@@ -43,9 +41,7 @@ def register(subparsers: Any) -> None:
         help="forget the state and count everything again from the beginning of every log",
     )
     count.set_defaults(run=_count)
-    for command in (
-        report, why, complete, recount, hosts, accept, decisions, trace, find, compare,
-    ):  # fmt: skip
+    for command in (report, why, complete, recount, hosts, accept, trace, compare):
         command.register(verbs)
     validate = verbs.add_parser("validate", help="check settings, and end")
     validate.add_argument("program", nargs="?", choices=("run", "count"), default="run")

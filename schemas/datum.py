@@ -9,7 +9,6 @@ the datum is valid. (Varints with padding and arrays in several blocks are valid
 from __future__ import annotations
 
 import io
-import itertools
 import struct
 from typing import Any, Final
 
@@ -18,11 +17,12 @@ import fastavro
 from skidway.schemas.avro_schema import (
     Array,
     AvroType,
-    Enum,
     Field,
     Fixed,
     Map,
+    Named,
     Primitive,
+    Record,
     Recursive,
     Union,
 )
@@ -50,7 +50,7 @@ def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False
     encoded bytes are the same with and without these tags. Without the tags, fastavro cannot decide
     which of the types a value has, for example int or long.
     """
-    return fastavro.parse_schema(_Plain(defaults, tagged).of(avro))
+    return fastavro.parse_schema(PlainSchema(defaults, tagged).of(avro))
 
 
 def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
@@ -95,15 +95,16 @@ def malformed_reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-class _Plain:
-    """Converts one schema to the form that fastavro needs, and remembers the named types that are
-    declared so far."""
+class PlainSchema:
+    """Converts one schema to the form that fastavro needs (see `plain_schema`), and remembers the
+    named types that are declared so far. names: for the Python id of each union, the names by which
+    fastavro knows its branches other than null."""
 
     def __init__(self, defaults: bool, tagged: bool) -> None:
+        self.names: dict[int, list[str]] = {}
         self._defaults = defaults
         self._tagged = tagged
         self._declared: set[str] = set()
-        self._tags = 0
 
     def of(self, avro: AvroType) -> Any:
         if isinstance(avro, Recursive):
@@ -116,36 +117,47 @@ class _Plain:
             return {"type": "array", "items": self.of(avro.items)}
         if isinstance(avro, Map):
             return {"type": "map", "values": self.of(avro.values)}
-        name = f"_.{avro.name}"  # a full name, because a short name would inherit a namespace
+        name = _name(avro)  # a full name, because a short name would inherit a namespace
         if name in self._declared:
             return name
         self._declared.add(name)
-        if isinstance(avro, Enum):
-            return {"type": "enum", "name": name, "symbols": list(avro.symbols)}
+        aliases = [f"_.{each}" for each in avro.aliases]
+        made = {"type": avro.kind, "name": name, "aliases": aliases}
         if isinstance(avro, Fixed):
-            return {"type": "fixed", "name": name, "size": avro.size}
-        fields = [self._field(each) for each in avro.fields]
-        return {"type": "record", "name": name, "fields": fields}
+            return made | {"size": avro.size}
+        if isinstance(avro, Record):
+            return made | {"fields": [self._field(each) for each in avro.fields]}
+        default = {"default": avro.default} if avro.default in avro.symbols else {}
+        return made | {"symbols": list(avro.symbols)} | default
 
     def _field(self, field: Field) -> dict[str, Any]:
-        made = {"name": field.name, "type": self.of(field.type)}
+        made = {"name": field.name, "aliases": list(field.aliases), "type": self.of(field.type)}
         if self._defaults and field.has_default:
             made["default"] = field.default
         return made
 
     def _union(self, union: Union) -> list[Any]:
         members = [each for each in union.branches if each.kind != "null"]
-        if not self._tagged or len(members) < 2:
-            return [self.of(branch) for branch in union.branches]
-        numbers = itertools.count()
-        return [
-            "null" if each.kind == "null" else self._tag(each, next(numbers))
-            for each in union.branches
+        is_tagged = self._tagged and len(members) > 1
+        number = len(self.names)
+        names = self.names.setdefault(
+            id(union),
+            [f"_tag.t{number}_{at}" if is_tagged else _name(x) for at, x in enumerate(members)],
+        )
+        made = [
+            self._tag(each, at, names[at]) if is_tagged else self.of(each)
+            for at, each in enumerate(members)
         ]
+        rest = iter(made)
+        return ["null" if each.kind == "null" else next(rest) for each in union.branches]
 
-    def _tag(self, avro: AvroType, number: int) -> dict[str, Any]:
-        self._tags += 1
-        # choose the name first: `self.of` makes further tags, and each increases `self._tags`
-        name = f"_tag.t{self._tags}"
+    def _tag(self, avro: AvroType, number: int, name: str) -> Any:
+        if name in self._declared:
+            return name
+        self._declared.add(name)
         fields = [{"name": f"member{number}", "type": self.of(avro)}]
         return {"type": "record", "name": name, "fields": fields}
+
+
+def _name(avro: AvroType) -> str:
+    return f"_.{avro.name}" if isinstance(avro, Named) else avro.kind

@@ -11,11 +11,10 @@ subcommands `run`, `count` and `validate`.
     complete     `skidway audit complete`
     recount      `skidway audit recount`
     accept       `skidway audit accept` and `skidway audit retire`
-    decisions    `skidway audit decisions`
+    decisions    `skidway audit report --decisions`
     hosts        `skidway audit hosts` and `skidway audit wait`
-    tracing_options  the options that say where `trace` and `find` look for lines
+    tracing_options  the options that say where `trace` looks for lines
     trace        `skidway audit trace`
-    find         `skidway audit find`
     compare      `skidway audit compare`
     history      `skidway audit report --history`
     why          `skidway audit why TOPIC`

@@ -61,7 +61,7 @@ def register(verbs: Any) -> None:
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--reason", required=True, metavar="TEXT", help="why; `audit decisions` shows it"
+        "--reason", required=True, metavar="TEXT", help="why; `audit report --decisions` shows it"
     )
     parser.add_argument("--name", metavar="NAME", help="who decides (the login name)")
     parser.add_argument("--revoke", action="store_true", help="take it back")

@@ -1,31 +1,31 @@
-"""`skidway audit decisions`: lists the decisions of people about verdicts."""
+"""`skidway audit report --decisions`: lists the decisions of people about verdicts."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, Final
 
 from skidway.audit.commands import options
 from skidway.audit.judgement import reasons
 from skidway.audit.topic.decisions import Acceptance, Retirement
-from skidway.cli.options import add_config_options, add_json_option
 from skidway.cli.output import print_json, table
 from skidway.clock import SystemClock
+from skidway.errors import UsageError
 
-COLUMNS = ("TIME", "PERSON", "DECISION", "REASON")
-
-
-def register(verbs: Any) -> None:
-    """Adds the verb `decisions`."""
-    words = "list what was accepted and retired, by whom, when and why"
-    parser = verbs.add_parser("decisions", help=words, description=f"{words}.")
-    add_config_options(parser)
-    add_json_option(parser)
-    options.add_where(parser)
-    parser.set_defaults(run=_decisions, tiers=None, lateness_ms=None)
+COLUMNS: Final = ("TIME", "PERSON", "DECISION", "REASON")
 
 
-def _decisions(args: argparse.Namespace) -> int:
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """Adds --decisions."""
+    words = "instead of buckets: what was accepted and retired, by whom, when and why"
+    parser.add_argument("--decisions", action="store_true", help=words)
+
+
+def print_decisions(args: argparse.Namespace) -> int:
+    """Prints all decisions that nobody took back, the oldest first. Returns the exit status. Raises
+    UsageError if an option selects buckets."""
+    if args.history or args.bucket or args.topic or args.since:
+        raise UsageError("--decisions takes no --history, --bucket, --topic or --since.")
     ledger = options.ledger_of(args, options.settings_of(args), SystemClock())
     try:
         found = sorted(ledger.decisions(), key=lambda each: (each.time_ms, each.id))

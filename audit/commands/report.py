@@ -1,11 +1,12 @@
-"""`skidway audit report`: prints every bucket's counts and verdict."""
+"""`skidway audit report`: prints every bucket's counts and verdict. With --history and --decisions,
+prints how verdicts changed, and what people decided about them."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from skidway.audit.commands import history, options
+from skidway.audit.commands import decisions, history, options
 from skidway.audit.evidence.evidence import FOREVER
 from skidway.audit.judgement.clocks import Clocks, clocks
 from skidway.audit.judgement.hosts import HostState, survey
@@ -44,10 +45,13 @@ def register(verbs: Any) -> None:
         "--each-bucket", action="store_true", help="a line for each bucket, even for alike ones"
     )
     history.add_options(parser)
+    decisions.add_option(parser)
     parser.set_defaults(run=_report)
 
 
 def _report(args: argparse.Namespace) -> int:
+    if args.decisions:
+        return decisions.print_decisions(args)
     if args.history:
         return history.print_history(args)
     if args.bucket is not None:

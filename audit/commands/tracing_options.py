@@ -1,5 +1,5 @@
-"""The common options of `skidway audit trace` and `find`. These options say where to look for
-lines: in which files, clusters and output.
+"""The options of `skidway audit trace` that say where to look for lines: in
+which files, clusters and output.
 """
 
 from __future__ import annotations
@@ -84,7 +84,6 @@ def opened(
             output,
             _tiers(settings, clusters, output),
             _host_state(args, host),
-            socket.gethostname(),
         )
 
 

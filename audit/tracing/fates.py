@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from skidway.audit.evidence.line_evidence import DeclaredRange
 from skidway.audit.tracing.host_files import HostFile
@@ -20,7 +19,6 @@ from skidway.audit.tracing.lines import (
 )
 
 HOST, BROKER, MIRROR, HDFS = "host", "broker", "mirror", "hdfs"
-ORDER: Final = (HOST, BROKER, MIRROR, HDFS)
 EVENT_TIME, ANNOUNCED, COMMITTED = "event time", "file announced", "load committed"
 
 

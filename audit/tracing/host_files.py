@@ -1,5 +1,5 @@
-"""Finds the log files of this host, as `skidway agent state show` lists them, and searches these
-files.
+"""Finds the log files of this host, as `skidway agent state show` lists them, and reads lines from
+these files.
 
 The audit does not know the tables in which the agent stores its state. So this module runs the
 command with `--json` as a child process. The command opens the state read-only, so it also works
@@ -9,7 +9,6 @@ while the agent runs.
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import subprocess
 import sys
@@ -113,20 +112,3 @@ def line_at(file: IO[bytes], byte: int) -> tuple[int, bytes] | None:
     first = data.rfind(b"\n", 0, at) + 1
     end = data.find(b"\n", at)
     return begin + first, data[first : end + 1 if end >= 0 else len(data)]
-
-
-def lines_with(file: IO[bytes], text: bytes, limit: int) -> list[tuple[int, bytes]]:
-    """Returns the last lines of a file that contain a text, the last of them first: at most `limit`
-    lines, each with the position of its first byte."""
-    if os.fstat(file.fileno()).st_size == 0:
-        return []
-    found: list[tuple[int, bytes]] = []
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        end = len(data)
-        while len(found) < limit and (at := data.rfind(text, 0, end)) >= 0:
-            line = line_at(file, at)
-            if line is None:
-                break
-            found.append(line)
-            end = min(at, line[0])
-    return found

@@ -43,10 +43,7 @@ class LineRecord(NamedTuple):
 
 class LineRow(NamedTuple):
     """A row that was made from a line. path: the path of its Parquet file below the output. load:
-    the load that wrote the file. is_reject: whether the file has rejects of the loader. text: the
-    value of the row in which the text of a search was found; None if the search had no text, or
-    found the row only by its origin.
-    """
+    the load that wrote the file. is_reject: whether the file has rejects of the loader."""
 
     path: str
     load: int
@@ -55,7 +52,6 @@ class LineRow(NamedTuple):
     time_ms: int | None
     origin: Origin
     is_reject: bool
-    text: str | None
 
 
 class State(StrEnum):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from skidway.audit.tracing.lines import REJECTED_SUFFIX, LineRecord
-from skidway.audit.tracing.log_search import DecodedBatch, LogSearch
+from skidway.audit.tracing.log_search import LogSearch, record_at
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.columns import unpack
@@ -38,7 +38,6 @@ class SiteCluster:
     topics: dict[tuple[str, str], str] = field(default_factory=dict)
     read: Read = read_batches
     known: Ranges = field(default_factory=dict)
-    _last: dict[TopicPartition, DecodedBatch] = field(default_factory=dict)
 
     def tier(self, source: Source) -> str:
         """The tier of this cluster for the records of a source topic: broker in the source's own
@@ -59,17 +58,6 @@ class SiteCluster:
             first = self.client.list_offsets({tp: EARLIEST})[tp].offset
             self.known[tp] = first, self.client.list_offsets({tp: LATEST})[tp].offset
         return self.known[tp]
-
-    def batches_at(self, tp: TopicPartition, offset: int) -> Iterator[DecodedBatch]:
-        """Yields batches, one of which contains the record at `offset` if the log has it. The first
-        is the batch that an earlier call read last from the partition. It is in memory, and often
-        contains the record, because the lines that a search finds are often in one batch."""
-        if tp in self._last:
-            yield self._last[tp]
-        for _, header, raw in self.read(self.client, {tp: (offset, offset + 1)}, ONE_BATCH):
-            if not header.is_control:
-                self._last[tp] = DecodedBatch(unpack(raw))
-                yield self._last[tp]
 
     def source_named(self, topic: str) -> tuple[str, str] | None:
         """The source cluster and source topic of a topic in this cluster; None if they are
@@ -141,8 +129,8 @@ def record_of(cluster: SiteCluster, topic: str, partition: int, offset: int) -> 
     first, end = cluster.span(tp)
     if not first <= offset < end:
         return NO_OFFSET.format(tp=tp, first=first, end=end - 1) if end else f"{tp} is empty"
-    for decoded in cluster.batches_at(tp, offset):
-        found = decoded.record_at(topic, partition, offset)
+    for _, header, raw in cluster.read(cluster.client, {tp: (offset, offset + 1)}, ONE_BATCH):
+        found = None if header.is_control else record_at(unpack(raw), topic, partition, offset)
         if found is not None:
             return found
     return f"the log of {tp} has no record at offset {offset}"

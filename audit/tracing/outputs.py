@@ -21,7 +21,7 @@ from skidway.audit.recount import checkpoints, manifests
 from skidway.audit.recount.manifests import ManifestUnreadable
 from skidway.audit.recount.named_files import COUNTED, NamedFile
 from skidway.audit.tracing.lines import LineRow
-from skidway.audit.tracing.row_search import RowQuestion, rows_in
+from skidway.audit.tracing.row_search import Sought, rows_in
 from skidway.errors import SkidwayError
 from skidway.kafka.source import Source
 
@@ -55,36 +55,37 @@ class LoadedTopic:
             self._created[load] = created if isinstance(created, int) else None
         return self._created[load]
 
-    def search(
-        self, question: RowQuestion, hours: tuple[int, int] | None = None
-    ) -> Iterator[LineRow]:
-        """Yields the rows that match, the newest hour first. hours: two times in ms. Only those
-        files are searched whose paths name an hour that begins in [`hours[0]`, `hours[1]`), or name
-        no hour. If `hours` is None, all files are searched.
-        """
-        chosen = [each for each in self.files if _is_in(_hour_ms(each.path), hours)]
-        for named in sorted(chosen, key=lambda each: _hour_ms(each.path) or 0, reverse=True):
-            yield from self._rows(named, question)
+    def search(self, sought: Sought, time_ms: int | None) -> list[LineRow]:
+        """Returns the rows of a line. time_ms: the line's event time. Only those files are searched
+        whose paths name the hour of this time, or name no hour.
 
-    def search_anywhere(self, question: RowQuestion) -> list[LineRow]:
-        """Returns the rows of a line. Called if the line's event time is unknown. Searches hour by
-        hour, the newest hour first, and ends with the first hour that has a matching row. All rows
-        of a line have the same event time, so older hours have no more of them.
+        If `time_ms` is None (the event time is unknown), searches hour by hour, the newest hour
+        first, and ends with the first hour that has a row of the line. All rows of a line have the
+        same event time, so older hours have no more of them.
         """
-        first = next(self.search(question), None)
+        if time_ms is not None:
+            return list(self._search(sought, time_ms - time_ms % HOUR_MS))
+        first = next(self._search(sought), None)
         hour = None if first is None else _hour_ms(first.path)
         if first is None or hour is None:
             return [] if first is None else [first]
-        return list(self.search(question, (hour, hour + HOUR_MS)))
+        return list(self._search(sought, hour))
 
-    def _rows(self, named: NamedFile, question: RowQuestion) -> Iterator[LineRow]:
+    def _search(self, sought: Sought, hour: int | None = None) -> Iterator[LineRow]:
+        """Yields the rows of a line, the newest hour first. hour: only files whose paths name the
+        hour that begins at this time, or name no hour; None for all files."""
+        chosen = [x for x in self.files if hour is None or _hour_ms(x.path) in (None, hour)]
+        for named in sorted(chosen, key=lambda each: _hour_ms(each.path) or 0, reverse=True):
+            yield from self._rows(named, sought)
+
+    def _rows(self, named: NamedFile, sought: Sought) -> Iterator[LineRow]:
         for path in (named.path, named.staged):
             file = self.output.open(path)
             if file is None:
                 continue
             with file:
                 try:
-                    yield from rows_in(file, named.path, named.load, question)
+                    yield from rows_in(file, named.path, named.load, sought)
                 except (pa.ArrowException, OSError, ValueError, KeyError) as error:
                     self.unread.append(f"{named.path} cannot be read: {error}")
             return
@@ -93,7 +94,7 @@ class LoadedTopic:
 
 class OutputTopics:
     """The topics of an output. Keeps the names and the sources of the topics that it has read in
-    memory, because a search for the lines of a host asks about many topics."""
+    memory, because a path may have had several file ids, and each is a search of its own."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -136,12 +137,6 @@ def read_topic(output: Output, name: str, source: Source) -> LoadedTopic:
     raise AssertionError("unreachable")
 
 
-def hours_of(since_ms: int, until_ms: int) -> tuple[int, int]:
-    """Returns the value of `hours` with which `LoadedTopic.search` finds all rows with event times
-    in [since_ms, until_ms)."""
-    return since_ms - since_ms % HOUR_MS, until_ms
-
-
 def _hour_ms(path: str) -> int | None:
     """Returns the start (in ms) of the hour in which the event times of a file's rows are. Returns
     None if the file's path names no hour.
@@ -151,10 +146,6 @@ def _hour_ms(path: str) -> int | None:
         return None
     begin = datetime.fromisoformat(f"{match[1]}T{match[2]}:00").replace(tzinfo=UTC)
     return int(begin.timestamp() * 1000)
-
-
-def _is_in(hour: int | None, hours: tuple[int, int] | None) -> bool:
-    return hours is None or hour is None or hours[0] <= hour < hours[1]
 
 
 def _read(output: Output, name: str, source: Source) -> LoadedTopic:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from skidway.audit.tracing.fates import ORDER, first_without
+from skidway.audit.tracing.fates import first_without
 from skidway.audit.tracing.lines import Fate
 from skidway.audit.tracing.trace import Story
 from skidway.cli.moments import shown
 
 COLUMNS: Final = ("tier", "has_it", "time", "of", "where", "detail")
-FIND_COLUMNS: Final = ("time", "file", "byte", *ORDER, "first_without", "line")
 TEXT_CHARACTERS_MAX: Final = 160
 Decode = Callable[[bytes], str]
 
@@ -43,20 +42,6 @@ def sentence(story: Story) -> str:
     if unseen:
         return f"Every tier that was looked at has the line; not looked at: {', '.join(unseen)}."
     return "Every tier has the line."
-
-
-def find_row(story: Story, decode: Decode) -> dict[str, Any]:
-    """The line's row in the table of lines that `skidway audit find` prints."""
-    lacking = first_without(story.fates)
-    states = {tier: _states(story.fates, tier) for tier in ORDER}
-    return {
-        "time": None if story.record is None else shown(story.record.time_ms),
-        "file": story.name.path or str(story.name.file),
-        "byte": story.first,
-        **states,
-        "first_without": None if lacking is None else lacking.tier,
-        "line": text_of(story, decode),
-    }
 
 
 def document(story: Story, decode: Decode) -> dict[str, Any]:
@@ -114,8 +99,3 @@ def _document(fate: Fate) -> dict[str, Any]:
         "time_of": fate.clock,
         "detail": fate.detail,
     }
-
-
-def _states(fates: Sequence[Fate], tier: str) -> str | None:
-    found = dict.fromkeys(fate.state.value for fate in fates if fate.tier == tier)
-    return ", ".join(found) or None

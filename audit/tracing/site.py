@@ -20,7 +20,7 @@ from skidway.kafka.source import Source
 class Site:
     """Everything in which a command may search for lines. tiers: which of the tiers broker, mirror
     and hdfs must have a line. host: the state of this host's agent; None if there is no agent, or
-    if the command did not read its state. host_name: the name of this host.
+    if the command did not read its state.
     """
 
     evidence: LineEvidence
@@ -28,7 +28,6 @@ class Site:
     output: Output | None
     tiers: tuple[str, ...]
     host: HostState | None = None
-    host_name: str = ""
     _topics: OutputTopics | None = field(init=False, default=None)
 
     def clusters_of(self, source: Source) -> list[SiteCluster]:

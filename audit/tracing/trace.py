@@ -23,9 +23,8 @@ from skidway.audit.tracing.fates import (
 from skidway.audit.tracing.lines import HAS_IT, Fate, FileName, LineRecord, Point, is_at
 from skidway.audit.tracing.log_search import LogSearch
 from skidway.audit.tracing.logs import SiteCluster, record_of, searched, spans
-from skidway.audit.tracing.outputs import LoadedTopic, hours_of
+from skidway.audit.tracing.outputs import LoadedTopic
 from skidway.audit.tracing.places import FilePlace, RecordPlace
-from skidway.audit.tracing.row_search import RowQuestion
 from skidway.audit.tracing.site import Site, name_of, with_topic
 from skidway.errors import UsageError
 from skidway.kafka.origin import Origin
@@ -51,8 +50,7 @@ class Story:
     """One line and its fate in each tier. first, length: position and length of the line in its
     file. If neither a tier nor this host's file shows where the line begins, `first` is the
     position that the caller gave, and `length` is None. text: the line's text, if it can be read on
-    this host. In a story of `find`, it may instead be the value of a row that contains the text of
-    the search."""
+    this host."""
 
     name: FileName
     first: int
@@ -187,7 +185,7 @@ def follow(
     begin = since_ms
     if begin is None and name.announced_ms is not None:
         begin = name.announced_ms - MARGIN_MS
-    logs = log_facts(site, source, point, begin, record, read_in)
+    logs = _log_facts(site, source, point, begin, record, read_in)
     record = next((each.record for each in logs if each.record is not None), None)
     fates += [log_fate(each, facts, point.byte, record) for each in logs]
     rows = _row_facts(site, source, point, record)
@@ -200,14 +198,14 @@ def follow(
     return Story(name, first, length, tuple(fates), record, facts.text)
 
 
-def log_facts(
+def _log_facts(
     site: Site, source: Source, point: Point, since_ms: int | None, record: LineRecord | None,
-    read_in: str | None = None,
+    read_in: str | None,
 ) -> list[LogFacts]:  # fmt: skip
     """Looks for the line's record in each cluster. A record has the same partition and offset in
     all clusters. So once one cluster has the record, this function asks the other clusters for the
-    record at this offset. record: the line's record, if it is known. read_in: the cluster from
-    which `record` was read; None if `record` was made from a row."""
+    record at this offset. record, read_in: the line's record and the name of the cluster from which
+    it was read, if they are known."""
     clusters = site.clusters_of(source)
     found: dict[str, LogFacts] = {}
     for cluster in clusters:
@@ -230,8 +228,7 @@ def _search(cluster: SiteCluster, source: Source, point: Point, since_ms: int | 
     tier = cluster.tier(source)
     later, earlier = spans(cluster.client, cluster.topics_of(source), since_ms)
     for ranges in (later, earlier):
-        search = LogSearch([point.agent], points=[point])
-        record = next(searched(cluster, ranges, search), None)
+        record = next(searched(cluster, ranges, LogSearch(point)), None)
         if record is not None:
             return LogFacts(cluster.name, tier, record)
     begins = max((first for first, _ in earlier.values()), default=0)
@@ -267,24 +264,18 @@ def _row_facts(
     topics = site.loaded(source)
     if not topics or site.output is None:
         return [RowFacts(site.output.url, ())] if site.output is not None else []
-    hours = None if record is None else hours_of(record.time_ms, record.time_ms + 1)
-    question = RowQuestion(points=(point,))
     rows, writer = [], None
     for topic in topics:
-        found = (
-            topic.search_anywhere(question)
-            if hours is None
-            else list(topic.search(question, hours))
-        )
+        found = topic.search(point, None if record is None else record.time_ms)
         if found and writer is None:
             writer = (topic, found[0].load)
         rows += found
     committed = None if writer is None else writer[0].created_ms(writer[1])
     unread = [each for topic in topics for each in topic.unread]
-    return [RowFacts(site.output.url, rows, committed, loaded_to(topics, record), unread)]
+    return [RowFacts(site.output.url, rows, committed, _loaded_to(topics, record), unread)]
 
 
-def loaded_to(topics: Sequence[LoadedTopic], record: LineRecord | None) -> int | None:
+def _loaded_to(topics: Sequence[LoadedTopic], record: LineRecord | None) -> int | None:
     """The offset up to which the record's partition is loaded: 0 if none of its records is loaded,
     None if `record` is None."""
     if record is None:
@@ -316,14 +307,12 @@ def _without_origin(site: Site, source: Source, record: LineRecord) -> Story:
     for cluster in site.clusters_of(source):
         log = _at_offset(cluster, source, nowhere, record)
         fates.append(log_fate(log, facts, 0, record))
-    hours = hours_of(record.time_ms, record.time_ms + 1)
-    question = RowQuestion(records=frozenset({(record.partition, record.offset)}))
     topics = site.loaded(source)
-    rows = [(topic, row) for topic in topics for row in topic.search(question, hours)]
+    rows = [(topic, row) for topic in topics for row in topic.search(record, record.time_ms)]
     if site.output is not None:
         committed = rows[0][0].created_ms(rows[0][1].load) if rows else None
         found = RowFacts(
-            site.output.url, [row for _, row in rows], committed, loaded_to(topics, record)
+            site.output.url, [row for _, row in rows], committed, _loaded_to(topics, record)
         )
         fates.append(row_fate(found, record, None))
     fates += [unseen(x, HOW[x]) for x in site.tiers if x not in {fate.tier for fate in fates}]

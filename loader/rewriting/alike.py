@@ -15,10 +15,21 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.loader.reading.column_types import column_type
-from skidway.schemas.avro_schema import Array, AvroType, Enum, Map, Record, Recursive, Union, parse
+from skidway.schemas.avro_schema import (
+    Array,
+    AvroType,
+    Enum,
+    Fixed,
+    Map,
+    Named,
+    Record,
+    Recursive,
+    Union,
+    parse,
+)
 from skidway.schemas.codec.arrow import arrow_type, as_record, branches_of, is_nullable, unwrapped
-from skidway.schemas.codec.json_resolution import Resolver
-from skidway.schemas.codec.matching import Unresolvable
+from skidway.schemas.codec.matching import Unresolvable, has_name
+from skidway.schemas.codec.promotion import PROMOTIONS
 from skidway.schemas.codec.resolution import chosen_member
 
 _PROMOTIONS: Final = {("int", "long"), ("float", "double")}
@@ -102,21 +113,28 @@ def _same_texts(old: Recursive, new: Recursive) -> bool:
     """Returns whether every JSON text of the old type stays the same when it is resolved to the new
     type. (Values of a type that contains itself are stored as JSON text.)"""
     try:
-        Resolver().of(old, new, "")
         return _same_text(old.type, new.type, set())
-    except (Unresolvable, RecursionError):
+    except RecursionError:
         return False
 
 
 def _same_text(old: AvroType, new: AvroType, known: set[tuple[str, str]]) -> bool:
     """Returns whether every JSON text of the old type stays the same when it is resolved to the new
-    type. Avro must be able to resolve the old type to the new type. known: the pairs of record
-    types whose comparison has begun. A record type may contain itself, so these pairs are not
-    compared again.
+    type. known: the pairs of record types whose comparison has begun. A record type may contain
+    itself, so these pairs are not compared again.
     """
     if is_nullable(old) and not is_nullable(new):
         return False
     old, new = unwrapped(old)[0], unwrapped(new)[0]
+    if isinstance(old, Union) and isinstance(new, Union):
+        before, after = ([x.branches[at] for at in branches_of(x)] for x in (old, new))
+        return all(
+            [at for at, x in enumerate(after) if _may_become(each, x)] == [place]
+            and _same_text(each, after[place], known)
+            for place, each in enumerate(before)
+        )
+    if not _may_become(old, new):
+        return False
     if isinstance(old, Record) and isinstance(new, Record):
         if (old.name, new.name) in known:
             return True
@@ -128,13 +146,17 @@ def _same_text(old: AvroType, new: AvroType, known: set[tuple[str, str]]) -> boo
         return _same_text(old.items, new.items, known)
     if isinstance(old, Map) and isinstance(new, Map):
         return _same_text(old.values, new.values, known)
-    if isinstance(old, Union) and isinstance(new, Union):
-        before, after = ([x.branches[at] for at in branches_of(x)] for x in (old, new))
-        return all(
-            Resolver().chosen(each, new, "")[1] == place and _same_text(each, after[place], known)
-            for place, each in enumerate(before)
-        )
+    if isinstance(old, Fixed) and isinstance(new, Fixed) and old.size != new.size:
+        return False
     return _same_values(old, new)
+
+
+def _may_become(old: AvroType, new: AvroType) -> bool:
+    """Returns whether Avro may read values of the old type as the new type, as far as the kinds and
+    the names of both types say."""
+    if isinstance(old, Named) and isinstance(new, Named):
+        return old.kind == new.kind and has_name(old, new)
+    return new.kind in (old.kind, *PROMOTIONS.get(old.kind, ()))
 
 
 def _file_type(avro: AvroType) -> pa.DataType:

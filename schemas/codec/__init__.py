@@ -43,7 +43,7 @@ Reading order:
 - `matching`: Avro's rules about the names of types
 - `json_text`: the JSON texts of values whose type contains itself
 - `text_columns`: columns of JSON texts
-- `json_resolution`: Avro's rules for values whose type contains itself
+- `text_resolution`: resolves values whose type contains itself, with fastavro
 - `text`: checks the UTF-8 and the map keys of whole columns
 - `spreading`: puts rows that were processed separately back into their positions in a column
 - `times`: checks times of day

@@ -32,10 +32,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal
 from typing import Any, Final
 
+import fastavro
 import pyarrow as pa
 
 from skidway.schemas.avro_schema import (
@@ -57,7 +58,7 @@ from skidway.schemas.codec.arrow import (
     member,
 )
 from skidway.schemas.codec.times import checked_time, is_time
-from skidway.schemas.datum import MALFORMED, plain_schema, read_checked, write_datum
+from skidway.schemas.datum import MALFORMED, PlainSchema, read_checked, write_datum
 from skidway.schemas.strict import DatumInvalid, value_end
 
 Malformed: Final = (*MALFORMED, RecursionError)
@@ -66,6 +67,7 @@ Malformed: Final = (*MALFORMED, RecursionError)
 _EXACT: Final = Context(prec=DECIMAL256_DIGITS)
 
 Leaf = Callable[[AvroType, Any], Any]
+Names = Mapping[int, Sequence[str]]
 
 
 class JsonText:
@@ -74,10 +76,12 @@ class JsonText:
 
     def __init__(self, avro: AvroType) -> None:
         self._avro = avro
+        schema = PlainSchema(defaults=False, tagged=True)
         try:
-            self._plain = plain_schema(avro, tagged=True)
+            self._plain = fastavro.parse_schema(schema.of(avro))
         except RecursionError:  # record types contain one another in too long a chain
             raise SchemaUnsupported("A type that contains itself is nested too deeply.") from None
+        self._names = schema.names
 
     def read(self, data: bytes, begin: int, end: int) -> tuple[str | None, int]:
         """Reads the value that begins at `begin`, in a datum that ends at `end`. Returns the text
@@ -85,40 +89,53 @@ class JsonText:
         after = value_end(self._avro, data, begin, end)
         return self.of(read_checked(self._plain, data[begin:after])), after
 
-    def of(self, tagged: Any) -> str | None:
+    def of(self, value: Any) -> str | None:
         """Returns the text of a value. Wherever the schema has a union, the value must have a tag,
         as `plain_schema` describes. Raises an error of the tuple `Malformed`."""
-        return written(_changed(self._avro, tagged, _to_json))
-
-    def of_default(self, value: Any) -> str | None:
-        """Returns the text of a field's default, which is a JSON value in the schema. If the
-        default is invalid, raises one of `DEFAULT_FAULTS` (in the module `rows`)."""
-        return self.of(_tagged(self._avro, value))
+        made = _changed(self._avro, value, _to_json)
+        if made is None:
+            return None
+        text = json.dumps(made, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        if len(text) > TEXT_MAX:
+            raise DatumInvalid(f"its text has more than {TEXT_MAX} characters")
+        return text
 
     def datum(self, text: str | None) -> bytes:
         """Returns the datum of a text that a method of this class has returned. For any
         other text, raises an error of the tuple `Malformed`."""
-        return self.datum_of(read(text))
-
-    def datum_of(self, value: Any) -> bytes:
-        """Returns the datum of a JSON value. `value` must come from a text that a method of this
-        class has returned, and that the function `read` has parsed."""
-        return write_datum(self._plain, _changed(self._avro, value, _from_json))
+        value = None if text is None else json.loads(text)
+        return write_datum(self._plain, _changed(self._avro, value, _from_json, self._names))
 
 
-def written(value: Any) -> str | None:
-    """Returns the text of a JSON value. Raises `DatumInvalid` if the text is too long."""
-    if value is None:
-        return None
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    if len(text) > TEXT_MAX:
-        raise DatumInvalid(f"its text has more than {TEXT_MAX} characters")
-    return text
-
-
-def read(text: str | None) -> Any:
-    """Returns the JSON value of a text that `written` has returned, or None if `text` is None."""
-    return None if text is None else json.loads(text)
+def tagged_default(avro: AvroType, value: Any) -> Any:
+    """Returns the value of a field's default, which is a JSON value in the schema. Each value of a
+    union of several types gets a tag that says which type it has (see `plain_schema`). If a value
+    fits several types of the union, the tag names the first of them, as the specification demands.
+    If the default is invalid, raises one of `DEFAULT_FAULTS` (in the module `rows`)."""
+    if isinstance(avro, Recursive):
+        return tagged_default(avro.type, value)
+    if isinstance(avro, Union):
+        if value is None:
+            return None
+        members = [avro.branches[at] for at in branches_of(avro)]
+        fitting = (at for at, each in enumerate(members) if default_fault(each, value) is None)
+        number = next(fitting, None)
+        if number is None:
+            raise ValueError(f"{value} fits no branch")
+        made = tagged_default(members[number], value)
+        return made if len(members) == 1 else {member(number): made}
+    if isinstance(avro, Record):
+        return {
+            each.name: tagged_default(each.type, value.get(each.name, each.default))
+            for each in avro.fields
+        }
+    if isinstance(avro, Array):
+        return [tagged_default(avro.items, each) for each in value]
+    if isinstance(avro, Map):
+        return {key: tagged_default(avro.values, each) for key, each in value.items()}
+    if avro.kind in ("bytes", "fixed"):
+        return value.encode("latin-1")
+    return float(value) if avro.kind in ("float", "double") else value
 
 
 def scaled(raw: bytes, arrow: pa.DataType) -> Decimal:
@@ -129,36 +146,40 @@ def scaled(raw: bytes, arrow: pa.DataType) -> Decimal:
     return Decimal((unscaled < 0, tuple(map(int, digits)), -arrow.scale))
 
 
-def _changed(avro: AvroType, value: Any, leaf: Leaf) -> Any:
+def _changed(avro: AvroType, value: Any, leaf: Leaf, names: Names | None = None) -> Any:
     """Returns `value` with each leaf (a value of a type without inner types) replaced by the result
-    of the function `leaf`. Each level of nesting needs only two nested calls, so that the stack is
-    large enough for `bounds.DEPTH_MAX` levels."""
+    of the function `leaf`. names: if given, each value of a union becomes a pair with the name of
+    its branch. (Without the name, fastavro would look for the branch by the whole value, at each
+    level of nesting.) Each level needs only two nested calls, so that the stack is large enough for
+    `bounds.DEPTH_MAX` levels."""
     if isinstance(avro, Recursive):
         avro = avro.type
     if not isinstance(avro, Union):
-        return _parts_changed(avro, value, leaf)
+        return _parts_changed(avro, value, leaf, names)
     if value is None:
         return None
-    members = branches_of(avro)
+    members, number = branches_of(avro), 0
     if len(members) == 1:
-        return _parts_changed(avro.branches[members[0]], value, leaf)
-    ((name, inner),) = value.items()
-    number = int(name.removeprefix(member(0)[:-1]))
-    return {name: _parts_changed(avro.branches[members[number]], inner, leaf)}
+        made = _parts_changed(avro.branches[members[0]], value, leaf, names)
+    else:
+        ((name, inner),) = value.items()
+        number = int(name.removeprefix(member(0)[:-1]))
+        made = {name: _parts_changed(avro.branches[members[number]], inner, leaf, names)}
+    return made if names is None else (names[id(avro)][number], made)
 
 
-def _parts_changed(avro: AvroType, value: Any, leaf: Leaf) -> Any:
+def _parts_changed(avro: AvroType, value: Any, leaf: Leaf, names: Names | None) -> Any:
     made: Any = {}
     if isinstance(avro, Record):
         for each in avro.fields:
-            made[each.name] = _changed(each.type, value[each.name], leaf)
+            made[each.name] = _changed(each.type, value[each.name], leaf, names)
     elif isinstance(avro, Map):
         for key, inner in value.items():
-            made[key] = _changed(avro.values, inner, leaf)
+            made[key] = _changed(avro.values, inner, leaf, names)
     elif isinstance(avro, Array):
         made = []
         for item in value:
-            made.append(_changed(avro.items, item, leaf))
+            made.append(_changed(avro.items, item, leaf, names))
     else:
         made = leaf(avro, value)
     return made
@@ -181,36 +202,6 @@ def _from_json(avro: AvroType, value: Any) -> Any:
         unscaled = int(Decimal(value).scaleb(decimal.scale, _EXACT))
         size = (unscaled + (unscaled < 0)).bit_length() // 8 + 1
         return unscaled.to_bytes(avro.size if isinstance(avro, Fixed) else size, "big", signed=True)
-    if avro.kind in ("bytes", "fixed"):
-        return value.encode("latin-1")
-    return float(value) if avro.kind in ("float", "double") else value
-
-
-def _tagged(avro: AvroType, value: Any) -> Any:
-    """Returns a default with tags: each value of a union of several types gets a tag that says
-    which type it has (see `plain_schema`). If a value fits several types of the union, the tag
-    names the first of them, as the specification demands."""
-    if isinstance(avro, Recursive):
-        return _tagged(avro.type, value)
-    if isinstance(avro, Union):
-        if value is None:
-            return None
-        members = [avro.branches[at] for at in branches_of(avro)]
-        fitting = (at for at, each in enumerate(members) if default_fault(each, value) is None)
-        number = next(fitting, None)
-        if number is None:
-            raise ValueError(f"{value} fits no branch")
-        made = _tagged(members[number], value)
-        return made if len(members) == 1 else {member(number): made}
-    if isinstance(avro, Record):
-        return {
-            each.name: _tagged(each.type, value.get(each.name, each.default))
-            for each in avro.fields
-        }
-    if isinstance(avro, Array):
-        return [_tagged(avro.items, each) for each in value]
-    if isinstance(avro, Map):
-        return {key: _tagged(avro.values, each) for key, each in value.items()}
     if avro.kind in ("bytes", "fixed"):
         return value.encode("latin-1")
     return float(value) if avro.kind in ("float", "double") else value

@@ -1,11 +1,10 @@
 """Implements the rules of Avro's schema resolution about the names of records, enums and fixed
-types, and about the conversion between primitive or fixed types. The modules `resolution` (whole
-columns) and `json_resolution` (single values) both use these rules."""
+types, and about the conversion between primitive or fixed types."""
 
 from __future__ import annotations
 
 from skidway.errors import SkidwayError
-from skidway.schemas.avro_schema import AvroType, Enum, Fixed, Primitive, Record
+from skidway.schemas.avro_schema import AvroType, Fixed, Named, Primitive
 from skidway.schemas.codec.promotion import NotPromotable, Step, promotion
 
 
@@ -35,15 +34,15 @@ def mismatch(writer: AvroType, reader: AvroType, path: str) -> Unresolvable:
     return Unresolvable(f"Field {path} was written as {writer.kind} and is {reader.kind} now.")
 
 
-def check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, path: str) -> None:
-    """Checks that the names of the two types are equal apart from their namespaces, or that the
-    writer's full name is an alias of the reader's type. Otherwise raises `Unresolvable`."""
+def has_name(writer: Named, reader: Named) -> bool:
+    """Returns whether the names of the two types are equal apart from their namespaces, or the
+    writer's full name is an alias of the reader's type."""
     same = writer.name.rpartition(".")[2] == reader.name.rpartition(".")[2]
-    if not same and writer.name not in reader.aliases:
+    return same or writer.name in reader.aliases
+
+
+def check_name(writer: Named, reader: Named, path: str) -> None:
+    """Raises `Unresolvable` if the names of the two types do not match (`has_name`)."""
+    if not has_name(writer, reader):
         where = f" at {path}" if path else ""
         raise Unresolvable(f"The {writer.kind} {writer.name}{where} is {reader.name} now.")
-
-
-def unknown_symbol(reader: Enum) -> str:
-    """Returns the reason for the refusal of a symbol that the reader's enum lacks."""
-    return f"a symbol that enum {reader.name} has not, nor a default"

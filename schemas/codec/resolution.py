@@ -22,7 +22,7 @@ module uses these rules:
 A pair of schemas is compiled once, into steps. A step is a function that gets a column without
 nulls, and returns the reader's column and the rows that do not fit. (Only unions have nulls, and
 the steps for unions handle these nulls.) If a field's type contains the field's record in one of
-the schemas, `json_resolution` resolves the field's values one by one. If two schemas cannot be
+the schemas, `text_resolution` resolves the field's values one by one. If two schemas cannot be
 resolved at all, the compilation raises `Unresolvable`. If some, but not all, branches of a writer's
 union cannot be resolved, the rows with these branches do not fit, as the specification demands.
 """
@@ -48,10 +48,10 @@ from skidway.schemas.avro_schema import (
     default_fault,
 )
 from skidway.schemas.codec.arrow import arrow_type, branches_of, is_nullable
-from skidway.schemas.codec.json_resolution import text_step
-from skidway.schemas.codec.matching import Unresolvable, check_name, leaf, mismatch, unknown_symbol
+from skidway.schemas.codec.matching import Unresolvable, check_name, leaf, mismatch
 from skidway.schemas.codec.rows import DEFAULT_FAULTS, default_value
 from skidway.schemas.codec.spreading import merged, null_of, repeated
+from skidway.schemas.codec.text_resolution import text_step
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Unfit = list[tuple[Mask, str]]
@@ -186,7 +186,8 @@ def _enum(writer: Enum, reader: Enum) -> Step:
         if reader.default is not None:
             return pc.if_else(known, column, reader.default), []
         unknown = ~np.asarray(known)
-        return column, [(unknown, unknown_symbol(reader))] if unknown.any() else []
+        reason = f"a symbol that enum {reader.name} has not, nor a default"
+        return column, [(unknown, reason)] if unknown.any() else []
 
     return step
 

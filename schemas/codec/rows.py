@@ -35,21 +35,27 @@ from skidway.schemas.codec.arrow import (
     member,
     unwrapped,
 )
-from skidway.schemas.codec.json_text import JsonText, Malformed, scaled
+from skidway.schemas.codec.json_text import JsonText, Malformed, scaled, tagged_default
 from skidway.schemas.codec.times import checked_time, is_time
 from skidway.schemas.datum import malformed_reason, plain_schema, read_checked, read_datum
 from skidway.schemas.strict import check_datum
 
 Convert = Callable[[Any], Any]
 Faults = dict[int, str]
+Row = dict[str, Any]
 
 
 class Rows:
-    """Decodes one datum after the other. Keeps no state between calls."""
+    """Decodes one datum after the other. Keeps no state between calls. read: the function that
+    reads a datum, and returns the value of each field as fastavro does with `plain_schema`, with
+    tags; None if the datums are those of `record`. It raises an error of the tuple `Malformed`."""
 
-    def __init__(self, record: Record, schema: pa.Schema) -> None:
+    def __init__(
+        self, record: Record, schema: pa.Schema, read: Callable[[bytes], Row] | None = None
+    ) -> None:
         self._record = record
         self._schema = schema
+        self._read = read or self._read_record
         self._plain = plain_schema(record, tagged=True)
         self._incoming = {each.name: _incoming(each.type) for each in record.fields}
         self._weights = _weights(record)
@@ -70,26 +76,30 @@ class Rows:
         return [pa.concat_arrays(each) for each in zip(*parts, strict=True)], faults
 
     def _part(self, part: dict[int, bytes], faults: Faults) -> list[pa.Array]:
-        rows: dict[int, dict[str, Any]] = {}
+        rows: dict[int, Row] = {}
         for index, datum in part.items():
             try:
-                rows[index] = self._read(datum)
+                rows[index] = self._converted(self._read(datum))
             except Malformed as error:
                 faults[index] = malformed_reason(error)
         return self._columns(rows, faults)
 
-    def _read(self, datum: bytes) -> dict[str, Any]:
+    def _read_record(self, datum: bytes) -> Row:
+        row: Row
         if self._weights or self._has_circles:
             check_datum(self._record, datum, lambda avro: self._weights.get(id(avro), 0))
-            row: dict[str, Any] = read_checked(self._plain, datum)
+            row = read_checked(self._plain, datum)
         else:
             row = read_datum(self._record, self._plain, datum)
+        return row
+
+    def _converted(self, row: Row) -> Row:
         return {
             name: value if (convert := self._incoming[name]) is None else convert(value)
             for name, value in row.items()
         }
 
-    def _columns(self, rows: dict[int, dict[str, Any]], faults: Faults) -> list[pa.Array]:
+    def _columns(self, rows: dict[int, Row], faults: Faults) -> list[pa.Array]:
         """Returns Arrow columns of `rows`, which has the index and the values of each row. If Arrow
         cannot represent a row, adds the index and the reason to `faults`, and leaves the row
         out."""
@@ -127,7 +137,7 @@ def default_value(avro: AvroType, value: Any) -> Any:
     """Returns the Python value that Arrow needs for the JSON default `value`. Raises one of
     `DEFAULT_FAULTS` if the default is invalid."""
     if isinstance(avro, Recursive):
-        return JsonText(avro.type).of_default(value)
+        return JsonText(avro.type).of(tagged_default(avro.type, value))
     if isinstance(avro, Union) and len(branches_of(avro)) > 1:
         return _default_member(avro, value)
     inner, _ = unwrapped(avro)
@@ -173,11 +183,11 @@ def _weights(record: Record) -> dict[int, int]:
     return {key: width if least else 0 for key, (width, least) in every.items()}
 
 
-def _array(rows: dict[int, dict[str, Any]], field: pa.Field) -> pa.Array:
+def _array(rows: dict[int, Row], field: pa.Field) -> pa.Array:
     return pa.array([row[field.name] for row in rows.values()], field.type)
 
 
-def _unfit(row: dict[str, Any], schema: pa.Schema) -> str | None:
+def _unfit(row: Row, schema: pa.Schema) -> str | None:
     for field in schema:
         try:
             pa.array([row[field.name]], field.type)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from support.following import EVERYWHERE, HOST, asked, begins_of, states
+from support.following import EVERYWHERE, HOST, begins_of, states, traced
 from support.hdfs import Hdfs
 from support.pipeline import Pipeline
 from support.proxy import Fault, produces
@@ -73,9 +73,9 @@ def batch_of_a_dead_agent_after_its_lines_are_on_hdfs(trial: Trial) -> Told:
     timestamp={"fields": ["time"], "format": "rfc3339"},
 )
 def lines_are_followed_to_rows_on_hdfs(trial: Trial) -> Told:
-    """`skidway audit find` finds a line by its text. `skidway audit trace` finds it by the position
-    of one of its bytes, and by columns of its row. Both name the Parquet file on HDFS that contains
-    the row."""
+    """`skidway audit trace` finds a line by the position of one of its bytes, and by columns of its
+    row. It names the Parquet file on HDFS that contains the row. It does the same for a line that
+    the agent rejected."""
     now = datetime.now(UTC)
     old, new = (f"{each:%Y-%m-%dT%H:%M:%SZ}" for each in (now - timedelta(hours=5), now))
     lines = [f"{old} INFO order {number:05} packed" for number in range(20)]
@@ -86,24 +86,15 @@ def lines_are_followed_to_rows_on_hdfs(trial: Trial) -> Told:
     trial.settle()
     yield
     (row,) = (x for x in trial.rows().to_pylist() if x["message"] == "order 00007 shipped")
-    status, traced = asked(trial, "trace", f"{HOST}:{path}:{begins[27] + 3}")
-    (line,) = traced["lines"]
+    status, found = traced(trial, f"{HOST}:{path}:{begins[27] + 3}")
+    (line,) = found["lines"]
     assert (status, states(line), line["text"]) == (0, EVERYWHERE, lines[27])
     file = line["tiers"][-1]["place"]
     assert file.startswith(f"{trial.output}/dc1.{trial.topic}/dt={new[:10]}/hour={new[11:13]}/")
     assert file.endswith(".parquet")
     place = {name: row[name] for name in ("_file_id", "_offset")}
-    assert asked(trial, "trace", "--row", json.dumps(place)) == (0, traced)
-
-    options = ("--host", HOST, "--topic", trial.topic)
-    status, found = asked(trial, "find", "order 00007", *options, "--since", "1h")
-    assert (status, [x["first"] for x in found["lines"]]) == (0, [begins[27]]), found
-    assert found["lines"][0]["tiers"][-1] == line["tiers"][-1]
-    status, earlier = asked(
-        trial, "find", "order 00007", *options, "--since", "6h", "--until", "2h"
-    )
-    assert (status, [x["first"] for x in earlier["lines"]]) == (0, [begins[7]]), earlier
-    status, rejected = asked(trial, "find", "order 00020", *options, "--since", "1h")
+    assert traced(trial, "--row", json.dumps(place)) == (0, found)
+    status, rejected = traced(trial, f"{HOST}:{path}:{begins[40]}")
     assert status == 0
     assert states(rejected["lines"][0]) == EVERYWHERE | {
         "broker": "rejected", "mirror": "rejected",

@@ -1,5 +1,4 @@
-"""`skidway audit trace` and `skidway audit find` tell what happened to a single line in every
-program."""
+"""`skidway audit trace` tells what happened to a single line in every program."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from skidway.demo.site import DATACENTER
-from support.following import EVERYWHERE, HOST, asked, begins_of, states
+from support.following import EVERYWHERE, HOST, begins_of, states, traced
 from support.processes import free_port, run_skidway
 from support.trials import Stage, Stories, Story, Told, Trial
 
@@ -32,8 +31,8 @@ def test_a_line_is_followed(stage: Stage, story: Story) -> None:
 def lines_followed_through_all_tiers(trial: Trial) -> Told:
     """`skidway audit trace` finds a line by host, path and byte position, by partition and offset,
     and by columns of its row. It shows the line and its times in all tiers. It also says if a line
-    is not loaded yet, was rejected, or was left out by a rule. `skidway audit find` finds a line by
-    a text, even if the parser has divided this text among several fields."""
+    is not loaded yet, was rejected, or was left out by a rule. If no broker answers, the command
+    ends with status 3."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     lines = [f"{now} INFO order {number:05} shipped" for number in range(50)]
     lines += ["!! not parsed: order 00050", f"{now} DEBUG order 00051 seen"]
@@ -48,12 +47,12 @@ def lines_followed_through_all_tiers(trial: Trial) -> Told:
     trial.settle()
     trial.pipeline.wait_mirrored(trial.topics)
     end = sum(len(line) + 1 for line in lines)
-    status, before = asked(trial, "trace", f"{HOST}:{path}:{end + 3}")
+    status, before = traced(trial, f"{HOST}:{path}:{end + 3}")
     assert status == 1
     assert states(before["lines"][0]) == EVERYWHERE | {"hdfs": "not yet"}
     assert before["lines"][0]["first_without"] == "hdfs"
 
-    status, after = asked(trial, "trace", f"{HOST}:{path}:{begins[7] + 3}")
+    status, after = traced(trial, f"{HOST}:{path}:{begins[7] + 3}")
     (line,) = after["lines"]
     assert (status, states(line)) == (0, EVERYWHERE), line
     assert (line["first"], line["length"]) == (begins[7], len(lines[7]) + 1)
@@ -63,35 +62,23 @@ def lines_followed_through_all_tiers(trial: Trial) -> Told:
     rows = trial.rows().to_pylist()
     (row,) = (each for each in rows if each["message"] == "order 00007 shipped")
     place = {name: row[name] for name in ("_file_id", "_offset")}
-    status, by_row = asked(trial, "trace", "--row", json.dumps(place))
+    status, by_row = traced(trial, "--row", json.dumps(place))
     assert (status, by_row) == (0, after)
-    status, by_offset = asked(
-        trial, "trace", "--topic", f"{DATACENTER}.{trial.topic}",
+    status, by_offset = traced(
+        trial, "--topic", f"{DATACENTER}.{trial.topic}",
         "--partition", str(row["_partition"]), "--offset", str(row["_kafka_offset"]),
     )  # fmt: skip
     assert (status, by_offset) == (0, after)
 
-    status, rejected = asked(trial, "trace", f"{HOST}:{path}:{begins[50]}")
+    status, rejected = traced(trial, f"{HOST}:{path}:{begins[50]}")
     assert status == 0
     assert states(rejected["lines"][0]) == EVERYWHERE | {
         "broker": "rejected", "mirror": "rejected",
     }  # fmt: skip
-    status, left_out = asked(trial, "trace", f"{HOST}:{path}:{begins[51]}")
+    status, left_out = traced(trial, f"{HOST}:{path}:{begins[51]}")
     assert status == 1
     assert states(left_out["lines"][0])["broker"] == "filtered"
     assert "debug" in left_out["lines"][0]["tiers"][1]["detail"]
 
-    options = ("--host", HOST, "--since", "1h", "--topic", trial.topic)
-    status, found = asked(trial, "find", "order 00009", *options)
-    assert (status, found["count"]) == (0, 1), found
-    assert found["lines"][0]["first"] == begins[9]
-    status, cut_apart = asked(trial, "find", "INFO order 00010 shipped", *options)
-    assert (status, cut_apart["count"]) == (0, 1), cut_apart
-    assert states(cut_apart["lines"][0]) == EVERYWHERE
     elsewhere = ("--bootstrap-server", f"127.0.0.1:{free_port()}")
-    assert (
-        run_skidway("audit", "find", "x", "--host", HOST, "--since", "1h", *elsewhere).returncode
-        == 3
-    )
-    status, nothing = asked(trial, "find", "order 99999", *options)
-    assert (status, nothing["count"]) == (1, 0)
+    assert run_skidway("audit", "trace", f"{HOST}:{path}:0", *elsewhere).returncode == 3

@@ -1,5 +1,5 @@
-"""Runs `skidway audit trace` and `skidway audit find` in stories (long end-to-end tests), and reads
-what they say about a line.
+"""Runs `skidway audit trace` in stories (long end-to-end tests), and reads what it says about a
+line.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ HOST: Final = socket.gethostname()
 EVERYWHERE: Final = {"host": "found", "broker": "found", "mirror": "found", "hdfs": "found"}
 
 
-def asked(trial: Trial, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """Runs a command of `skidway audit`, with options that let it ask all tiers of the pipeline.
-    Returns its exit status and its JSON document."""
+def traced(trial: Trial, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """Runs `skidway audit trace`, with options that let it ask all tiers of the pipeline. Returns
+    its exit status and its JSON document."""
     site = trial.pipeline.site
     done = run_skidway(
-        "audit", *arguments, "--json",
+        "audit", "trace", *arguments, "--json",
         "--config", str(site.config("audit")),
         "--cluster", site.address("broker-dc1"),
         "--output", trial.output,

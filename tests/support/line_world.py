@@ -23,7 +23,6 @@ from skidway.kafka import columns
 from skidway.kafka.batch import BatchHeader, read_header, seal, stamp
 from skidway.kafka.client import Client
 from skidway.kafka.columns import Origins
-from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from support.audit_senders import LOGS
 from support.clock import ManualClock
@@ -69,12 +68,12 @@ class LineWorld:
         self._loads: dict[str, int] = {}
 
     def announce(
-        self, *, file: int = FILE, path: str = PATH, agent: int = AGENT, source: Source = LOGS,
+        self, *, file: int = FILE, path: str = PATH, agent: int = AGENT,
         time_ms: int = NOW_MS - 1_000,
     ) -> None:  # fmt: skip
         self.messages.append(
             Announcement(
-                time_ms, agent, file, HOST, path, 1, file, b"x" * 32, 1_024, source,
+                time_ms, agent, file, HOST, path, 1, file, b"x" * 32, 1_024, LOGS,
                 born_ns=file,
             )
         )  # fmt: skip

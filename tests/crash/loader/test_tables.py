@@ -1,13 +1,17 @@
-"""Plain Spark and pyarrow can read directories of rows after any change of the schema."""
+"""Plain Spark and pyarrow can read directories of rows after any change of the schema, and a query
+finds a row by its text."""
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import fastavro
 import numpy as np
 import pyarrow as pa
@@ -23,6 +27,7 @@ from tests.crash.loader.conftest import (
     AGENT,
     LENGTH,
     ON_SPARK,
+    START_MS,
     Cluster,
     Loading,
     SharedSpark,
@@ -166,3 +171,44 @@ def test_a_type_that_contains_itself_is_asked_as_json(
         "line", "get_json_object(next, '$.line')", "get_json_object(next, '$.next.line')"
     ).orderBy("line")
     assert [tuple(row) for row in found.collect()] == [("a", "b", "c"), ("d", None, None)]
+
+
+PAGE = Path(__file__).parents[3] / "docs/audit.md"
+
+
+def test_a_line_is_found_by_its_text(cluster: Cluster, spark: SharedSpark, tmp_path: Path) -> None:
+    """docs/audit.md has two queries that find a line by its text. In DuckDB, the query finds the
+    line's row; in Spark, the query finds its record in the topic. Both return the columns by which
+    `skidway audit trace` follows the line."""
+    schema = record("Log", {"name": "message", "type": "string"})
+    topic = cluster.topic(1, json.dumps(schema))
+    cluster.announce(topic, 1)
+    for number in (4710, 4711):
+        cluster.send_version(topic, number, schema, {"message": f"order {number} shipped"})
+    loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
+    loading.way = ON_SPARK
+    assert loading.loaded()["rows"] == 2
+    wanted = ("host", "/var/log/app.log", 1, 4711 * LENGTH, "order 4711 shipped")
+    folder = f"{tmp_path}/out/{topic}/dt=2023-11-14/hour=22/"
+    query = of_page("sql", {"/data/logs/dc1.app/dt=2026-11-24/hour=12/": folder, "web7": "host"})
+    assert duckdb.sql(query).fetchall() == [wanted]
+    names: dict[str, Any] = {"spark": spark._session}
+    code = of_page(
+        "python",
+        {
+            "dc1-broker:9092": cluster.broker, "http://registry:8081": cluster.registry,
+            '"app"': f'"{topic}"', "1795521600000": str(START_MS), "web7": "host",
+        },
+    )  # fmt: skip
+    exec(compile(code, str(PAGE), "exec"), names)
+    assert [tuple(row) for row in names["found"].collect()] == [wanted]
+
+
+def of_page(language: str, names: Mapping[str, str]) -> str:
+    """Returns the page's code in this language, with some names replaced. `names` maps each name on
+    the page to the name that replaces it."""
+    (code,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), re.M | re.S)
+    for name, ours in names.items():
+        assert name in code
+        code = code.replace(name, ours)
+    return code

@@ -150,10 +150,10 @@ def test_without_a_name_it_is_the_login_name(ask: Ask, monkeypatch: pytest.Monke
 def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
     """The list of decisions (acceptances and retirements) says who decided what, and why. Decisions
     that were taken back are not in the list."""
-    assert "Nobody has accepted or retired anything." in ask("decisions")[1]
+    assert "Nobody has accepted or retired anything." in ask("report --decisions")[1]
     ask("accept logs 1970-01-01T00:01:00Z --reason 'the disk died' --name ada")
     ask("retire hdfs --reason 'no loads here' --name bob")
-    status, printed = ask("decisions")
+    status, printed = ask("report --decisions")
     assert status == 0
     rows = printed.splitlines()[1:]
     assert len(rows) == 2, printed
@@ -161,8 +161,10 @@ def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
     assert all(word in first for word in ("ada", "accepted dc1.logs 1970-01-01 00:01:00Z", "died"))
     assert all(word in second for word in ("bob", "retired hdfs", "no loads here"))
     ask("retire hdfs --revoke --reason 'loads again'")
-    [found] = json.loads(ask("decisions --json")[1])["decisions"]
+    [found] = json.loads(ask("report --decisions --json")[1])["decisions"]
     assert (found["kind"], found["topic"], found["person"]) == ("acceptance", "dc1.logs", "ada")
+    status, printed = ask("report --decisions --topic logs")
+    assert (status, "--decisions takes no" in printed) == (2, True)
 
 
 def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: Ledger) -> None:

@@ -1,4 +1,4 @@
-"""Tests how `skidway audit trace`, `find` and `compare` check their arguments. No test opens a
+"""Tests how `skidway audit trace` and `compare` check their arguments. No test opens a
 connection."""
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ import pytest
 from skidway.cli.commands import main
 
 AT = ("--bootstrap-server", "127.0.0.1:1")
-FIND = ("find", "text", "--host", "web1", "--since", "1h", *AT)
 COMPARE = ("compare", "--files", "/nowhere", "--topic", "t", "--shape", "text", *AT)
 
 
@@ -21,9 +20,6 @@ COMPARE = ("compare", "--files", "/nowhere", "--topic", "t", "--shape", "text", 
         (("trace", "web1", *AT), "is not HOST:FILE:BYTE"),
         (("trace", "web1:/a:5", "--since", "soon", *AT), "--since 'soon' is neither"),
         (("trace", "web1:/a:5", "--output", "/nowhere", *AT), "there is no such directory"),
-        (("find", "", "--host", "web1", "--since", "1h", *AT), "TEXT must not be empty"),
-        ((*FIND, "--limit", "0"), "--limit must lie in"),
-        ((*FIND, "--until", "2h"), "--until must be later than --since"),
         ((*COMPARE, "--limit", "0"), "--limit must lie in"),
         ((*COMPARE, "--since", "soon"), "--since 'soon' is neither"),
     ],
@@ -31,7 +27,7 @@ COMPARE = ("compare", "--files", "/nowhere", "--topic", "t", "--shape", "text", 
 def test_wrong_arguments_are_refused(
     arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If the arguments of `trace`, `find` or `compare` make no sense, the command ends with status
-    2 and a sentence, before it asks any server."""
+    """If the arguments of `trace` or `compare` make no sense, the command ends with status 2 and a
+    sentence, before it asks any server."""
     assert main(["audit", *arguments]) == 2
     assert words in capsys.readouterr().err

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from skidway.audit.output.local import LocalOutput
 from skidway.audit.topic.count_columns import Count, Filtered
 from skidway.audit.topic.messages import Certainty, Delta, Loss
 from skidway.audit.tracing import trace
@@ -224,6 +225,36 @@ def test_a_row_whose_record_has_expired_everywhere(world: LineWorld) -> None:
     story = traced(world)
     assert states(story) == [State.FOUND, State.EXPIRED, State.EXPIRED, State.FOUND]
     assert fate(story, "hdfs").place.endswith(path)
+
+
+def test_only_files_of_the_records_hour_are_opened(
+    world: LineWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the record of a line was found, `skidway audit trace` opens only Parquet files of the hour
+    of its event time. It reads the names of the output's topics once."""
+    world.append(batch(LINES))
+    for hours in (1, 0, -1):
+        world.load((11 + hours, LINES[1]), offset=1 - hours, time_ms=NOW_MS - hours * HOUR_MS)
+    opened: list[str] = []
+    listed: list[str] = []
+    note_calls(monkeypatch, "open", opened)
+    note_calls(monkeypatch, "names", listed)
+    assert states(traced(world)) == [State.FOUND] * 4
+    hours = {path.split("hour=")[1][:2] for path in opened if path.endswith(".parquet")}
+    assert hours == {"04"}
+    assert listed.count("_skidway") == 1
+
+
+def note_calls(monkeypatch: pytest.MonkeyPatch, method: str, noted: list[str]) -> None:
+    """Replaces the output's method of the given name. The new method takes a path, adds the path to
+    the list `noted`, and then calls the old method."""
+    original = getattr(LocalOutput, method)
+
+    def call(self: LocalOutput, path: str) -> object:
+        noted.append(path)
+        return original(self, path)
+
+    monkeypatch.setattr(LocalOutput, method, call)
 
 
 def test_rows_that_are_there_twice_are_told(world: LineWorld) -> None:
