@@ -13,6 +13,12 @@ from skidway.kafka.types import TopicPartition
 
 FETCH_BYTES: Final = 8 << 20
 POLL_MS: Final = 500
+FETCH_WAIT_MS: Final = 5
+"""How long a broker holds a fetch for which it has no batch. When a caller has read all that it
+wants, one more fetch is already on its way, and a broker answers the requests of a connection one
+after the other (https://kafka.apache.org/protocol#protocol_network). So a long wait would delay
+what the caller reads next: half a second for every partition without new records.
+"""
 SILENCE_MAX_S: Final = 60.0
 """At most this many seconds may pass without a batch from a broker. Callers read only offsets below
 the high watermark, where the broker always has a batch. So if no batch comes for a longer time,
@@ -28,7 +34,7 @@ def batches(
 
     Raises Unreachable after `SILENCE_MAX_S` without a batch. Also raises the errors of the client.
     """
-    fetcher = Fetcher(client, max_bytes=max_bytes, max_wait_ms=POLL_MS)
+    fetcher = Fetcher(client, max_bytes=max_bytes, max_wait_ms=FETCH_WAIT_MS)
     fetcher.seek(tp, first)
     heard = time.monotonic()
     try:

@@ -165,7 +165,7 @@ def test_a_demo_that_is_stopped_leaves_no_process_behind(
 ) -> None:
     """If the demo gets a signal at any moment, it stops all programs and says that it was stopped.
     The demo's exit status is 128 plus the number of the signal."""
-    with begun(tmp_path) as demo:
+    with begun(tmp_path, "--lines", "60000") as demo:
         eventually(lambda: moment in said(tmp_path), what=moment)
         os.killpg(demo.pid, number)
         assert demo.wait() == 128 + number
@@ -177,7 +177,7 @@ def test_a_demo_that_is_stopped_leaves_no_process_behind(
 def test_a_killed_demo_leaves_no_process_behind(tmp_path: Path) -> None:
     """If the demo itself is killed with kill -9 while a writer and Spark run, no process is left
     behind."""
-    with begun(tmp_path) as demo:
+    with begun(tmp_path, "--lines", "60000") as demo:
         eventually(lambda: "kill -9" in said(tmp_path), what="the first kill")
         demo.kill()
     eventually(lambda: not processes_in(tmp_path), what="all processes gone")
@@ -186,7 +186,7 @@ def test_a_killed_demo_leaves_no_process_behind(tmp_path: Path) -> None:
 def test_a_program_that_ends_ends_the_demo(tmp_path: Path) -> None:
     """If one of the demo's programs ends, the demo names this program, stops the other programs,
     and exits with status 1."""
-    with begun(tmp_path) as demo:
+    with begun(tmp_path, "--lines", "60000") as demo:
         eventually(lambda: "a writer begins" in said(tmp_path), what="a writer")
         subprocess.run(["pkill", "-9", "-f", f"{tmp_path}.*/etc/broker-offline.yml"], check=True)
         assert demo.wait() == 1

@@ -346,7 +346,7 @@ class Writer:
     """An application that continuously writes lines during the `with` block."""
 
     def __init__(
-        self, oracle: Oracle, name: str, *, lines: int = 40, every_s: float = 0.004
+        self, oracle: Oracle, name: str, *, lines: int = 10, every_s: float = 0.004
     ) -> None:
         self._oracle, self._name, self._lines, self._every_s = oracle, name, lines, every_s
         self._stop = threading.Event()

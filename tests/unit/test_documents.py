@@ -7,6 +7,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,14 @@ NOT_IMPORTED = {"pandas"}
 docs/dependencies.md names that dependency."""
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
 def names_in(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
@@ -88,7 +95,7 @@ def is_quick(file: str, name: str) -> bool:
     """Returns whether `make test` runs the test `name`. Some tests run a list of stories, which are
     end-to-end tests of faults (see support.trials). `make test` runs such a test if at least one of
     its stories is quick."""
-    tree = ast.parse((ROOT / file).read_text())
+    tree = parsed(ROOT / file)
     marks = [
         ast.unparse(mark)
         for node in tree.body

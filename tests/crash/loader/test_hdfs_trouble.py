@@ -41,8 +41,7 @@ pytestmark = pytest.mark.java
 UNREACHABLE = 3
 HOURS = 10
 SLICE = 1000
-"""The maximum number of offsets that one task reads (the setting `slice.records` of these
-loads)."""
+"""The maximum number of offsets that one task on Spark reads (the setting `slice.records`)."""
 
 
 @pytest.fixture(scope="module")
@@ -112,9 +111,7 @@ class Troubled:
 
 @pytest.fixture
 def loading(behind_proxy: BehindProxy, spark: SharedSpark, tmp_path: Path) -> Loading:
-    made = loading_of(behind_proxy.cluster, spark, tmp_path)
-    made.way = ON_SPARK
-    return made
+    return loading_of(behind_proxy.cluster, spark, tmp_path)
 
 
 @pytest.fixture
@@ -150,6 +147,7 @@ def test_safe_mode_before_a_run(troubled: Troubled) -> None:
 @promise("5 real loader")
 def test_safe_mode_in_the_middle_of_a_load(troubled: Troubled) -> None:
     """If HDFS enters safe mode while tasks read, the load is not committed."""
+    troubled.loading.way = ON_SPARK
     troubled.fill()
     with contextlib.ExitStack() as safe:
         done = troubled.run_while(lambda: safe.enter_context(troubled.hdfs.safe_mode()))
@@ -210,6 +208,7 @@ def test_the_only_data_node_dies_in_the_middle(troubled: Troubled) -> None:
     """If the only DataNode dies while the loader's tasks read, the loader's run exits with the
     status for an unreachable service. The next run exits with the same status, because it cannot
     even read the manifest. When the DataNode runs again, loads succeed."""
+    troubled.loading.way = ON_SPARK
     troubled.fill()
     troubled.loading.loaded()
     troubled.fill()
@@ -239,6 +238,7 @@ def test_one_of_three_data_nodes_dies_in_the_middle(
 ) -> None:
     """If one of three DataNodes dies while tasks read, the load continues with the other two
     DataNodes."""
+    loading.way = ON_SPARK
     troubled = Troubled(behind_proxy, loading, three_nodes)
     troubled.fill()
     troubled.loading.loaded()

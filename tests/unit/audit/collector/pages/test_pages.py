@@ -49,7 +49,7 @@ from support.one_bucket import COUNTERS, DUE, START, good, seal
 Asked = dict[str, Any]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def site(request: pytest.FixtureRequest) -> TestClient:
     made: Site = STATES[request.param]()
     return TestClient(made.dashboard().application())
