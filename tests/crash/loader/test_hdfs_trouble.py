@@ -63,8 +63,8 @@ class Troubled:
         self.count = 0
 
     def fill(self) -> None:
-        """Sends 2000 more lines of each of the files 1 and 2. A load reads these lines with two
-        tasks for each file."""
+        """Sends 2000 more lines of each of the files 1 and 2. A load on Spark reads these lines
+        with two tasks for each file."""
         fill(self.loading, self.count, 2 * SLICE)
         self.count += 2 * SLICE
 
