@@ -238,7 +238,6 @@ def test_one_of_three_data_nodes_dies_in_the_middle(
 ) -> None:
     """If one of three DataNodes dies while tasks read, the load continues with the other two
     DataNodes."""
-    loading.way = ON_SPARK
     troubled = Troubled(behind_proxy, loading, three_nodes)
     troubled.fill()
     troubled.loading.loaded()
