@@ -192,8 +192,8 @@ test-deep: $(if $(TESTED),,test) install-dev peers
 	@$(call PYTEST,$@,$(DEALT) --share 3 -m \
 		'not foreign$(ROOTLESS) and (random or $(PROGRAMS) and (slow or not quick))' $(TESTS))
 
-# Tests that need Node, Go, an older Spark or Debian packages have the mark `foreign`. Installs what they need if
-# it may.
+# Tests that need Node, Go, an older Spark, Debian packages or a packed environment have the mark `foreign`. Installs
+# what they need if it may.
 foreign: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m support.foreign
 	@$(call PYTEST,$@,$(DEALT) -m foreign tests)

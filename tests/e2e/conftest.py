@@ -1,7 +1,6 @@
 """The stories of the modules in this directory share one pipeline, except in modules that need a
 different one. A story is a generator that causes a fault while lines are written, and then checks
-the rows (see support.trials). The stories also share the runs of the loader, to save time: each run
-starts Spark."""
+the rows (see support.trials). The stories also share the runs of the loader, to save time."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_narrow_checksums_lead_to_the_same_verdicts(seeds: Seeds) -> None:
     buckets are counted afterwards. The reasons, the findings' names and the acceptances are the
     same, too."""
     narrowed = 0
-    for seed in seeds(range(12)):
+    for seed in seeds(range(6)):
         fleet = _TwoLedgers(seed)
         for number in range(2 * STEPS):
             fleet.step()

@@ -227,11 +227,10 @@ class Trial:
 
 
 class Stage:
-    """One pipeline, the stories that run on it, and the loads that they share. The first of these
-    loads runs on Spark.
+    """One pipeline, the stories that run on it, and the loads that they share.
 
     `output` is the directory to which the loads write. If `output` is None, the loads write to the
-    pipeline's own directory.
+    pipeline's own directory. The first load into another directory runs on Spark.
     """
 
     def __init__(
@@ -260,7 +259,7 @@ class Stage:
         self.configure()
         self.pipeline.restart("agent")
         alive = {trial: trial.story.tell(trial) for trial in self.trials.values()}
-        spark: Sequence[str] = ON_SPARK
+        spark = () if self.output == self.pipeline.site.output else ON_SPARK
         while True:
             alive = {trial: told for trial, told in alive.items() if self._goes_on(trial, told)}
             if not alive:

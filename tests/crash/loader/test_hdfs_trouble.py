@@ -63,8 +63,8 @@ class Troubled:
         self.count = 0
 
     def fill(self) -> None:
-        """Sends 2000 more lines of each of the files 1 and 2. A load reads these lines with two
-        tasks for each file."""
+        """Sends 2000 more lines of each of the files 1 and 2. A load on Spark reads these lines
+        with two tasks for each file."""
         fill(self.loading, self.count, 2 * SLICE)
         self.count += 2 * SLICE
 
@@ -238,7 +238,6 @@ def test_one_of_three_data_nodes_dies_in_the_middle(
 ) -> None:
     """If one of three DataNodes dies while tasks read, the load continues with the other two
     DataNodes."""
-    loading.way = ON_SPARK
     troubled = Troubled(behind_proxy, loading, three_nodes)
     troubled.fill()
     troubled.loading.loaded()

@@ -1,5 +1,5 @@
 """`skidway load reload` loads hours again from the topic's log. The tests use a real broker and
-registry, and one of them a real Spark."""
+registry, and one reload runs on a real Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skidway.loader.store import open_store
 from support.hdfs import Hdfs
 from support.processes import eventually
 from support.promises import promise
-from tests.crash.loader.conftest import ON_SPARK, START_MS, Loading, fill, identities, lines
+from tests.crash.loader.conftest import HERE, ON_SPARK, START_MS, Loading, fill, identities, lines
 from tests.crash.loader.test_load import expired
 
 pytestmark = pytest.mark.java
@@ -76,7 +76,6 @@ def test_lost_files_come_back(loading: Loading) -> None:
     the same rows as before. This works for files of the newest load, for files of older loads, and
     after a compaction, which has combined small files. Repeated records in the log still do not
     become rows, and further loads succeed."""
-    loading.way = ON_SPARK
     for first in range(0, 3600, 900):
         fill(loading, max(0, first - 100), 1000)
         loading.loaded()
@@ -86,7 +85,9 @@ def test_lost_files_come_back(loading: Loading) -> None:
     damaged = files(loading, 0, "part-2-1-*")[0]
     damaged.write_bytes(damaged.read_bytes()[:-100])
     assert len(faults(loading.output)) == 2
+    loading.way = ON_SPARK
     done = reloaded(loading)
+    loading.way = HERE
     assert (done["records"], done["problems"]) == (2 * HOUR_LINES, [])
     assert (loading.rows(), faults(loading.output)) == (before, [])
     assert done["hours"] == [layout.hour_text(FIRST)]

@@ -139,6 +139,7 @@ def test_a_run_on_a_cluster_without_room_can_be_ended(
     assert identities(loading.rows()) == lines(100)
 
 
+@pytest.mark.foreign
 def test_workers_get_the_packages_from_an_archive(
     loading: Loading, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
