@@ -79,9 +79,6 @@ class CounterSettings:
     metadata_max_age_ms: int = setting(
         "metadata.max.age.ms", 5_000, help="How often to look for new topics.", at_least=100
     )
-    fetch_max_bytes: int = setting(
-        "fetch.max.bytes", 8 << 20, help="Maximum bytes of one fetch.", at_least=1024
-    )
     metrics_listener: str = setting(
         "metrics.listener", "127.0.0.1:9114", help="Address of /metrics and /health."
     )

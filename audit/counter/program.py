@@ -97,7 +97,7 @@ class _Running:
 
     def until(self, shutdown: Shutdown) -> int:
         settings = self.settings
-        fetcher = Fetcher(self.client, max_bytes=settings.fetch_max_bytes)
+        fetcher = Fetcher(self.client)
         counter = Counter(settings, self.client, fetcher, self.state, self.clock)
         producer = Producer(self.client)
         publisher = Publisher(producer, self.state, self.partition, self.clock)

@@ -18,7 +18,6 @@ Positions count bytes, and offsets count records. Times and the starts of bucket
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -49,7 +48,6 @@ ANNOUNCEMENT_SCHEMA = "Announcement"
 DECISION_SCHEMA = "Decision"
 RECOUNT_SCHEMA = "Recount"
 
-_EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class MessageRefused(SkidwayError):
@@ -257,9 +255,9 @@ def decode(value: bytes) -> Message:
         if name == ANNOUNCEMENT_SCHEMA:
             return _announcement(record)
         if name == DECISION_SCHEMA:
-            return decision_of(record, _milliseconds(record["time"]))
+            return decision_of(record, record["time"])
         if name == RECOUNT_SCHEMA:
-            return recount_result.result_of(record, _milliseconds(record["time"]))
+            return recount_result.result_of(record, record["time"])
     except single_object.UnknownFingerprint as error:
         raise SchemaUnknown(error.fingerprint) from error
     except (SkidwayError, ValueError, KeyError, TypeError) as error:
@@ -341,7 +339,7 @@ def _audit_message(record: dict[str, Any]) -> Delta | Seal | Heartbeat:
         record["epoch"],
         Bounds(record["lateness_ms"], record["ahead_ms"]),
     )
-    number, time_ms = record["number"], _milliseconds(record["time"])
+    number, time_ms = record["number"], record["time"]
     if record["kind"] == "HEARTBEAT":
         return Heartbeat(sender, number, time_ms)
     if record["kind"] == "SEAL":
@@ -360,7 +358,7 @@ def _audit_message(record: dict[str, Any]) -> Delta | Seal | Heartbeat:
 
 def _announcement(record: dict[str, Any]) -> Announcement:
     return Announcement(
-        time_ms=_milliseconds(record["time"]),
+        time_ms=record["time"],
         source=_source(record),
         **{name: record[name] for name in _ANNOUNCEMENT_FIELDS},
     )
@@ -386,7 +384,3 @@ def _nested(record: dict[str, Any]) -> dict[str, Any]:
     """The record's fields, with the four fields of the source topic combined into one `Source`."""
     fields = {name: value for name, value in record.items() if name not in _SOURCE_FIELDS}
     return {"source": _source(record)} | fields
-
-
-def _milliseconds(value: int | datetime) -> int:
-    return value if isinstance(value, int) else (value - _EPOCH_START) // timedelta(milliseconds=1)

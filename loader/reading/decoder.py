@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from skidway.loader.reading.column_types import column_schema, converted
 from skidway.loader.reading.projection import NotProjectable, Projection
 from skidway.schemas import wire
 from skidway.schemas.avro_schema import SchemaInvalid
-from skidway.schemas.client import SCHEMA_UNKNOWN, RegistryRefused
+from skidway.schemas.client import SCHEMA_UNKNOWN, RegistryRefused, SchemaTexts
 from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import SchemaUnsupported
 
@@ -40,15 +40,6 @@ NO_SCHEMA_ID: Final = "no-schema-id"
 UNKNOWN_SCHEMA: Final = "unknown-schema"
 UNDECODABLE: Final = "undecodable"
 NOT_PROJECTABLE: Final = "not-projectable"
-
-
-class Registry(Protocol):
-    """The methods of a schema registry's client that decoding needs."""
-
-    def schema(self, schema_id: int, /) -> str:
-        """Returns the text of a registered schema. Raises RegistryRefused if the registry has no
-        schema with this id.
-        """
 
 
 @dataclass(slots=True)
@@ -80,7 +71,7 @@ class _Writer:
 class Decoder:
     """Decodes values of any schema id into the columns of one reader's schema."""
 
-    def __init__(self, registry: Registry, reader: str) -> None:
+    def __init__(self, registry: SchemaTexts, reader: str) -> None:
         self._registry = registry
         self._reader = reader
         self._writers: dict[int, _Writer] = {}

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from skidway.clock import Clock
-
-
-class Starting(Protocol):
-    """A program that may have to be started before the work begins, for example Spark."""
-
-    started_s: float
-    """How many seconds all starts of the program took together."""
+from skidway.loader.spark.runner import SparkRunner
 
 
 class WorkingTime:
     """Measures the time since this object was created, not counting the time that Spark took to
     start."""
 
-    def __init__(self, clock: Clock, spark: Starting) -> None:
+    def __init__(self, clock: Clock, spark: SparkRunner) -> None:
         self._clock, self._spark = clock, spark
         self._begin_s, self._started_s = clock.monotonic(), spark.started_s
 

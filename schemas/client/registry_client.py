@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 from urllib.parse import quote
 
 from skidway.schemas.avro_schema import SchemaInvalid
@@ -44,6 +44,14 @@ FORMAT_FAILS: Final = 500
 something else fails; so it counts only if each URL gives it again and again."""
 
 Value = TypeVar("Value")
+
+
+class SchemaTexts(Protocol):
+    """What decoding needs of a registry's client."""
+
+    def schema(self, schema_id: int, /) -> str:
+        """Returns the text of a registered schema. Raises RegistryRefused if the registry has no
+        schema with this id, and RegistryUnreachable."""
 
 
 class RegistryClient:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,20 +16,12 @@ import pyarrow as pa
 from skidway.errors import Unreachable
 from skidway.schemas import wire
 from skidway.schemas.avro_schema import SchemaInvalid
-from skidway.schemas.client import RegistryRefused
+from skidway.schemas.client import RegistryRefused, SchemaTexts
 from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import SchemaUnsupported
 
 CODECS_MAX: Final = 1_000
 """At most this many schemas are kept in memory. Values of further schemas are not decoded."""
-
-
-class Registry(Protocol):
-    """The method of a registry's client that decoding needs."""
-
-    def schema(self, schema_id: int, /) -> str:
-        """Returns the text of a registered schema. Raises SkidwayError if the registry does not
-        return it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +51,7 @@ class Values:
     """
 
     def __init__(
-        self, registry: Registry, note: Callable[[str], object], *, is_named: bool = True
+        self, registry: SchemaTexts, note: Callable[[str], object], *, is_named: bool = True
     ) -> None:
         self._registry = registry
         self._note = note
