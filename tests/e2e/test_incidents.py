@@ -370,6 +370,7 @@ def test_a_schema_is_incompatible(site: Incidents) -> None:
     log, good = site.log("bad-schema"), dict(TOPICS["bad-schema"])
     log.write("app.log", 10)
     site.settle(log)
+    site.wait_host()
     site.pipeline.kill("agent")
     log.write("app.log", 10)
     TOPICS["bad-schema"]["parser"] = {"type": "regex", "pattern": r"line (?P<other>\d+) .*"}
