@@ -107,6 +107,15 @@ class Incidents:
             what=f"{log.folder.name} is settled",
         )
 
+    def wait_host(self) -> None:
+        """Waits until the audit knows this host. Lines may arrive before their agent has told its
+        host's name."""
+        eventually(
+            lambda: HOST in {host["host"] for host in self.asked("hosts")["hosts"]},
+            every_s=0.2,
+            what="the audit knows the host",
+        )
+
     def wait_rejects(self, topic: str) -> None:
         """Waits until the offline cluster has the topic's rejected lines. The commands of this site
         ask the offline cluster."""
@@ -226,6 +235,7 @@ def test_an_agent_was_killed(site: Incidents) -> None:
     log = site.log("killed-agent")
     log.write("app.log", 10)
     site.settle(log)
+    site.wait_host()
     site.pipeline.kill("agent")
     log.write("app.log", 10)
     found = site.cause("killed-agent", "host silent")
@@ -360,6 +370,7 @@ def test_a_schema_is_incompatible(site: Incidents) -> None:
     log, good = site.log("bad-schema"), dict(TOPICS["bad-schema"])
     log.write("app.log", 10)
     site.settle(log)
+    site.wait_host()
     site.pipeline.kill("agent")
     log.write("app.log", 10)
     TOPICS["bad-schema"]["parser"] = {"type": "regex", "pattern": r"line (?P<other>\d+) .*"}
