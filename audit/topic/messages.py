@@ -49,7 +49,6 @@ DECISION_SCHEMA = "Decision"
 RECOUNT_SCHEMA = "Recount"
 
 
-
 class MessageRefused(SkidwayError):
     """Raised if a record's value is not an audit message, is damaged, or has a schema that this
     version of Skidway does not have."""

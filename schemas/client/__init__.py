@@ -25,7 +25,12 @@ from __future__ import annotations
 
 from skidway.schemas.client.administration import PAGE_SCHEMAS, RegistryAdministration
 from skidway.schemas.client.answers import Compatibility, Reference, Registered
-from skidway.schemas.client.registry_client import CACHED_MAX, RegistryClient, SchemaTexts, subject_of
+from skidway.schemas.client.registry_client import (
+    CACHED_MAX,
+    RegistryClient,
+    SchemaTexts,
+    subject_of,
+)
 from skidway.schemas.client.security import Security
 from skidway.schemas.client.settings import RegistrySecuritySettings
 from skidway.schemas.client.transport import (
