@@ -158,7 +158,7 @@ def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
 
 @pytest.mark.parametrize(
     ("number", "moment"),
-    [(signal.SIGINT, "starting"), (signal.SIGTERM, "agent is back")],
+    [(signal.SIGINT, "starting"), (signal.SIGTERM, "a writer begins")],
 )
 def test_a_demo_that_is_stopped_leaves_no_process_behind(
     tmp_path: Path, number: signal.Signals, moment: str

@@ -33,15 +33,16 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
         "tests/crash/loader/test_hdfs_store.py",
         "tests/crash/loader/test_hdfs_trouble.py",
         "tests/crash/loader/test_load.py",
+        "tests/crash/loader/test_reload.py",
     ),
 }
 """Groups of files whose tests run in one process. The group `site` contains the end-to-end tests
 that share one running pipeline. The group `hdfs` contains the tests that share one HDFS.
 """
 LONG = (
-    "site", "hdfs", "tests/e2e/test_demo.py", "tests/crash/loader/test_spark_cluster.py",
-    "tests/crash/loader/test_reload.py", "tests/e2e/test_incidents.py",
-    "tests/crash/audit/test_audit_programs.py", "tests/crash/loader/test_resident.py",
+    "hdfs", "site", "tests/e2e/test_demo.py", "tests/crash/loader/test_spark_cluster.py",
+    "tests/e2e/test_incidents.py", "tests/crash/audit/test_audit_programs.py",
+    "tests/crash/loader/test_resident.py",
 )  # fmt: skip
 """The groups and files that take longest, in this order, on two cores."""
 SUITES = ("e2e", "crash", "conformance", "model", "unit")

@@ -52,8 +52,7 @@ def parsed(path: Path) -> ast.Module:
 
 @cache
 def names_in(path: Path) -> set[str]:
-    tree = parsed(path)
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return set(re.findall(r"^ *def (\w+)", path.read_text(), re.MULTILINE))
 
 
 @pytest.mark.parametrize(
