@@ -182,8 +182,9 @@ crash conformance e2e: install-dev peers
 	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(ROOTLESS)' tests/$@)
 
 # Needs only Python, make and PyPI: random tests are shortened, and of the tests with real programs only
-# those marked `quick` run.
-test: check
+# those marked `quick` run. mypy uses one core; the other one compiles the tests meanwhile.
+test: install-dev
+	@$(BIN)/pytest --collect-only -q $(TESTS) >/dev/null 2>&1 & $(MAKE) check; status=$$?; wait; exit $$status
 	@$(call PYTEST,$@,$(DEALT) --share 8 -m 'not slow and not foreign and (quick or not $(PROGRAMS))' $(TESTS))
 
 # `make test`, then what it left out: a third of the random schedules and examples of unit and model, and the

@@ -9,6 +9,7 @@ our modules again. So the programs that tests start may write bytecode files, ev
 PYTHONDONTWRITEBYTECODE is set.
 """
 
+import gc
 import os
 import sys
 
@@ -27,3 +28,9 @@ pytest_plugins = [
     "support.kafka",
     "support.hdfs",
 ]
+
+
+def pytest_collection_finish() -> None:
+    """Leaves the collected tests out of the garbage collector's work, which takes a tenth of the
+    time otherwise."""
+    gc.freeze()

@@ -19,7 +19,7 @@ import urllib3
 from skidway.errors import SkidwayError
 from support.peers import provide
 from support.ports import free_port
-from support.processes import eventually
+from support.processes import die_with_parent, eventually
 
 PACKAGES = ["chromium", "chromium-driver", "fonts-dejavu-core"]
 WHY = "Chromium shows the dashboard's pages in the tests and takes the pictures of the documents"
@@ -113,7 +113,10 @@ def browser() -> Iterator[Browser]:
     driver = provide("chromedriver", PACKAGES, WHY)
     port = free_port()
     program = subprocess.Popen(
-        [driver, f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [driver, f"--port={port}"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=die_with_parent,
     )
     try:
         address = f"http://127.0.0.1:{port}"

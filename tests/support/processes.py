@@ -34,13 +34,15 @@ WITHIN_S = 300.0
 be busy with other tests."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class ProgramLog:
-    """What one program prints, for the report of a test that fails (support.program_logs)."""
+    """What one program prints, for the report of a test that fails (support.program_logs).
+    is_awaited: whether the test or a fixture has ended the program, or waited for its end."""
 
     title: str
     path: Path
     process: subprocess.Popen[Any]
+    is_awaited: bool = False
 
     def is_open(self) -> bool:
         """Returns whether the program still runs."""
@@ -98,11 +100,12 @@ def answers(url: str) -> bool:
     return False
 
 
-def record(command: Sequence[str], log: Path, process: subprocess.Popen[Any]) -> None:
+def record(command: Sequence[str], log: Path, process: subprocess.Popen[Any]) -> ProgramLog:
     """Notes that a program has started that prints to the file `log`. Of several programs with one
     file, only the last is noted."""
     LOGS[:] = [each for each in LOGS if each.path != log]
     LOGS.append(ProgramLog(f"{log.name} of {' '.join(command)[:100]}", log, process))
+    return LOGS[-1]
 
 
 def die_with_parent() -> None:
@@ -128,6 +131,7 @@ class Program:
         self.command, self.log = list(command), log
         self._env, self._cwd, self._session = env, cwd, session
         self._process: subprocess.Popen[bytes] | None = None
+        self._noted: ProgramLog | None = None
 
     @property
     def pid(self) -> int:
@@ -151,7 +155,7 @@ class Program:
                 preexec_fn=die_with_parent,
                 start_new_session=self._session,
             )
-        record(self.command, self.log, self._process)
+        self._noted = record(self.command, self.log, self._process)
         return self
 
     def wait_until(
@@ -180,6 +184,8 @@ class Program:
         """Waits until the program ends by itself, and returns its exit status. Raises NotReady if
         the program still runs after `within_s`."""
         assert self._process is not None
+        assert self._noted is not None
+        self._noted.is_awaited = True
         try:
             return self._process.wait(within_s)
         except subprocess.TimeoutExpired:
@@ -192,8 +198,9 @@ class Program:
     def stop(self, within_s: float = WITHIN_S) -> int:
         """Sends SIGTERM, waits, and returns the exit status. If the program does not stop, kills
         the program and raises NotReady."""
-        if self._process is None:
+        if self._process is None or self._noted is None:
             return 0
+        self._noted.is_awaited = True
         self.signal(signal.SIGTERM)
         try:
             return self._process.wait(within_s)
@@ -204,7 +211,8 @@ class Program:
     def kill(self) -> None:
         """Sends SIGKILL, which has the same effect as a crash of the process."""
         self.signal(signal.SIGKILL)
-        if self._process is not None:
+        if self._process is not None and self._noted is not None:
+            self._noted.is_awaited = True
             self._process.wait()
 
     def kill_session(self) -> None:
@@ -247,6 +255,7 @@ def run_skidway(
     """Runs the command `skidway ...` to its end, and returns its result."""
     return subprocess.run(
         skidway(*arguments),
+        preexec_fn=die_with_parent,
         input=input_text,
         stdin=None if input_text is not None else subprocess.DEVNULL,
         capture_output=True,

@@ -1,6 +1,5 @@
 """Adds to the report of a failed test what the programs that it used have printed: the last lines
-of each program that the test or one of its fixtures started, or that still ran from an earlier
-test.
+of each program that the test or one of its fixtures started, or that an earlier test left running.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ LINES = 100
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """Forgets the programs that ended before this test."""
-    processes.LOGS[:] = [log for log in processes.LOGS if log.is_open()]
+    """Forgets the programs that earlier tests have ended."""
+    processes.LOGS[:] = [log for log in processes.LOGS if log.is_open() or not log.is_awaited]
 
 
 @pytest.hookimpl(wrapper=True)

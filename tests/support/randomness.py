@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import is_hypothesis_test, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 Seeds = Callable[[range], range]
 
@@ -53,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
         database=None,
         derandomize=_explored(config) is None,
         max_examples=100 // config.getoption("--share"),
+        suppress_health_check=[HealthCheck.too_slow],
         print_blob=True,
     )
     settings.load_profile("skidway")

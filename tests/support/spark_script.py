@@ -12,6 +12,7 @@ from typing import Any
 
 from skidway import java
 from support import jvm
+from support.processes import die_with_parent
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -41,6 +42,7 @@ def start(script: str, *arguments: str, folder: Path, **more: str) -> subprocess
         text=True,
         cwd=folder,
         env=environment(**more),
+        preexec_fn=die_with_parent,
         start_new_session=True,
     )
 

@@ -116,7 +116,7 @@ class Driver:
                 env={**os.environ, "PYTHONPATH": _python_path()},
                 preexec_fn=die_with_parent,
             )
-        record(client.command(), self._log, self._process)
+        self._noted = record(client.command(), self._log, self._process)
         self._received = b""
 
     def ask(self, do: str, **arguments: object) -> dict[str, Any]:
@@ -146,6 +146,7 @@ class Driver:
         return self._log.read_text(errors="replace")[-3000:]
 
     def close(self) -> None:
+        self._noted.is_awaited = True
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):

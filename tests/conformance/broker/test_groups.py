@@ -366,7 +366,7 @@ def test_a_static_member_comes_back_without_a_rebalance(broker: SkidwayBroker) -
     partitions."""
     topic = filled(broker.address)
     group = f"group-{topic}"
-    more = {"session.timeout.ms": 20_000}
+    more = {"session.timeout.ms": 300_000}
     members = [
         ConfluentMember(broker.address, group, topic, **more, **{"group.instance.id": name})
         for name in ("a", "b")

@@ -49,7 +49,7 @@ def test_no_such_partition(bootstrap: str) -> None:
     name = topic_name("times")
     with Client(bootstrap) as client:
         assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}
-    with Client(bootstrap, request_timeout_ms=2_000) as client:
+    with Client(bootstrap, request_timeout_ms=10_000) as client:
         with pytest.raises(KafkaError) as caught:
             client.list_offsets({TopicPartition(name, 7): LATEST})
         assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -17,6 +17,7 @@ from support.processes import WITHIN_S
 
 NOBODY = "127.0.0.1:1"
 SENDERS = 60
+MAX_BLOCK_MS = 8_000
 
 
 @pytest.fixture(params=["nobody listens", "nobody answers"])
@@ -33,29 +34,29 @@ def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
 def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
     """If several threads send to a dead broker at once, each thread gets its error after
     max_block_ms and does not wait for the other threads."""
-    took_s: list[float] = []
-    with Producer(dead_broker, max_block_ms=1_000) as producer:
+    # One after the other, the senders would wait longer than the test waits for them.
+    assert SENDERS * MAX_BLOCK_MS > WITHIN_S * 1000
+    ended: list[BaseException] = []
+    with Producer(dead_broker, max_block_ms=MAX_BLOCK_MS) as producer:
 
         def send() -> None:
-            began_at = time.monotonic()
-            with pytest.raises(Unreachable):
+            with pytest.raises(Unreachable) as caught:
                 producer.send("t", b"x")
-            took_s.append(time.monotonic() - began_at)
+            ended.append(caught.value)
 
         threads = [threading.Thread(target=send) for _ in range(SENDERS)]
         for each in threads:
             each.start()
+        deadline = time.monotonic() + WITHIN_S
         for each in threads:
-            each.join(WITHIN_S)
-    assert len(took_s) == SENDERS
-    assert min(took_s) >= 0.9
-    assert max(took_s) < SENDERS / 2  # one after the other, the last would wait SENDERS seconds
+            each.join(deadline - time.monotonic())
+        assert len(ended) == SENDERS
 
 
 def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> None:
     """`close` does not wait for another thread that is inside `send` and requests the metadata of a
     topic. That thread gets its error later."""
-    producer = Producer(dead_broker, max_block_ms=8_000)
+    producer = Producer(dead_broker, max_block_ms=30_000)
     failed: list[SkidwayError] = []
 
     def send() -> None:

@@ -135,11 +135,11 @@ def test_messages_of_a_topic_that_is_none(bootstrap: str) -> None:
     """If a topic does not exist, `send` waits at least for the time `max_block_ms`, and then raises
     an error that says that the topic does not exist. `flush` then returns. The topic is not
     created."""
-    with Producer(bootstrap, max_block_ms=300) as producer:
+    with Producer(bootstrap, max_block_ms=10_000) as producer:
         began = time.monotonic()
         with pytest.raises(KafkaError, match="UNKNOWN_TOPIC_OR_PARTITION"):
             producer.send("never-was", b"x")
-        assert time.monotonic() - began >= 0.3
+        assert time.monotonic() - began >= 10
         producer.flush()
     with Client(bootstrap) as client:
         assert "never-was" not in client.metadata().topics

@@ -8,7 +8,9 @@ import pytest
 
 from support.agent_process import AgentProcess
 from support.brokers import SkidwayBroker, own_broker
+from support.ports import free_port
 from support.processes import running
+from support.proxy import Proxy
 from support.registry import Registry
 
 __all__ = ["own_broker"]
@@ -20,6 +22,17 @@ def registry(tmp_path: Path, zookeeper: str) -> Iterator[Registry]:
     yield made
     if made.program.running:
         made.program.kill()
+
+
+@pytest.fixture
+def proxy(own_broker: SkidwayBroker) -> Iterator[Proxy]:
+    """A proxy that is the only way to the broker, because the broker advertises the proxy's
+    address."""
+    made = Proxy(free_port(), own_broker.port)
+    own_broker.settings["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{made.port}"
+    made.start()
+    yield made
+    made.stop()
 
 
 @pytest.fixture

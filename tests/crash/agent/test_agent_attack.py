@@ -67,10 +67,7 @@ class Log:
             self.filtered_bytes += len(line)
         else:
             self.wanted["row" if kind == "row" else "reject"].add(number)
-        at = self.random.randrange(len(line)) if self.random.random() < 0.1 else 0
-        for part in (line[:at], line[at:]):
-            if part:
-                self.file.write(part)
+        self.file.write(line)  # in one write, so that the agent never takes half a line for one
 
     def rotate(self) -> None:
         """Renames the log. The writer continues with a new file."""

@@ -8,14 +8,13 @@ broker's answers from the agent. The proxy holds back the other batches.
 """
 
 import collections
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from support.agent_process import AgentProcess, records
 from support.brokers import SkidwayBroker
-from support.ports import free_port
 from support.processes import eventually
 from support.promises import promise
 from support.proxy import Fault, Intervention, Proxy, fetches, produces
@@ -25,17 +24,6 @@ WAIT_MS = 4_000
 FILES = ("a.log", "b.log", "c.log", "d.log")
 
 Make = Callable[..., AgentProcess]
-
-
-@pytest.fixture
-def proxy(own_broker: SkidwayBroker) -> Iterator[Proxy]:
-    """A proxy that is the only way to the broker, because the broker advertises the proxy's
-    address."""
-    made = Proxy(free_port(), own_broker.port)
-    own_broker.settings["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{made.port}"
-    made.start()
-    yield made
-    made.stop()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from skidway.errors import SkidwayError
 from skidway.ports import LOOPBACK, Reservation
-from support.processes import Program, accepts, answers, running
+from support.processes import Program, accepts, answers, die_with_parent, running
 
 PROCESSES, PORTS = 12, 60
 FIRST = 20_000
@@ -35,6 +35,7 @@ def test_processes_that_reserve_at_once_share_no_port() -> None:
         subprocess.Popen(
             [sys.executable, "-c", RESERVE],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+            preexec_fn=die_with_parent,
         )
         for _ in range(PROCESSES)
     ]  # fmt: skip
