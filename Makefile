@@ -193,7 +193,7 @@ test-deep: $(if $(TESTED),,test) install-dev peers
 	@$(call PYTEST,$@,$(DEALT) --share 3 -m \
 		'not foreign$(ROOTLESS) and (random or $(PROGRAMS) and (slow or not quick))' $(TESTS))
 
-# Tests that need Node, Go, an older Spark, Debian packages or a packed environment have the mark `foreign`. Installs
+# Tests that need Node, Go, an older Spark, Debian packages or Spark on a cluster have the mark `foreign`. Installs
 # what they need if it may.
 foreign: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m support.foreign

@@ -6,7 +6,8 @@ for the broker, with a method `stop`. This module is a pytest plugin that suppli
 assumes that pytest's root directory is the unpacked distribution.
 
 Some of these tests wait only a few seconds for an answer, which is too short on a busy machine. The
-plugin makes these waits longer. A wait still ends as soon as the answer is there.
+plugin makes these waits longer, and consumers ask for metadata more often. A wait still ends as
+soon as the answer is there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from typing import Any
 import pytest
 
 LONGER = 10
+METADATA_AGE_MS = 5_000
+"""On a busy machine, a consumer of 3.0.12 has kept an assignment without partitions, made before it
+knew the topic, until it asked for the metadata again: after five minutes, by default."""
+
 POLL_MS = 2_000
 """A shorter poll of these tests is one of many in a loop, or expects no record."""
 
@@ -62,6 +67,7 @@ def pytest_collection_finish() -> None:
     from kafka import KafkaConsumer
     from kafka.producer.future import FutureRecordMetadata
 
+    KafkaConsumer.DEFAULT_CONFIG["metadata_max_age_ms"] = METADATA_AGE_MS
     _lengthen(FutureRecordMetadata, "get", "timeout", 0)
     _lengthen(KafkaConsumer, "poll", "timeout_ms", POLL_MS)
 

@@ -96,7 +96,7 @@ class Pipeline:
         elsewhere: Mapping[str, int] | None = None,
     ) -> None:
         found = {name: free_port() for name in (*DEFAULT_PORTS, PROXY)} | dict(elsewhere or {})
-        timing = Timing(1_000, lateness_ms=500, seal_interval_ms=500, count_interval_ms=200)
+        timing = Timing(1_000, lateness_ms=500, seal_interval_ms=1_000, count_interval_ms=500)
         self.site = Site(folder, found, output or str(folder / "hdfs"), timing)
         self.proxy = Proxy(found[PROXY], found["broker-dc1"])
         self.settings = {

@@ -232,6 +232,7 @@ def readable(troubled: Troubled) -> bool:
     return True
 
 
+@pytest.mark.foreign
 @promise("5 real loader")
 def test_one_of_three_data_nodes_dies_in_the_middle(
     behind_proxy: BehindProxy, loading: Loading, three_nodes: Hdfs
@@ -249,6 +250,7 @@ def test_one_of_three_data_nodes_dies_in_the_middle(
     troubled.check()
 
 
+@pytest.mark.foreign
 @promise("5 real loader")
 def test_a_resident_loader_outlives_the_trouble(troubled: Troubled) -> None:
     """A resident loader is a process that makes one run after another. If HDFS is in safe mode or

@@ -22,6 +22,7 @@ def rows(loading: Loading) -> int:
     return sum(pq.read_metadata(each).num_rows for each in files)
 
 
+@pytest.mark.foreign
 @promise("5 real loader")
 def test_a_resident_loader_outlives_its_spark(loading: Loading) -> None:
     """A resident loader (`--every`) starts Spark once, and loads new records in run after run. If

@@ -29,7 +29,7 @@ from tests.crash.loader.conftest import (
     loading_of,
 )
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
 PAGE = Path(__file__).parents[3] / "docs/loader.md"
 HOSTS = ("127.0.0.2", "127.0.0.3")
@@ -139,7 +139,6 @@ def test_a_run_on_a_cluster_without_room_can_be_ended(
     assert identities(loading.rows()) == lines(100)
 
 
-@pytest.mark.foreign
 def test_workers_get_the_packages_from_an_archive(
     loading: Loading, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
