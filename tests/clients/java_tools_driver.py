@@ -46,8 +46,8 @@ class JavaTools:
         settings = [
             *("--compression-codec", codec),
             *("--request-required-acks", str(acks)),
-            *("--producer-property", f"enable.idempotence={str(idempotent).lower()}"),
-            *("--property", "parse.key=true", "--property", "parse.headers=true"),
+            *("--command-property", f"enable.idempotence={str(idempotent).lower()}"),
+            *("--reader-property", "parse.key=true", "--reader-property", "parse.headers=true"),
         ]
         lines = "".join(
             ",".join(f"{name}:{value}" for name, value in record["headers"].items())
@@ -80,7 +80,7 @@ class JavaTools:
     def join(self, group: str, topic: str) -> None:
         command = [*java(heap_mb=128), CONSUMER, "--bootstrap-server", self._address]
         where = ["--group", group, "--topic", topic, "--from-beginning"]
-        settings = ["--consumer-property", "heartbeat.interval.ms=300", *_printing()]
+        settings = ["--command-property", "heartbeat.interval.ms=300", *_printing()]
         self._member = Member([*command, *where, *settings])
 
     def poll(self, wait_ms: int) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class JavaTools:
 
 
 def _printing() -> list[str]:
-    return [word for name in PRINTED for word in ("--property", f"print.{name}=true")]
+    return [word for name in PRINTED for word in ("--formatter-property", f"print.{name}=true")]
 
 
 def _record(line: str) -> dict[str, Any]:

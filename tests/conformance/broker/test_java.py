@@ -39,12 +39,12 @@ def test_kafkas_tools_read_our_files(tmp_path: Path) -> None:
     log.close_cleanly()
     base = directory / "00000000000000000000"
     files = f"{base}.log,{base}.index,{base}.timeindex"
-    dumped = tool("kafka.tools.DumpLogSegments", ["--files", files])
+    dumped = tool("org.apache.kafka.tools.DumpLogSegments", ["--files", files])
     assert dumped.count("isvalid: true") == 60
     assert "isvalid: false" not in dumped
     assert "mismatch" not in dumped.lower()
     checked = tool(
-        "kafka.tools.DumpLogSegments", ["--files", f"{base}.index", "--index-sanity-check"]
+        "org.apache.kafka.tools.DumpLogSegments", ["--files", f"{base}.index", "--index-sanity-check"]
     )
     assert "passed sanity check" in checked
 
@@ -55,7 +55,7 @@ def test_its_config_command_reads_our_settings(skidway_broker: SkidwayBroker) ->
     common, topic = ["--bootstrap-server", skidway_broker.address], topic_name("java")
     tool(f"{TOOLS}.TopicCommand", [*common, "--create", "--topic", topic])
     configs = tool(
-        "kafka.admin.ConfigCommand",
+        "org.apache.kafka.tools.ConfigCommand",
         [*common, "--describe", "--all", "--entity-type", "topics", "--entity-name", topic],
     )
     assert "retention.ms=604800000" in configs

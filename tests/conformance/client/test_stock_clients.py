@@ -81,7 +81,7 @@ def test_librdkafka_and_java_read_ours(apache_kafka: ApacheKafka, codec: Codec) 
         assert origin.unpack(header) == (5, 5, number, 5)
     consumer.close()
     words = ["--bootstrap-server", apache_kafka.address, "--topic", tp.topic, "--from-beginning"]
-    words += ["--max-messages", str(COUNT), "--property", "null.literal=NULL"]
+    words += ["--max-messages", str(COUNT), "--formatter-property", "null.literal=NULL"]
     lines = tool("org.apache.kafka.tools.consumer.ConsoleConsumer", words).splitlines()
     expected = [(value_of(n) or b"NULL").decode() for n in range(COUNT)]
     assert [line for line in lines if line in set(expected)] == expected

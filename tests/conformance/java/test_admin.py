@@ -15,7 +15,7 @@ from support.kafka import tool, topic_name
 pytestmark = pytest.mark.java
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
-CONFIGS = "kafka.admin.ConfigCommand"
+CONFIGS = "org.apache.kafka.tools.ConfigCommand"
 OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 START_MS = 1_700_000_000_000
 

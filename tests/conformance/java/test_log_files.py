@@ -15,7 +15,7 @@ from support.zookeeper import ZooKeeper
 
 pytestmark = pytest.mark.java
 
-DUMP = "kafka.tools.DumpLogSegments"
+DUMP = "org.apache.kafka.tools.DumpLogSegments"
 TOPIC = "dumped"
 COUNT = 400
 COMPLAINTS = ("Mismatch", "mismatch", "Found", "isvalid: false", "corrupt", "Could not")

@@ -188,7 +188,7 @@ def test_a_topic_of_apache_kafka_takes_a_dump_and_gives_it_back(
     with Client(apache_kafka.address) as client:
         count = client.list_offsets({tp: LATEST})[tp].offset
     limits = ("--max-messages", str(count), "--timeout-ms", "120000")
-    printing = ("--from-beginning", *limits, "--property", "print.key=true")
+    printing = ("--from-beginning", *limits, "--formatter-property", "print.key=true")
     printed = tool(CONSOLE_CONSUMER, [*at, "--topic", topic, *printing])
     done = run_skidway("schemas", "restore", "--registry", empty.url, "--json", input_text=printed)
     assert (done.returncode, json.loads(done.stdout)["in_dump"]) == (0, 4), done.stderr
