@@ -44,7 +44,8 @@ def test_kafkas_tools_read_our_files(tmp_path: Path) -> None:
     assert "isvalid: false" not in dumped
     assert "mismatch" not in dumped.lower()
     checked = tool(
-        "org.apache.kafka.tools.DumpLogSegments", ["--files", f"{base}.index", "--index-sanity-check"]
+        "org.apache.kafka.tools.DumpLogSegments",
+        ["--files", f"{base}.index", "--index-sanity-check"],
     )
     assert "passed sanity check" in checked
 
