@@ -61,6 +61,11 @@ RULES: list[tuple[Any, Any, list[tuple[str, str]]]] = [
         {"type": "fixed", "name": "F", "size": 3},
         [("FIXED_SIZE_MISMATCH", "/size")],
     ),
+    (
+        {"type": "fixed", "name": "F", "size": 3},
+        {"type": "fixed", "name": "F", "size": 2},
+        [("FIXED_SIZE_MISMATCH", "/size")],
+    ),
     (record(A), record(A, name="S"), [("NAME_MISMATCH", "/name")]),
     (record(A, aliases=["S"]), record(A, name="S"), []),
     (record(A, namespace="n", aliases=["S"]), record(A, name="S", namespace="n"), []),
