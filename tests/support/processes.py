@@ -94,7 +94,7 @@ def answers(url: str) -> bool:
     """Returns whether a request for the URL gets an answer with status 200."""
     with (
         contextlib.suppress(OSError, urllib.error.HTTPError),
-        urllib.request.urlopen(url, timeout=2) as answer,
+        urllib.request.urlopen(url, timeout=60) as answer,
     ):
         return bool(answer.status == 200)
     return False
