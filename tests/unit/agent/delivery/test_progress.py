@@ -136,3 +136,26 @@ def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
     files.done(1)
     made.pass_flights(files, Changes())  # type: ignore[arg-type]
     assert made.floors_of([P]) == {P: 6}
+
+
+@promise("2 floor")
+def test_a_floor_rises_behind_the_first_record_and_never_sinks() -> None:
+    """The floor passes the record at offset 0 as soon as its intent is done. A floor that is higher
+    than the acknowledged offsets (because the log was longer when the agent first saw it) stays."""
+    files, made = Files(1), progress(floors={Q: 30})
+    made.sent([Departure(P, (1,)), Departure(Q, (1,))])
+    made.acknowledged({P: 0, Q: 20})
+    files.done(1)
+    made.pass_flights(files, Changes())  # type: ignore[arg-type]
+    assert made.floors == {P: 1, Q: 30}
+
+
+@promise("2 floor")
+def test_an_intent_without_acknowledged_records_moves_no_floor() -> None:
+    """If an intent is replaced, and no broker has acknowledged a record of its partition, the floor
+    stays at the beginning, because its records may have arrived there."""
+    files, made = Files(), progress()
+    made.sent([Departure(P, (1,))])
+    made.forget([1])
+    made.pass_flights(files, Changes())  # type: ignore[arg-type]
+    assert made.floors_of([P]) == {P: 0}
