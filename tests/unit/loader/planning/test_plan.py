@@ -65,6 +65,15 @@ def test_a_log_that_got_shorter_stops_the_partition() -> None:
     loaded, its log must have been replaced. So nothing of the partition is loaded."""
     planned = plan.plan_partition("t", Bounds(0, 0, 99), AT_100, [])
     assert "not the log that was loaded" in planned.refused
+    planned = plan.plan_partition("t", Bounds(0, 0, 100), AT_100, [])
+    assert (planned.first, planned.end, planned.refused) == (100, 100, "")  # nothing is new
+
+
+def test_the_newest_manifest_says_where_each_partition_stands() -> None:
+    """The next load goes on where the newest manifest's ranges end; without a manifest, nowhere."""
+    loaded = replace(WHOLE, partitions=(AT_100, PartitionRange(3, 0, 7)))
+    assert plan.positions(loaded) == {0: AT_100, 3: PartitionRange(3, 0, 7)}
+    assert plan.positions(None) == {}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +119,13 @@ def test_the_same_batch_below_is_no_divergence() -> None:
     assert plan.check_below("t", Planned(0, 100, 100, 150, below=BELOW), HEADER) == ""
 
 
-@pytest.mark.parametrize("change", [{"crc": 8}, {"leader_epoch": 3}, {"base_offset": 96}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"crc": 8}, {"crc": 6}, {"leader_epoch": 3}, {"leader_epoch": 1}, {"base_offset": 96},
+        {"base_offset": 94},
+    ],
+)  # fmt: skip
 def test_another_batch_below_is_a_divergence(change: dict[str, int]) -> None:
     """If the last loaded batch now has another base offset, CRC or epoch in the log, nothing of the
     partition is loaded, and the error names the partition."""
@@ -160,6 +175,8 @@ def test_partitions_are_cut_in_turn() -> None:
     partition does not delay the other partitions."""
     slices = plan.cut([Planned(0, 0, 0, 40), Planned(1, 100, 100, 120)], 20)
     assert slices == [Slice(0, 0, 20), Slice(1, 100, 120), Slice(0, 20, 40)]
+    slices = plan.cut([Planned(0, 25, 25, 65), Planned(1, 110, 110, 150), Planned(2, 9, 9, 9)], 20)
+    assert slices == [Slice(0, 25, 45), Slice(1, 110, 130), Slice(0, 45, 65), Slice(1, 130, 150)]
 
 
 def test_a_topic_made_again_is_refused() -> None:
@@ -167,8 +184,9 @@ def test_a_topic_made_again_is_refused() -> None:
     to load the topic into the same output, because the offsets now belong to other records."""
     plan.check_identity(WHOLE, WHOLE.source)
     plan.check_identity(None, WHOLE.source)
-    with pytest.raises(StateRefused, match=r"topic behind dc1\.logs was made again"):
-        plan.check_identity(WHOLE, replace(WHOLE.source, topic_id="2" * 32))
+    for other in ("0" * 32, "f" * 32):
+        with pytest.raises(StateRefused, match=r"topic behind dc1\.logs was made again"):
+            plan.check_identity(WHOLE, replace(WHOLE.source, topic_id=other))
     with pytest.raises(StateRefused, match=r"cluster behind dc1\.logs was made again"):
         plan.check_identity(WHOLE, replace(WHOLE.source, cluster_id="other"))
 
@@ -182,12 +200,17 @@ def test_an_unknown_id_is_not_compared() -> None:
 def test_accepted_gaps_are_parsed() -> None:
     """A gap (a range of missing offsets) that an operator has accepted is written as
     topic/partition/first-end. The topic's name may contain dots."""
-    assert plan.parse_accepted(["dc1.logs/2/10-20"]) == {
-        ("dc1.logs", 2): [Gap(10, 20, "accepted by the operator")]
-    }
+    assert plan.parse_accepted(["dc1.logs/2/10-20", "dc1.logs/2/0-1"]) == {
+        ("dc1.logs", 2): [
+            Gap(10, 20, "accepted by the operator"), Gap(0, 1, "accepted by the operator")
+        ]
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["logs/0", "logs/0/5", "logs/x/1-2", "logs/0/2-1", "logs/0/-1-2"])
+@pytest.mark.parametrize(
+    "text",
+    ["logs/0", "logs/0/5", "logs/x/1-2", "logs/0/2-1", "logs/0/-1-2", "logs/0/2-2", "a/logs/0/2"],
+)
 def test_accepted_gaps_that_make_no_sense(text: str) -> None:
     """If an operator accepts a gap (missing offsets) that is not a valid range of offsets, the
     setting is refused, and the error quotes the setting's text."""
@@ -286,6 +309,15 @@ def test_limited_loads_take_everything_and_each_moves_on(
     assert loads <= 1 + sum(length for _, length in ranges)
 
 
+def test_each_partition_gets_a_share_of_a_limited_load() -> None:
+    """The offsets of a limited load are shared in proportion to what each partition has, and each
+    gets at least one. A load that has room for everything takes everything."""
+    whole = [Planned(0, 0, 0, 100), Planned(1, 50, 50, 350), Planned(2, 7, 7, 8)]
+    assert [each.end for each in plan.limit(whole, 40)] == [9, 79, 8]
+    assert plan.limit(whole, 401) == plan.limit(whole, 1_000) == whole
+    assert [each.end for each in plan.limit(whole, 400)] == [99, 349, 8]
+
+
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
     """A load of a partition may stop at a record whose log file no agent has announced yet (in a
     message with the file's host and path). The run then makes no further load of this partition,
@@ -295,3 +327,6 @@ def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
     assert taken[0].end == 10
     early = replace(WHOLE, partitions=(PartitionRange(0, 0, 7),))
     assert not plan.has_more(whole, taken, early)
+    assert plan.has_more(whole, taken, replace(WHOLE, partitions=(PartitionRange(0, 0, 10),)))
+    all_of_it = replace(WHOLE, partitions=(PartitionRange(0, 0, 100),))
+    assert not plan.has_more(whole, plan.limit(whole, 100), all_of_it)
