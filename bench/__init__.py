@@ -26,7 +26,7 @@ says that it has no peer:
                   (neighbours_load: the load): Apache Kafka
     brokers       one and two brokers on one host (brokers_load: the load): Apache Kafka
     groups        1,000 groups that commit once a second, and the work of ZooKeeper for them: Apache
-                  Kafka 4.1
+                  Kafka
     mirror        copies a topic into another cluster: MirrorMaker 2 and its target cluster
     line          the time of a line from its file to a consumer and to a row, with a load every
                   10 s or every minute; no peer

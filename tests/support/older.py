@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "dd1eef00965c48af95469281bccc8fa8be45342e"
+COMMIT = "53354065d0b0a9e7d92056e481130eac5ee7f680"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
