@@ -10,7 +10,7 @@ import pytest
 
 from support import foreign
 from support.promises import promise
-from tests.crash.loader.conftest import Loading, counted, fill, identities, lines
+from tests.crash.loader.conftest import ON_SPARK, Loading, counted, fill, identities, lines
 
 pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
@@ -20,6 +20,7 @@ def test_a_load_on_the_oldest_spark(loading: Loading, tmp_path: Path) -> None:
     """With Spark 4.1, each line is loaded once, and a later load continues after the first load."""
     older = {"PYTHONPATH": f"{foreign.older_spark()}:{os.environ.get('PYTHONPATH', '')}"}
     log = tmp_path / "spark.log"
+    loading.way = ON_SPARK
     fill(loading, 0, 2000)
     program = loading.start(f"spark.log.file={log}", env=older)
     assert program.wait() == 0, program.output()
