@@ -37,7 +37,11 @@ MODULES = {
     "audit/judgement/verdict.py": ("unit/audit/judgement",),
     "schemas/compatibility.py": ("unit/schemas/test_compatibility.py",),
     "agent/values/intents.py": ("unit/agent/delivery", "unit/agent/state", "model/test_agent.py"),
-    "agent/delivery/progress.py": ("unit/agent/delivery", "model/test_agent.py"),
+    "agent/delivery/progress.py": (
+        "unit/agent/delivery",
+        "unit/agent/test_figures.py",
+        "model/test_agent.py",
+    ),
     "agent/parsing/framing.py": ("unit/agent/parsing", "model/test_agent_turns.py"),
 }
 """For each module, the tests below tests/ that must notice its mutants."""

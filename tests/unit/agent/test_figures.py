@@ -51,6 +51,17 @@ def test_replaced_lines_are_told_by_topic() -> None:
     assert figure("rejected_lines_total", reason="encoding", **labels) == 0
 
 
+def test_settled_bytes_are_those_that_the_checkpoint_has_passed() -> None:
+    """The metric of settled bytes rises with each step of a file's checkpoint, by the bytes of this
+    step."""
+    world, before = a_world("figures-settled"), figure("settled_bytes_total")
+    world.start()
+    for data, total in ((b"one\n", 4), (b"and another\n", 16), (b"half", 16)):
+        world.files.append(A, data)
+        world.settle(5)
+        assert figure("settled_bytes_total") - before == total
+
+
 def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
     """The metrics count a record that the broker refuses as one lost line with its bytes."""
     world = a_world("figures-refused")
