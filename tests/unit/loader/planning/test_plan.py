@@ -112,6 +112,14 @@ def test_cover_is_what_sets_say(spans: list[tuple[int, int]], first: int, length
     assert (plan.cover(first, first + length, gaps) is not None) == expected
 
 
+def test_a_hole_has_the_reasons_of_the_gaps_that_cover_it() -> None:
+    """The reason names each gap that covers a part of the hole, and no gap that lies below it or
+    inside another one."""
+    gaps = [Gap(0, 20, "a"), Gap(3, 10, "b"), Gap(20, 30, "c")]
+    assert plan.cover(0, 30, gaps) == Gap(0, 30, "a; c")
+    assert plan.cover(20, 30, gaps) == Gap(20, 30, "c")
+
+
 def test_the_same_batch_below_is_no_divergence() -> None:
     """Before a load, the last loaded batch is compared with the batch that the log now has at the
     same offset. If both have the same base offset, CRC and epoch, the partition has not
@@ -316,6 +324,7 @@ def test_each_partition_gets_a_share_of_a_limited_load() -> None:
     assert [each.end for each in plan.limit(whole, 40)] == [9, 79, 8]
     assert plan.limit(whole, 401) == plan.limit(whole, 1_000) == whole
     assert [each.end for each in plan.limit(whole, 400)] == [99, 349, 8]
+    assert [each.end for each in plan.limit([whole[0], Planned(1, 0, 0, 3)], 10)] == [9, 1]
 
 
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
