@@ -39,7 +39,7 @@ help:
 	@echo 'make test-deploy   the Ansible collection on three Debian hosts of its own; needs root'
 	@echo 'make test-all  test-deep, model, foreign, lint-ansible and test-deploy'
 	@echo 'make test-operations   the tasks of docs/operations.md, and services that are there already, on such hosts; not in test-all'
-	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest; PROCESSES=1 for one test at a time'
+	@echo 'make $(SUITES)    one suite of tests; ARGS="-k ..." for pytest; PROCESSES=1 for one test at a time, but for unit and model'
 	@echo 'make explore   random tests with new seeds; MINUTES=30, SEED=n, ARGS="tests/model/test_agent.py"'
 	@echo 'make torture   all programs under all faults, and what became of every line; MINUTES=30, SEED=n; needs root'
 	@echo 'make mutants   cosmic-ray changes the modules that decide: which changes no test notices; ARGS="agent/parsing/framing.py"'

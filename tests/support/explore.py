@@ -24,7 +24,7 @@ SUITES = ("tests/unit", "tests/model")
 NUMBERS = 1 << 20
 """Without --seed, the first round has a random number below this bound. The bound is so small that
 the seeds of the tests stay below 2^41."""
-GRACE_S = 600.0
+GRACE_S = 3600.0
 """A round that has begun before the end of the given time may continue for this many seconds
 afterwards.
 """

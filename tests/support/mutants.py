@@ -42,7 +42,11 @@ MODULES = {
         "unit/agent/test_figures.py",
         "model/test_agent.py",
     ),
-    "agent/parsing/framing.py": ("unit/agent/parsing", "model/test_agent_turns.py"),
+    "agent/parsing/framing.py": (
+        "unit/agent/parsing",
+        "unit/agent/test_nul_runs.py",
+        "model/test_agent_turns.py",
+    ),
 }
 """For each module, the tests below tests/ that must notice its mutants."""
 TIMEOUT_S = 120.0
