@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from skidway.agent.commands import (
     json_schemas,
     leading_texts,
@@ -30,6 +33,7 @@ from skidway.agent.commands.written_times import Reading
 from skidway.agent.formats import catalog
 from skidway.agent.parsing import derived
 from skidway.agent.parsing.parser import CSV_HEADER, TIME_MARK
+from skidway.agent.parsing.regex import anchored
 from skidway.agent.parsing.replacing import MARK
 from skidway.agent.parsing.runtimes import CRI
 from skidway.agent.settings import ParserSettings, TimestampSettings
@@ -224,6 +228,8 @@ def _as_format(sample: Sample) -> Guess | None:
     for name, form in catalog.formats().items():
         if form.logfmt and not _is_of(form, sample):
             continue
+        if form.pattern is not None and not _begins_a_record(form.pattern, sample):
+            continue  # trying a format takes far longer than looking whether its pattern ever fits
         try:
             source = catalog.of_source(sample.source(format=name, **zone))
             made = preview(source, sample.data, str(sample.path))
@@ -236,6 +242,12 @@ def _as_format(sample: Sample) -> Guess | None:
             block = sample.block(format=name, **zone)
             best = Guess(sample.path, f"{name} ({form.what})", source, block, made, None, notes)
     return best
+
+
+def _begins_a_record(pattern: str, sample: Sample) -> bool:
+    """Whether at least one line is the first line of a record of this pattern."""
+    lines = pa.array(sample.strings, pa.string())
+    return bool(pc.any(pc.match_substring_regex(lines, anchored(pattern))).as_py())
 
 
 def _is_of(form: catalog.Format, sample: Sample) -> bool:

@@ -23,7 +23,7 @@ _HALF: Final = "[ \u00a0\u202f]*[AaPp]\\.?[Mm]\\.?"
 _OFFSET: Final = r"[+-](?:0\d|1[0-4])(?::?(?:00|15|30|45))?"
 _ZONE: Final = rf"[Zz]|{_OFFSET}|(?i:UTC|GMT)(?:[+-]\d{{1,2}}(?::?\d\d)?)?|{zone_letters.PATTERN}"
 _YEAR: Final = r"(?:19|20)\d\d"
-_END: Final = r"(?![\w/]|[.,:]\d|[+-]\d)"
+_END: Final = r"(?![\w/]|[.:]\d|[+-]\d)"
 
 _DATES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     (r"\d{4}-\d{1,2}-\d{1,2}", ("%Y-%m-%d",)),
@@ -54,7 +54,9 @@ _CLOCK: Final = r"(?P<clock>\d{1,2}:\d\d(?::\d\d)?)"
 _COMPACT_CLOCK: Final = r"(?P<clock>\d{6})"
 _FRACTION: Final = r"(?P<fraction>[.,]\d+|:\d{3,9})?"
 _WEEKDAY: Final = r"(?P<weekday>(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? +)?"
-_OF_CLOCK: Final = rf"{_FRACTION}(?P<half>{_HALF}(?![a-zA-Z]))?(?P<zone> *(?:{_ZONE}){_END})?"
+_OF_CLOCK: Final = (
+    rf"{_FRACTION}(?P<half>{_HALF}(?!(?!Z\b)[a-zA-Z]))?(?P<zone> *(?:{_ZONE}){_END})?"
+)
 _BETWEEN: Final = r"(?P<between>[Tt_:-]|,? +| - | at )"
 _LAST_ZONE: Final = rf"(?P<last_zone> *(?:{_ZONE}){_END})?"
 
@@ -78,7 +80,8 @@ class Form:
 compiled = cache(re.compile)  # there are more patterns than re's own cache has room for
 
 RFC3339: Final = Form(
-    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:[Zz]|[+-]\d\d(?::?\d\d)?)?", ("rfc3339",)
+    r"\d{4}-\d\d-\d\d[Tt ] ?\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?:[Zz]|[+-]\d\d(?::?\d\d)?)?",
+    ("rfc3339",),
 )
 EPOCHS: Final = (
     Form(r"1[4-9]\d{8}(?:\.\d{1,9})?", ("epoch",)),
@@ -236,7 +239,9 @@ _AGAIN: Final = (
 )
 _AGAIN_COMPILED: Final = re.compile(_AGAIN)
 _NEAR: Final = 20
+_MAY_BE_A_COLUMN: Final = re.compile(r",\S")
 _MORE: Final = re.compile(r"\w|[.,:]\d|[+\u2212-]\d|/\d")
+_MORE_BEHIND_ZONE: Final = re.compile(r"\w|[.:]\d|[+\u2212-]\d|/\d")
 _MORE_HALF: Final = re.compile(rf"\s*(?:{zone_letters.HALVES})", re.IGNORECASE)
 _MORE_ZONE: Final = re.compile(
     rf"[\])]?\s*[\[(<]?(?:Z|{_OFFSET}|\u2212\d\d|(?:UTC|GMT)(?:[+-]\d+)?|{zone_letters.PATTERN}"
@@ -260,7 +265,10 @@ def _ended(text: str, begin: int, end: int, form: Form, lacks: _Lacks) -> Compos
     """Returns a time whose parts end at this place of a text, with what belongs to it, too."""
     if not lacks.zone and (again := _AGAIN_COMPILED.match(text, end)) is not None:
         end, form = again.end(), Form(form.pattern, form.formats, f"(?:{_AGAIN})?")
-    return Composed(form, end, _more(text, begin, end, lacks))
+    rest = _more(text, begin, end, lacks)
+    if not rest and _MAY_BE_A_COLUMN.match(text, end) and re.search(r",\d+$", text[begin:end]):
+        rest = text[begin:end].rpartition(",")[2]  # a fraction, or a column of numbers
+    return Composed(form, end, rest)
 
 
 def rest_beside(text: str, begin: int, end: int, format_: str) -> str:
@@ -289,7 +297,8 @@ def names_zone(format_: str, texts: Sequence[str]) -> bool:
 
 
 def _more(text: str, begin: int, end: int, lacks: _Lacks) -> str:
-    behind = [_MORE, *([_MORE_HALF] if lacks.half else []), *([_MORE_ZONE] if lacks.zone else [])]
+    behind = [_MORE, _MORE_ZONE] if lacks.zone else [_MORE_BEHIND_ZONE]
+    behind += [_MORE_HALF] if lacks.half else []
     before = [_HALF_BEFORE] if lacks.half else []
     if lacks.year:
         behind.append(_MORE_YEAR)

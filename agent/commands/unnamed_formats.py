@@ -59,7 +59,10 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
     """
     lines = texts[:LOOKED_AT_MAX]
     best: tuple[bool, int, str] | None = None
+    time = written_times.first_time(lines)
     for delimiter in DELIMITERS:
+        if delimiter in time:
+            continue
         cut = [csv_lines.split(line, delimiter) for line in lines]
         counts = Counter(len(each) for each in cut if isinstance(each, list))
         count, lines_of_count = counts.most_common(1)[0] if counts else (0, 0)
@@ -79,9 +82,9 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
     parser: dict[str, Any] = {"type": "csv", **_columns(whole[0], header)}
     if delimiter != ",":
         parser["delimiter"] = "tab" if delimiter == "\t" else delimiter
-    may_split = delimiter == "," and parser["columns"][0] == "column_1"
-    time = written_times.of_columns(parser["columns"], whole[1:], may_split=may_split)
-    return {"parser": parser} | ({} if time is None else {"timestamp": time})
+    named = parser["columns"][0] != "column_1"
+    stamp = written_times.of_columns(parser["columns"], whole[1:], delimiter, are_named=named)
+    return {"parser": parser} | ({} if stamp is None else {"timestamp": stamp})
 
 
 def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ times of a few days.) If that decides nothing, `guess` proposes no time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,8 +25,6 @@ COLUMNS_MAX: Final = 4
 
 TRIED_MAX: Final = 20
 """The form of a time is composed from at most this many of the texts that must all have it."""
-
-_SPLIT_FRACTION: Final = frozenset({3, 6, 9})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +63,28 @@ def format_of(texts: Sequence[str]) -> str | None:
 
 
 def of_columns(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], *, may_split: bool
+    columns: Sequence[str], rows: Sequence[Sequence[str]], delimiter: str, *, are_named: bool
 ) -> dict[str, Any] | None:
     """Returns the setting `timestamp` for rows of values: the first column, or the first columns
-    side by side, whose values are times. Returns None if there are no such columns. may_split:
-    whether the column behind a time may be the fraction of its second.
+    side by side, whose values are times. Returns None if there are no such columns, or if the
+    delimiter cuts the times. are_named: whether the log names the columns, so that a number behind
+    a time is no fraction of its second.
     """
     for first in range(len(columns)):
         for last in range(min(first + COLUMNS_MAX, len(columns)), first, -1):
             found = of_texts([" ".join(row[first:last]) for row in rows])
-            if found is None:
-                continue
-            following = {row[last] if last < len(columns) else "" for row in rows}
-            if may_split and "%f" not in found.format and _is_fraction(following):
-                return None
-            return found.settings(columns[first:last])
+            if found is not None:
+                is_cut = not are_named and any(
+                    _is_cut(delimiter.join(row[first:last]), delimiter, row[last:]) for row in rows
+                )
+                return None if is_cut else found.settings(columns[first:last])
     return None
 
 
-def _is_fraction(texts: set[str]) -> bool:
-    (width, *others) = {len(text) for text in texts}
-    return not others and width in _SPLIT_FRACTION and all(map(str.isdigit, texts))
+def _is_cut(time: str, delimiter: str, following: Sequence[str]) -> bool:
+    """Whether a time goes on behind the delimiter, or may do so."""
+    found = composed(delimiter.join([time, *following]))
+    return found is not None and (found.end > len(time) or bool(found.rest))
 
 
 def of_value(values: Sequence[object]) -> Reading | None:
@@ -102,18 +102,12 @@ def inside(texts: Sequence[str]) -> Reading | None:
     """Finds times that come after a short text, such as a level. Returns None if the first line has
     no such time.
     """
-    first = texts[0] if texts else ""
-    for at in range(1, min(len(first), BEFORE_MAX + 2)):
-        if not time_forms.compiled(_LAST_BEFORE).match(first, at - 1):
-            continue
-        found = composed(first, at)
-        if found is not None and found.form not in EPOCHS:
-            return _of_lines(texts, BEFORE, found)
-    return None
+    found = _inside(texts)
+    return None if found is None else _of_lines(texts, BEFORE, found)
 
 
 BEFORE_MAX: Final = 99
-_LAST_BEFORE: Final = r"[^\w\n.:+/-]"
+_LAST_BEFORE: Final = "[^\\w\n.:+/\u2212-]"
 BEFORE: Final = rf"[^\n]{{0,{BEFORE_MAX}}}?{_LAST_BEFORE}"
 """A regular expression for the text before a time. The text ends with a character that is no part
 of a number.
@@ -126,6 +120,16 @@ def leading(texts: Sequence[str]) -> Reading | None:
     """
     found = _first(texts)
     return None if found is None else _of_lines(texts, r"\[?", found)
+
+
+def first_time(texts: Sequence[str]) -> str:
+    """Returns the time with which the first line begins, or that comes after a short text; empty if
+    there is none, or if it cannot be read whole."""
+    found, before = leading(texts), r"\[?"
+    if found is None:
+        found, before = inside(texts), BEFORE
+    match = found and time_forms.compiled(f"{before}({found.form.pattern})").match(texts[0])
+    return match[1] if match else ""
 
 
 def doubts(texts: Sequence[str]) -> Iterator[str]:
@@ -147,7 +151,8 @@ def doubts(texts: Sequence[str]) -> Iterator[str]:
             f"Day and month of the times may be {' or '.join(formats)}: set the right one as "
             "`timestamp.format`."
         )
-    zones = [zone for each in found.form.formats for zone in ZONES if _is_read(each, text, zone)]
+    form = found.form.formats
+    zones = [zone for zone in ZONES if any(_is_read(each, text, zone) for each in form)]
     if not formats:
         readers = f"{' or '.join(zones)} shows them" if zones else "no common zone shows them"
         yield (
@@ -173,6 +178,18 @@ def notes(format_: str, texts: Sequence[str], timezone: str | None) -> Iterator[
 
 def _is_read(format_: str, text: str, timezone: str = "UTC") -> bool:
     return bool(TimeFormat(format_, timezone).parse(pa.array([text]), 0)[1][0])
+
+
+def _inside(texts: Sequence[str]) -> Composed | None:
+    """Returns the time that comes after a short text in the first line."""
+    first = texts[0] if texts else ""
+    clock = re.search(r"\d:\d\d", first)
+    for at in range(1, min(len(first), BEFORE_MAX + 2)):
+        found = composed(first, at) if re.match(_LAST_BEFORE, first[at - 1]) else None
+        if found is not None and found.form not in EPOCHS:
+            # If there is a time of day before, the time that was found may be the end of a time.
+            return None if clock is not None and clock.end() < at else found
+    return None
 
 
 def _first(texts: Sequence[str]) -> Composed | None:

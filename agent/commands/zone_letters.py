@@ -36,7 +36,7 @@ REGION: Final = (
     r"/[A-Z][\w/+-]*"
 )
 HALVES: Final = (
-    r"[ap]\.?\s?m\b|π\.?\s?μ|μ\.?\s?μ|上午|下午|午前|午後|오전|오후|(?:SA|CH|PTG|PG|fm|em)\b|[fe]\.m\b"
+    r"[ap]\.?\s?m\b|[ap]mZ\b|π\.?\s?μ|μ\.?\s?μ|上午|下午|午前|午後|오전|오후|(?:SA|CH|PTG|PG|fm|em)\b|[fe]\.m\b"
     r"|öö\b|ös\b|(?:ap|ip|dop|odp|vorm|nachm|de|du)\.|пр\.|сл\.|ق\.|ب\.|[صم]\b|पूर्वाह्न|अपराह्न"
 )
 """A regular expression for the words that languages have for the halves of a day."""
