@@ -93,11 +93,12 @@ EPOCHS: Final = (
 """Times as numbers of seconds, milliseconds and so on since 1970. Only times from 2014 to 2033
 match, so that `guess` seldom takes another number for a time."""
 
+_MONTHS: Final = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 BEGINNING: Final = (
-    r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? +)?"
-    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2}:\d\d(?::\d\d|[ ,.])"
-    r"|(?:\d{1,4}[-/. ]+)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*[-/. ]+\d"
-    r"|\d{2}[-/]\d{2} \d\d:|(?:19|20)?\d{6}[-T_ ]?\d{1,2}:?\d\d)"
+    r"(?:(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? +)?"
+    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}(?:[-/.]\d{2,4})?|(?:19|20)?\d{6}"
+    rf"|(?:\d{{1,4}}\.?[-/ ]+)?{_MONTHS}(?:[-/., ]+\d{{1,4}}){{0,2}})"
+    r"[-T_:, ]*(?:at )?\d{1,2}:?\d\d|\d{1,2}:\d\d[: ,.])"
 )
 """A regular expression for the beginning of a line that begins with a time in any form. Records of
 several lines begin there, so that a time in a new form never becomes a part of the record before
@@ -237,6 +238,10 @@ _AGAIN: Final = (
     rf"(?: (?:{zone_letters.PATTERN}|UTC|GMT|[+-]\d\d(?:\d\d)?)\b"
     rf"| ?\((?:{zone_letters.PATTERN}|UTC|GMT|[A-Z][A-Za-z ]* Time)\)| ?\[{zone_letters.REGION}\])"
 )
+_AGAIN_IN_LINES: Final = {
+    "": r" [A-Z]{3,5}\b", "(": r" ?\([A-Z][A-Za-z ]+\)", "[": r" ?\[[A-Z]\w+/[\w/+-]+\]",
+    "+": r" [+-]\d{2,4}\b", "-": r" [+-]\d{2,4}\b",
+}  # fmt: skip
 _AGAIN_COMPILED: Final = re.compile(_AGAIN)
 _NEAR: Final = 20
 _MAY_BE_A_COLUMN: Final = re.compile(r",\S")
@@ -264,7 +269,8 @@ class _Lacks:
 def _ended(text: str, begin: int, end: int, form: Form, lacks: _Lacks) -> Composed:
     """Returns a time whose parts end at this place of a text, with what belongs to it, too."""
     if not lacks.zone and (again := _AGAIN_COMPILED.match(text, end)) is not None:
-        end, form = again.end(), Form(form.pattern, form.formats, f"(?:{_AGAIN})?")
+        kind = "" if again[0].strip()[0].isalnum() else again[0].strip()[0]
+        end, form = again.end(), Form(form.pattern, form.formats, _AGAIN_IN_LINES[kind])
     rest = _more(text, begin, end, lacks)
     if not rest and _MAY_BE_A_COLUMN.match(text, end) and re.search(r",\d+$", text[begin:end]):
         rest = text[begin:end].rpartition(",")[2]  # a fraction, or a column of numbers

@@ -4,7 +4,7 @@ same log: each record has the true time, or the proposal has no time."""
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from itertools import accumulate
 from pathlib import Path
@@ -166,7 +166,7 @@ def test_a_time_is_read_whole_or_not_at_all(seeds: Seeds, tmp_path: Path) -> Non
     record its true time, or has no time. A piece of a time is never a part of the message, and a
     line with a time is never joined to the record before it."""
     wrong, read = [], 0
-    for seed in seeds(range(400)):
+    for seed in seeds(range(320)):
         lines = built(random.Random(seed))
         log = tmp_path / "shop.log"
         log.write_text("".join(f"{line.text}\n" for line in lines))
@@ -181,3 +181,22 @@ def test_a_time_is_read_whole_or_not_at_all(seeds: Seeds, tmp_path: Path) -> Non
             wrong += [(seed, line.text, "joined", found.block)] if is_joined else []
     assert wrong == []
     assert read > 0
+
+
+def test_a_line_with_a_time_in_another_form_is_never_joined(seeds: Seeds, tmp_path: Path) -> None:
+    """If a log has records of several lines, and lines that begin with a time in another form, a
+    proposal of `guess` never joins such a line to the record before it."""
+    wrong = []
+    for seed in seeds(range(80)):
+        chance = random.Random(seed)
+        one, other = ([replace(line, before="") for line in built(chance)] for _ in range(2))
+        texts = [line.text for line in one] * 3 + [line.text for line in other]
+        lines = [text for each in texts for text in (each, "and one more line of it")]
+        log = tmp_path / "shop.log"
+        log.write_text("".join(f"{line}\n" for line in lines))
+        found = guess(log, 100)
+        for record in (*found.preview.rows, *found.preview.rejects):
+            text = log.read_bytes()[record.first : record.first + record.length].decode()
+            if any(text.count(line.text) and not text.startswith(line.text) for line in other):
+                wrong.append((seed, text, found.block))
+    assert wrong == []
