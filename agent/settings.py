@@ -379,6 +379,13 @@ class SourceSettings:
         help="What to do with a line in another encoding: reject sends it to <topic>.rejected; "
         "replace delivers it with U+FFFD for each invalid part, and sets encoding_replaced.",
     )
+    colours: Literal["strip", "keep"] | None = setting(
+        "colours",
+        None,
+        help="What to do with codes for terminals, such as colours: strip takes them out of a line "
+        "before anything else is done with it; keep leaves them there. keep is the default of a "
+        "raw parser without shape, and strip that of all others.",
+    )
     replay: bool = setting(
         "replay",
         False,
@@ -415,7 +422,7 @@ class SourceSettings:
             raise ConfigurationRefused("parser.columns: the schema already says which keys count")
         if self.parser.type == "json" and self.schema is None:
             raise ConfigurationRefused("schema: a json parser needs one")
-        _check_shape(self.shape, self.hash_key_location)
+        _check_shape(self.shape, self.hash_key_location, self.colours)
 
     def _check_format(self) -> None:
         if self.format is not None and self.parser != ParserSettings():
@@ -650,11 +657,16 @@ class AgentSettings(RegistrySecuritySettings):
             raise ConfigurationRefused(f"schema.registry.url: {error}") from error
 
 
-def _check_shape(text: str | None, key_file: Path | None) -> None:
+def _check_shape(text: str | None, key_file: Path | None, colours: str | None) -> None:
     if not text:
         if key_file is not None:
             raise ConfigurationRefused("hash.key.location: no rule of shape hashes a field")
         return
+    if colours == "keep":
+        raise ConfigurationRefused(
+            "colours: keep does not go with shape, because its rules would not see texts that have "
+            "codes inside"
+        )
     from skidway.agent.shaping.checking import check_patterns  # imports Arrow
     from skidway.agent.shaping.grammar import parse
     from skidway.agent.shaping.rules import needs_key

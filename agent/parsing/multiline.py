@@ -42,6 +42,7 @@ from skidway.agent.parsing.byte_order import mark_of
 from skidway.agent.parsing.framing import Booleans, Frames, Int64s, LineFramer
 from skidway.agent.parsing.joins import END, START, Rule
 from skidway.agent.parsing.lines import UTF_8, repaired, slices
+from skidway.agent.values.terminals import plain
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
@@ -88,18 +89,22 @@ class JoiningFramer:
         bytes_max: int,
         container: str | None = None,
         encoding: str = UTF_8,
+        *,
+        has_colours: bool = False,
     ) -> None:
         """rule: says by patterns which lines belong together; None if only the parts of a
         container's line are joined. bytes_max: the highest number of bytes of a record of several
         lines, without the last line's end. container: the format in which a container's runtime
         wraps the lines (see `containers`); the rule's patterns are searched in the text that the
-        container wrote. encoding: the encoding of the lines.
+        container wrote. encoding: the encoding of the lines. has_colours: whether the patterns are
+        searched in the lines without their codes for terminals.
         """
         if rule is not None:
             check_rule(rule)
         self._rule, self._bytes_max, self._container = rule, bytes_max, container
         self._lines_max = CONTAINER_LINES_MAX if rule is None else rule.lines_max
         self._encoding, self.lines = encoding, LineFramer(encoding)
+        self._has_colours = has_colours
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
         """Returns the records of one or several byte ranges, which follow one another in `data`."""
@@ -181,7 +186,10 @@ class JoiningFramer:
         yes = np.ones(len(texts), np.bool_)
         if self._rule is None:
             return _Joints(yes, ~is_part, yes, ~is_part)
-        said = _matches(_unmarked(repaired(texts, self._encoding)[0]), self._rule.pattern)
+        searched = _unmarked(repaired(texts, self._encoding)[0])
+        if self._has_colours:
+            searched = plain(searched.view(pa.string()))[0].view(pa.binary())
+        said = _matches(searched, self._rule.pattern)
         if self._rule.kind == END:
             ends = said & ~is_part
             return _Joints(np.append(True, ends[:-1]), ends, yes, ends)
