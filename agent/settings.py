@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from skidway.agent.parsing.byte_order import WIDE
-from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.parsing.framing import READ_BYTES, READ_LINES
 from skidway.agent.parsing.joins import CONTINUATION, END, START, TRACES, Rule
 from skidway.agent.parsing.runtimes import CRI, KUBERNETES
 from skidway.audit.topic.count_columns import LONGEST_MS
@@ -162,7 +162,11 @@ class MultilineSettings:
         "pattern", None, help="RE2, searched in a line; ^ and $ are the line's beginning and end."
     )
     max_lines: int = setting(
-        "max.lines", 500, help="Most lines of a record; the next line begins another.", at_least=1
+        "max.lines",
+        500,
+        help="Most lines of a record; the next line begins another.",
+        at_least=1,
+        at_most=READ_LINES // 2,
     )
     timeout_ms: int = setting(
         "timeout.ms",

@@ -40,11 +40,16 @@ import numpy.typing as npt
 from skidway.agent.parsing.byte_order import UTF_8, UTF_16LE, unit_bytes
 from skidway.dataclass import dataclass
 
-FRAMING_VERSION = 1
+FRAMING_VERSION = 2
 
 READ_BYTES = 1 << 20
 """One read of a file returns at most this many bytes. A longer line counts as too long, even if the
 source's `max.line.bytes` is higher.
+"""
+
+READ_LINES: Final = 1 << 15
+"""One reading, and one call of the press, get at most about this many lines, because each line
+needs memory of its own, however short it is: a rejected line needs about a thousand bytes.
 """
 
 HOLE_BYTES: Final = 256
@@ -161,6 +166,14 @@ class LineFramer:
         is_over = end[-1] < len(units)  # other bytes follow the hole, so it is complete
         return at + self.unit * int(end[-1] if is_over else first[-1])
 
+    def first_lines_end(self, data: bytes) -> int:
+        """Returns where the first READ_LINES lines of `data` end; the length of `data` if it has
+        fewer lines."""
+        if count_lines(data) <= READ_LINES:
+            return len(data)
+        ends = np.flatnonzero(self._units(data, 0, len(data)) == LF)
+        return self.unit * (int(ends[READ_LINES - 1]) + 1) if len(ends) > READ_LINES else len(data)
+
     def end_inside(self, data: bytes) -> int | None:
         """For `data` that begins inside a line, returns where this line ends: after its terminator,
         or at the beginning of a hole (a run of NUL bytes). Returns None if the line does not end in
@@ -271,6 +284,11 @@ class LineFramer:
         while (at := data.find(wanted, at)) >= 0 and at % self.unit:
             at += 1
         return at
+
+
+def count_lines(data: bytes) -> int:
+    """Returns how many lines end in `data`; in UTF-16, this may be more than there are."""
+    return data.count(b"\n")
 
 
 def nul_bytes(data: bytes) -> int:
