@@ -149,14 +149,24 @@ class MultilineSettings:
     """The settings that say how several lines become one record."""
 
     type: Literal[
-        "start", "continuation", "end", "java", "python", "go", "ruby", "dotnet", "indented"
+        "start",
+        "continuation",
+        "end",
+        "java",
+        "python",
+        "node",
+        "go",
+        "ruby",
+        "dotnet",
+        "indented",
     ] = setting(
         "type",
         help="start: a record begins at each line that matches pattern; continuation: a line that "
         "matches belongs to the record before it; end: a record ends after each line that "
         "matches. The other types have no pattern. A language: the lines of its stack traces "
         "belong to the record before them; indented: lines that begin with a blank or a tab "
-        "belong to the record before them.",
+        "belong to the record before them. If the parser knows how its records begin (format, "
+        "log4j, python), these types join all lines up to the next beginning.",
     )
     pattern: str | None = setting(
         "pattern", None, help="RE2, searched in a line; ^ and $ are the line's beginning and end."
@@ -325,7 +335,8 @@ class SourceSettings:
     multiline: MultilineSettings | None = setting(
         "multiline",
         None,
-        help="How lines become records of several lines; if not set, each line is a record.",
+        help="How lines become records of several lines; if not set, a format and a log4j or python "
+        "parser join lines by what they know, and with other parsers each line is a record.",
     )
     timestamp: TimestampSettings | None = setting(
         "timestamp",

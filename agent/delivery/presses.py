@@ -167,8 +167,8 @@ def _begins_labels(one: Taken) -> bool:
 
 def _groups(taken: Iterable[Taken]) -> Iterator[list[Taken]]:
     """Groups neighbouring readings that have the same recipe and the same moment of reading. A
-    group has at most TOGETHER_BYTES and READ_LINES, and one call of the press makes the batches of the whole
-    group. An over-long line is a group of its own.
+    group has at most TOGETHER_BYTES and READ_LINES, and one call of the press makes the batches of
+    the whole group. An over-long line is a group of its own.
     """
     group: list[Taken] = []
     size = lines = 0
