@@ -203,7 +203,7 @@ class MultilineSettings:
                 if self.pattern is None
                 else f"multiline.pattern does not belong to type {self.type}, which has its own"
             )
-        from skidway.agent.parsing.multiline import (
+        from skidway.agent.parsing.joints import (
             check_rule,  # imported only here, because it imports Arrow (see the module's docstring)
         )
 
@@ -335,8 +335,8 @@ class SourceSettings:
     multiline: MultilineSettings | None = setting(
         "multiline",
         None,
-        help="How lines become records of several lines; if not set, a format and a log4j or python "
-        "parser join lines by what they know, and with other parsers each line is a record.",
+        help="How lines become records of several lines; if not set, a format and a log4j or "
+        "python parser join lines by what they know; with other parsers each line is a record.",
     )
     timestamp: TimestampSettings | None = setting(
         "timestamp",

@@ -50,14 +50,18 @@ def framer_of(recipe: Recipe) -> Framer:
         return LineFramer()  # each line of a replay's file contains a whole record
     if recipe.multiline is None and recipe.container is None:
         return LineFramer(recipe.encoding)
+    has_colours = recipe.colours == STRIP
+    if recipe.container is not None:
+        from skidway.agent.parsing.streams import StreamsFramer
+
+        return StreamsFramer(
+            recipe.multiline, recipe.line_bytes, recipe.container, has_colours=has_colours
+        )
+    assert recipe.multiline is not None
     from skidway.agent.parsing.multiline import JoiningFramer
 
     return JoiningFramer(
-        recipe.multiline,
-        recipe.line_bytes,
-        recipe.container,
-        recipe.encoding,
-        has_colours=recipe.colours == STRIP,
+        recipe.multiline, recipe.line_bytes, recipe.encoding, has_colours=has_colours
     )
 
 

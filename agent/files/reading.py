@@ -4,8 +4,9 @@ bytes. A turn is one pass of the agent's loop.
 A turn reads the files that may have new bytes one after the other, at most READ_BYTES and
 READ_LINES of each, until the turn has TURN_BYTES or TURN_LINES. The next turn begins with the files
 that this turn did not reach, so a busy file does not delay the other files. If there is room for
-more bytes in the turn, the agent reads again from the files that have more. If a topic has no room (`values.room`), its files are
-held back until it has room again; files of other topics do not wait for them.
+more bytes in the turn, the agent reads again from the files that have more. If a topic has no room
+(`values.room`), its files are held back until it has room again; files of other topics do not wait
+for them.
 
 Except within a long line, a read begins a little before the read position. If these bytes before
 the read position differ from those that were read there last time, the file was rewritten, or was

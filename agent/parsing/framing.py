@@ -74,6 +74,10 @@ class Frames:
     pieces: how many of these records begin or end where a record of the source's multiline settings
     does not, so that they are only a part of such a record. is_hole: for each record whether it is
     a hole; None if there are no holes. unit: how many bytes a code unit has.
+
+    woven: the bytes in which the records are, if these are the bytes of the ranges in another
+    order; None if the records are in the ranges as they are. is_border: for each record whether a
+    range may be divided after it; None if it may be divided after each record.
     """
 
     first: Int64s
@@ -83,6 +87,8 @@ class Frames:
     pieces: int = 0
     is_hole: Booleans | None = None
     unit: int = 1
+    woven: bytes | None = None
+    is_border: Booleans | None = None
 
     def __len__(self) -> int:
         return len(self.first)
@@ -91,6 +97,12 @@ class Frames:
     def length(self) -> Int64s:
         """The number of bytes of each record, with its terminator."""
         return self.end - self.first
+
+    @property
+    def borders(self) -> Int64s:
+        """The ends of those records after which a range may be divided. The records of its parts
+        are then those of the whole range."""
+        return self.end if self.is_border is None else self.end[self.is_border]
 
     def behind(self, row: int) -> Frames:
         """Returns the records from index `row` on."""

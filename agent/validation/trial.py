@@ -143,7 +143,7 @@ def _first_records(framer: Framer, head: bytes, size: int, records_max: int) -> 
     is_cut = len(head) == READ_BYTES
     whole = (framer if is_cut else framer.lines).whole_records_end(head)
     if whole:
-        ends = framer.frame(head[:whole], np.array([whole])).end
+        ends = framer.frame(head[:whole], np.array([whole])).borders
         end = int(ends[min(records_max, len(ends)) - 1])
         return head[:end], end
     return head, max(size, len(head)) if is_cut else len(head)
@@ -163,7 +163,8 @@ def _last_records(
         return begin + at, b""
     frames = framer.frame(tail[at:end], np.array([end - at]))
     least = 1 if is_cut and not frames.are_lines else 0
-    first = frames.first[max(len(frames) - records_max, least) :]
+    borders = np.append(0, frames.borders)[:-1]
+    first = borders[max(len(borders) - records_max, least) :]
     at += int(first[0]) if len(first) else end - at
     return begin + at, tail[at:end]
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from skidway.agent.parsing import lines
 from skidway.agent.parsing.joins import CONTINUATION, END, START, TRACES, Rule
-from skidway.agent.parsing.multiline import JoiningFramer, check_rule
+from skidway.agent.parsing.joints import check_rule
+from skidway.agent.parsing.multiline import JoiningFramer
 from skidway.errors import ConfigurationRefused
 from support.promises import promise
 
