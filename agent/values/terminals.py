@@ -40,6 +40,11 @@ _OSC: Final = {
     "logfmt": r"\\u009[08d-fD-F]",
 }
 _ST: Final = {"": "\x9c", "json": r"\\u009[cC]", "logfmt": r"\\u009[cC]"}
+_SHIFT: Final = {
+    "": "[\x0e\x0f]",
+    "json": r"\\u000[eEfF]",
+    "logfmt": r"\\(?:u000[eEfF]|x0[eEfF])",
+}
 _LETTERS: Final = string.ascii_letters
 _URI: Final = _LETTERS + string.digits + "_.~:/?#@!$&'()*+,;=%-"
 _SIGNS: Final = tuple(b"\xc2" + bytes([each]) for each in (0x90, 0x98, *range(0x9B, 0xA0)))
@@ -100,7 +105,7 @@ def _pattern(escapes: Escapes, apart: str) -> str:
     slash = r"\\\\" if escapes else r"\\"
     between = one_of(";:")
     numbers = rf"{one_of('?>')}?(?:\d+(?:{between}\d*)*|(?:{between}\d+)+)?"
-    final = rf"{one_of(_LETTERS + '@~')}(?:{esc}{one_of('>')})?[\x0e\x0f]?"
+    final = rf"{one_of(_LETTERS + '@~')}(?:{esc}{one_of('>')})?(?:{_SHIFT[escapes]})?"
     opening = rf"{esc}{one_of(']PX^_')}"
     return "|".join(
         (
