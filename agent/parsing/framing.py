@@ -178,6 +178,14 @@ class LineFramer:
         is_over = end[-1] < len(units)  # other bytes follow the hole, so it is complete
         return at + self.unit * int(end[-1] if is_over else first[-1])
 
+    def last_lines(self, data: bytes, end: int, size: int) -> Frames:
+        """Returns the lines and holes of `data` up to `end`, where a line ends, from the last line
+        on that begins before the last `size` bytes."""
+        begin = self.whole_records_end(data[: max(end - max(size, 1), 0)])
+        found = self.frame(data[begin:end], np.array([end - begin]))
+        first, content_end = found.first + begin, found.content_end + begin
+        return replace(found, first=first, content_end=content_end, end=found.end + begin)
+
     def first_lines_end(self, data: bytes) -> int:
         """Returns where the first READ_LINES lines of `data` end; the length of `data` if it has
         fewer lines."""

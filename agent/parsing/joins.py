@@ -56,7 +56,7 @@ _DATES: Final = (
     r"\d{6}|\d{8}",
 )
 TIMED: Final = (
-    rf"^(?:<\d+>\d* ?)?[\[({{\"]*(?:(?:{'|'.join(_DATES)})(?:[T_:-]|,? +(?:at )?)\d\d?[:.]\d\d"
+    rf"(?:<\d+>\d* ?)?[\[({{\"]*(?:(?:{'|'.join(_DATES)})(?:[T_:-]|,? +(?:at )?)\d\d?[:.]\d\d"
     r"|\d{6} \d{6} |\d{8}(?:T\d{4}|[ -]?\d{6}\b)|[A-Z]\d{4} \d\d:\d\d:\d\d|\d\d?:\d\d:\d\d)"
 )
 """A pattern of lines that begin with a time, in whichever form. If a program's records begin with a
@@ -66,7 +66,7 @@ time, such a line of another program is never a part of them."""
 def beginning(start: str) -> str:
     """Returns the pattern of the first lines of records: `start`, which belongs to a format, or a
     time."""
-    return f"(?:{start})|{TIMED}"
+    return f"^(?:(?:{start})|{TIMED})"
 
 
 @dataclass(frozen=True, slots=True)

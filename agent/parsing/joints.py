@@ -81,6 +81,8 @@ class Joins:
         the first value is true. Returns the values of `begins` after the division.
         """
         first = np.flatnonzero(begins)
+        if len(first) == len(lines):
+            return begins
         last = np.append(first[1:], len(lines)) - 1
         large = (last - first >= self.lines_max) | (
             (lines.content_end[last] - lines.first[first] > self.bytes_max) & (last > first)

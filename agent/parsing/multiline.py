@@ -31,6 +31,7 @@ A record's value contains the line ends between its lines as they are in the fil
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -72,8 +73,13 @@ class JoiningFramer:
         if not len(lines):
             return lines
         joints = self._joints(data, lines)
-        forced = np.isin(lines.first, np.append(0, range_ends[:-1]))
-        first = np.flatnonzero(self._joins.divided(lines, joints.begins | forced))
+        begins = joints.begins.copy()
+        begins[np.searchsorted(lines.first, np.append(0, range_ends[:-1]))] = True
+        begins = self._joins.divided(lines, begins)
+        if begins.all():
+            pieces = int(np.count_nonzero(~(joints.is_beginning & joints.is_end)))
+            return replace(lines, are_lines=False, pieces=pieces)
+        first = np.flatnonzero(begins)
         last = np.append(first[1:], len(lines)) - 1
         is_hole = None if lines.is_hole is None else lines.is_hole[first]
         return Frames(
@@ -93,13 +99,7 @@ class JoiningFramer:
         end = self.lines.whole_records_end(data)
         if end == 0:
             return 0
-        lines = self.lines.frame(data[:end], np.array([end]))
-        tail = lines.behind(int(np.searchsorted(lines.first, end - LOOK_BACK_BYTES)))
-        joints = self._joints(data, tail)
-        if len(tail) == len(lines) or joints.begins[1:].any():
-            lines = tail
-        else:
-            joints = self._joints(data, lines)
+        lines, joints = self._last_lines(data, end)
         # Only the beginning of the last record matters here. So it does no harm to mark the first
         # line as a beginning even if it continues a record, because the last record then begins at
         # a later line.
@@ -113,6 +113,15 @@ class JoiningFramer:
             or self.lines.has_hole(data, end)
         )
         return end if is_closed else int(lines.first[last])
+
+    def _last_lines(self, data: bytes, end: int) -> tuple[Frames, Joints]:
+        """Returns lines up to `end`: only the last ones if a record begins in them."""
+        tail = self.lines.last_lines(data, end, LOOK_BACK_BYTES)
+        joints = self._joints(data, tail)
+        if not tail.first[0] or joints.begins[1:].any():
+            return tail, joints
+        lines = self.lines.last_lines(data, end, end)
+        return lines, self._joints(data, lines)
 
     def _joints(self, data: bytes, lines: Frames) -> Joints:
         values = slices(data, lines.first, lines.content_end)

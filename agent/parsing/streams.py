@@ -107,18 +107,19 @@ class StreamsFramer:
         end = self.lines.whole_records_end(data)
         if end == 0:
             return 0
-        lines = self.lines.frame(data[:end], np.array([end]))
-        tail = max(int(np.searchsorted(lines.first, end - LOOK_BACK_BYTES, side="right")) - 1, 0)
-        for at in dict.fromkeys((tail, 0)):
-            border = self._last_border(data, lines.behind(at), is_cut=at > 0)
+        for size in (LOOK_BACK_BYTES, end):
+            lines = self.lines.last_lines(data, end, size)
+            border = self._last_border(data, lines)
             if border:
                 return border
+            if not lines.first[0]:
+                break
         return end if len(data) >= READ_BYTES else 0
 
-    def _last_border(self, data: bytes, lines: Frames, *, is_cut: bool) -> int:
+    def _last_border(self, data: bytes, lines: Frames) -> int:
         """Returns the position of the last certain border behind the first of the lines; 0 if there
-        is none. is_cut: whether other lines come before these lines. They may belong to the same
-        records as the first lines of the two streams.
+        is none. If other lines come before these lines, they may belong to the same records as the
+        first lines of the two streams.
         """
         count = len(lines)
         found = self._heads(data, lines, np.arange(count) == 0)
@@ -126,7 +127,7 @@ class StreamsFramer:
         for stream in np.unique(found.stream).tolist():
             mine = np.flatnonzero(found.stream == stream)
             last = int(mine[-1])
-            if is_cut and found.section[mine[0]] == found.section[0]:
+            if lines.first[0] and found.section[mine[0]] == found.section[0]:
                 head[found.natural == mine[0]] = -1  # nobody knows where this record begins
             is_full = head[last] >= 0 and self._is_full(lines, found.head == head[last])
             if not is_full and self._may_go_on(data, lines, found, last):
