@@ -27,7 +27,7 @@ from skidway.agent.commands.proposals import (
 from skidway.agent.commands.samples import Sample
 from skidway.agent.formats import catalog
 from skidway.agent.parsing import derived
-from skidway.agent.parsing.parser import CSV_HEADER, TIME_MARK
+from skidway.agent.parsing.parser import BLANK, CSV_HEADER, TIME_MARK
 from skidway.agent.parsing.replacing import MARK
 from skidway.agent.parsing.runtimes import CRI
 from skidway.agent.settings import ParserSettings, TimestampSettings
@@ -98,6 +98,8 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
     about texts that look like secrets, and about the encoding of lines that are not UTF-8.
     """
     notes = list(sample.notes)
+    if found.preview.by_rule.get(BLANK):
+        notes.append(f"Blank lines are left out, and counted as filtered by `{BLANK}`.")
     secrets = secret_texts.secrets([each.row for each in found.preview.rows])
     if secrets.rules:
         words = " and ".join(f"`{each}`" for each in secrets.rules)
@@ -121,11 +123,12 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
 def _as_json(sample: Sample) -> Guess | None:
     """Returns a proposal for a log whose lines are JSON objects; None if too few lines look like
     objects."""
-    objects = sum(text.lstrip().startswith(b"{") for text in sample.texts)
-    if objects < SHARE_LEAST * len(sample.texts):
+    texts = sample.filled
+    objects = sum(text.lstrip().startswith(b"{") for text in texts)
+    if objects < SHARE_LEAST * len(texts):
         return None
     name = derived.record_name(sample.topic)
-    schema = json_schemas.proposed([*sample.texts, *sample.further], name)
+    schema = json_schemas.proposed([*texts, *sample.further], name)
     notes = [_SAVE]
     if schema.mixed:
         names = ", ".join(schema.mixed[:10])
@@ -133,7 +136,7 @@ def _as_json(sample: Sample) -> Guess | None:
     if schema.numbered:
         names = ", ".join(schema.numbered[:3])
         notes.append(f"Members such as {names} have numbers in their names; _extra has them.")
-    for member, form in _times(sample.texts):
+    for member, form in _times(texts):
         time: dict[str, Any] = {"fields": [schema.field_of(member)], "format": form}
         try:
             made = _with_schema(sample, schema, time)
@@ -235,7 +238,7 @@ def _is_of(form: catalog.Format, sample: Sample) -> bool:
     of its time, and the format has every key that most lines have. (The share of lines that the
     parser accepts shows nothing, because the parser accepts every line with key=value pairs.)
     """
-    found = unnamed_formats.as_logfmt(sample.strings)
+    found = unnamed_formats.as_logfmt(samples.strings(sample.filled))
     if found is None or form.time is None or "timestamp" not in found:
         return False
     columns = found["parser"]["columns"]
@@ -250,7 +253,7 @@ def _as_unnamed(sample: Sample) -> Guess | None:
     """Returns the best of several proposals: for values with a delimiter, for key=value pairs, and
     for JSON objects after a prefix. Returns None if the log looks like none of these.
     """
-    texts = sample.strings
+    texts = samples.strings(sample.filled)
     proposals = [
         *unnamed_formats.as_prefixed_json(texts),
         ("logfmt (key=value)", unnamed_formats.as_logfmt(texts)),

@@ -5,10 +5,12 @@ records that its program meant."""
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from skidway.agent.commands.guessing import guess
 from skidway.agent.formats.catalog import of_source
 from skidway.agent.parsing.containers import DOCKER_PART_BYTES
 from skidway.agent.parsing.derived import LINE_FIELD
@@ -394,3 +396,29 @@ def test_the_runtimes_flags_decide_about_parts() -> None:
     data = "2026-11-20T08:15:01Z stdout P bye\n2026-11-20T09:15:01Z stdout F 2026 start\n"
     assert rows(data, LINE_FIELD, container="cri") == ["bye2026 start"]
     assert [each.length for each in made(data, container="cri").rows] == [len(data)]
+
+
+# --- guess ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "expected", "count"),
+    [
+        ('{"a":1}\n\n\n{"a":2}\n\n\n', {"type": "json"}, 2),
+        ('{"a":1}\r\n\r\n\r\n{"a":2}\r\n', {"type": "json"}, 2),
+        ("a=1 b=x\n\n\na=2 b=y\n", {"type": "logfmt", "columns": ["a", "b"]}, 2),
+        ("a,b,c\n\n1,2,3\n \n4,5,6\n\n", {"type": "csv", "columns": ["a", "b", "c"]}, 2),
+        (LOGFMT_ANSI, "logfmt", 3),
+        (SPRING_ANSI, "spring", 2),
+    ],
+)
+def test_guess_looks_through_blank_lines_and_colours(
+    data: str, expected: object, count: int, tmp_path: Path
+) -> None:
+    """`guess` proposes the format of the lines between blank lines, and of the lines without their
+    colours. All of these lines fit its proposal."""
+    (tmp_path / "a.log").write_text(data, newline="")
+    found = guess(tmp_path / "a.log", 1_000)
+    assert expected in (found.block.get("parser"), found.block.get("format"))
+    assert found.preview.rejects == []
+    assert len(found.preview.rows) == count
