@@ -57,7 +57,7 @@ _DATES: Final = (
 )
 TIMED: Final = (
     rf"(?:<\d+>\d* ?)?[\[({{\"]*(?:(?:{'|'.join(_DATES)})(?:[T_:-]|,? +(?:at )?)\d\d?[:.]\d\d"
-    r"|\d{6} \d{6} |\d{8}(?:T\d{4}|[ -]?\d{6}\b)|[A-Z]\d{4} \d\d:\d\d:\d\d|\d\d?:\d\d:\d\d)"
+    r"|\d{6} \d{6} |\d{8}(?:T\d{4}|[ -]?\d{6})|[A-Z]\d{4} \d\d:\d\d:\d\d|\d\d?:\d\d:\d\d)"
 )
 """A pattern of lines that begin with a time, in whichever form. If a program's records begin with a
 time, such a line of another program is never a part of them."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,11 @@ from skidway.errors import ConfigurationRefused
 
 PARTS_MAX: Final = 1_000
 """Without a rule, at most this many parts of a container's line are joined."""
+
+HEAD_BYTES: Final = 16
+
+_ASKS_BEHIND: Final = re.compile(r"[$]|\\[bBz]")
+"""Matches patterns that may ask what follows a match, or that only look like this."""
 
 
 def check_rule(rule: Rule) -> None:
@@ -111,4 +117,37 @@ def _unmarked(texts: pa.BinaryArray) -> pa.BinaryArray:
 
 
 def _matches(values: pa.BinaryArray, pattern: str) -> Booleans:
+    """Returns in which texts the pattern is found. If it is found in the head of a text, and does
+    not ask what follows, it is found in all texts with this head. So of neighbouring texts with the
+    same head, such as the same minute, only the first one's head is searched."""
+    is_new = None if _ASKS_BEHIND.search(pattern) else _new_heads(values)
+    if is_new is None:
+        return _found(values, pattern)
+    first = np.flatnonzero(is_new)
+    heads = pc.binary_slice(values.take(pa.array(first)), 0, HEAD_BYTES)
+    found = np.repeat(_found(heads, pattern), np.diff(np.append(first, len(values))))
+    others = np.flatnonzero(~found)
+    if len(others):
+        found[others] = _found(values.take(pa.array(others)), pattern)
+    return found
+
+
+def _found(values: pa.BinaryArray, pattern: str) -> Booleans:
     return np.array(pc.match_substring_regex(values.view(pa.string()), pattern), np.bool_)
+
+
+def _new_heads(values: pa.BinaryArray) -> Booleans | None:
+    """Returns which texts do not have the head of the text before them; None if these are more than
+    a quarter of the texts."""
+    bounds = np.frombuffer(values.buffers()[1], np.int32)[values.offset :][: len(values) + 1]
+    data, begin = values.buffers()[2], bounds[:-1]
+    if data is None or data.size < HEAD_BYTES:
+        return None
+    # NumPy would copy all of `data` to take words that are not aligned, but not to take bytes.
+    everywhere = np.ndarray((data.size - HEAD_BYTES + 1,), f"V{HEAD_BYTES}", data, strides=(1,))
+    taken = everywhere[np.minimum(begin, data.size - HEAD_BYTES)]
+    left, right = taken.view("<u8").reshape(-1, 2).T
+    is_short = bounds[1:] - begin < HEAD_BYTES
+    is_new = np.ones(len(values), np.bool_)
+    is_new[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1]) | is_short[1:] | is_short[:-1]
+    return is_new if 4 * np.count_nonzero(is_new) <= len(values) else None

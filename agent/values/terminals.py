@@ -30,6 +30,7 @@ Escapes = Literal["", "json", "logfmt"]
 """By which rules texts may escape characters; empty if they have no escapes."""
 
 Booleans = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
 
 _ESC: Final = {"": "\x1b", "json": r"\\u001[bB]", "logfmt": r"\\(?:u001[bB]|x1[bB])"}
 _BEL: Final = {"": "\x07", "json": r"\\u0007", "logfmt": r"\\(?:u0007|x07|a)"}
@@ -47,18 +48,21 @@ _SHIFT: Final = {
 }
 _LETTERS: Final = string.ascii_letters
 _URI: Final = _LETTERS + string.digits + "_.~:/?#@!$&'()*+,;=%-"
-_SIGNS: Final = tuple(b"\xc2" + bytes([each]) for each in (0x90, 0x98, *range(0x9B, 0xA0)))
+_ESC_BYTE: Final = 0x1B
+_SIGNS: Final = (0x90, 0x98, *range(0x9B, 0xA0))
+"""The last bytes of the characters that stand for ESC and another sign, in UTF-8."""
+
+_ESCAPED: Final = re.compile(rb"\\(?:u00[019]|x1)")
 
 
 def plain(
     texts: pa.StringArray, escapes: Escapes = "", apart: str = ""
 ) -> tuple[pa.StringArray, Booleans | None]:
     """Returns UTF-8 texts without codes, and which texts had codes; None if no text had any."""
-    data = _bytes_of(texts)
-    found = texts
+    data, found = _bytes_of(texts), texts
     if _may_have_codes(data):
         found = pc.replace_substring_regex(found, _pattern("", apart), "")
-    if escapes and b"\\" in data and (b"\\u00" in data or b"\\x1" in data):
+    if escapes and (data == ord("\\")).any() and _ESCAPED.search(data.data):
         # A backslash that is itself escaped begins no code.
         pattern = rf"((?:^|[^\\])(?:\\\\)*)(?:{_pattern(escapes, apart)})+"
         found = pc.replace_substring_regex(found, pattern, r"\1")
@@ -73,19 +77,21 @@ def plain_text(text: str) -> str:
     return _compiled().sub("", text)
 
 
-def _bytes_of(texts: pa.StringArray) -> bytes:
+def _bytes_of(texts: pa.StringArray) -> Bytes:
     buffer = texts.buffers()[2]
     if not len(texts) or buffer is None:
-        return b""
+        return np.zeros(0, np.uint8)
     bounds = np.frombuffer(texts.buffers()[1], np.int32)
-    begin, end = bounds[texts.offset], bounds[texts.offset + len(texts)]
-    return memoryview(buffer)[begin:end].tobytes()
+    return np.frombuffer(buffer, np.uint8)[bounds[texts.offset] : bounds[texts.offset + len(texts)]]
 
 
-def _may_have_codes(data: bytes) -> bool:
-    if b"\x1b" in data:
+def _may_have_codes(data: Bytes) -> bool:
+    if (data == _ESC_BYTE).any():
         return True
-    return not data.isascii() and any(sign in data for sign in _SIGNS)
+    if (data < 0x80).all():
+        return False
+    before = np.flatnonzero(data[:-1] == 0xC2)
+    return bool(np.isin(data[before + 1], _SIGNS).any())
 
 
 @cache
