@@ -59,6 +59,11 @@ _UNBELIEVED = Counter(
     "skidway_agent_unbelieved_times_total",
     "Records whose own time was over an hour ahead, or before 1970; they got the time of reading.",
 )
+_COLOURED = Counter(
+    "skidway_agent_coloured_lines_total",
+    "Lines from which codes for terminals were taken (colours: strip).",
+    ["topic"],
+)
 _BATCHES = Counter("skidway_agent_acknowledged_batches_total", "Batches acknowledged.")
 _SETTLED = Counter("skidway_agent_settled_bytes_total", "Bytes of files passed by the checkpoint.")
 _SKIPPED = Counter(
@@ -135,6 +140,8 @@ def pressed(topic: str, result: Pressed) -> None:
             _FILTERED_BYTES.labels(topic, rule).inc(size)
     if result.replaced:
         _REPLACED.labels(topic).inc(result.replaced)
+    if result.coloured:
+        _COLOURED.labels(topic).inc(result.coloured)
     if result.unread_times:
         _UNREAD_TIMES.labels(topic).inc(result.unread_times)
     if result.pieces:

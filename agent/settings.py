@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from skidway.agent.parsing.byte_order import WIDE
-from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.parsing.framing import READ_BYTES, READ_LINES
 from skidway.agent.parsing.joins import CONTINUATION, END, START, TRACES, Rule
 from skidway.agent.parsing.runtimes import CRI, KUBERNETES
 from skidway.audit.topic.count_columns import LONGEST_MS
@@ -149,20 +149,34 @@ class MultilineSettings:
     """The settings that say how several lines become one record."""
 
     type: Literal[
-        "start", "continuation", "end", "java", "python", "go", "ruby", "dotnet", "indented"
+        "start",
+        "continuation",
+        "end",
+        "java",
+        "python",
+        "node",
+        "go",
+        "ruby",
+        "dotnet",
+        "indented",
     ] = setting(
         "type",
         help="start: a record begins at each line that matches pattern; continuation: a line that "
         "matches belongs to the record before it; end: a record ends after each line that "
         "matches. The other types have no pattern. A language: the lines of its stack traces "
         "belong to the record before them; indented: lines that begin with a blank or a tab "
-        "belong to the record before them.",
+        "belong to the record before them. If the parser knows how its records begin (format, "
+        "log4j, python), these types join all lines up to the next beginning.",
     )
     pattern: str | None = setting(
         "pattern", None, help="RE2, searched in a line; ^ and $ are the line's beginning and end."
     )
     max_lines: int = setting(
-        "max.lines", 500, help="Most lines of a record; the next line begins another.", at_least=1
+        "max.lines",
+        500,
+        help="Most lines of a record; the next line begins another.",
+        at_least=1,
+        at_most=READ_LINES // 2,
     )
     timeout_ms: int = setting(
         "timeout.ms",
@@ -189,7 +203,7 @@ class MultilineSettings:
                 if self.pattern is None
                 else f"multiline.pattern does not belong to type {self.type}, which has its own"
             )
-        from skidway.agent.parsing.multiline import (
+        from skidway.agent.parsing.joints import (
             check_rule,  # imported only here, because it imports Arrow (see the module's docstring)
         )
 
@@ -321,7 +335,8 @@ class SourceSettings:
     multiline: MultilineSettings | None = setting(
         "multiline",
         None,
-        help="How lines become records of several lines; if not set, each line is a record.",
+        help="How lines become records of several lines; if not set, a format and a log4j or "
+        "python parser join lines by what they know; with other parsers each line is a record.",
     )
     timestamp: TimestampSettings | None = setting(
         "timestamp",
@@ -379,6 +394,13 @@ class SourceSettings:
         help="What to do with a line in another encoding: reject sends it to <topic>.rejected; "
         "replace delivers it with U+FFFD for each invalid part, and sets encoding_replaced.",
     )
+    colours: Literal["strip", "keep"] | None = setting(
+        "colours",
+        None,
+        help="What to do with codes for terminals, such as colours: strip takes them out of a line "
+        "before anything else is done with it; keep leaves them there. keep is the default of a "
+        "raw parser without shape, and strip that of all others.",
+    )
     replay: bool = setting(
         "replay",
         False,
@@ -415,7 +437,7 @@ class SourceSettings:
             raise ConfigurationRefused("parser.columns: the schema already says which keys count")
         if self.parser.type == "json" and self.schema is None:
             raise ConfigurationRefused("schema: a json parser needs one")
-        _check_shape(self.shape, self.hash_key_location)
+        _check_shape(self.shape, self.hash_key_location, self.colours)
 
     def _check_format(self) -> None:
         if self.format is not None and self.parser != ParserSettings():
@@ -650,11 +672,16 @@ class AgentSettings(RegistrySecuritySettings):
             raise ConfigurationRefused(f"schema.registry.url: {error}") from error
 
 
-def _check_shape(text: str | None, key_file: Path | None) -> None:
+def _check_shape(text: str | None, key_file: Path | None, colours: str | None) -> None:
     if not text:
         if key_file is not None:
             raise ConfigurationRefused("hash.key.location: no rule of shape hashes a field")
         return
+    if colours == "keep":
+        raise ConfigurationRefused(
+            "colours: keep does not go with shape, because its rules would not see texts that have "
+            "codes inside"
+        )
     from skidway.agent.shaping.checking import check_patterns  # imports Arrow
     from skidway.agent.shaping.grammar import parse
     from skidway.agent.shaping.rules import needs_key

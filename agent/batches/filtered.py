@@ -1,5 +1,5 @@
-"""Records that rules of the setting `shape` left out, and headers of CSV. No batch contains these
-records; the agent only counts them.
+"""Records that rules of the setting `shape` left out, headers of CSV, and blank lines. No batch
+contains these records; the agent only counts them.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ class FramedLines:
         data = readings[0].data if len(readings) == 1 else b"".join(r.data for r in readings)
         range_ends = np.cumsum([len(reading.data) for reading in readings])
         self.frames: Frames = framer.frame(data, range_ends)
+        data = data if self.frames.woven is None else self.frames.woven
         self.owner = np.searchsorted(range_ends, self.frames.first, side="right")
         self.shift = np.array([r.intent.end for r in readings], np.int64) - range_ends
         self.files = np.array([r.intent.file for r in readings], np.int64)

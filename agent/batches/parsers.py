@@ -14,10 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from skidway.agent.batches.recipe import Recipe, of_source
+from skidway.agent.batches.recipe import STRIP, Recipe, of_source
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.added_fields import AddedFields
 from skidway.agent.parsing.aliases import aliases_of
+from skidway.agent.parsing.blank_lines import BlankLinesParser
+from skidway.agent.parsing.coloured_lines import ColouredLinesParser
 from skidway.agent.parsing.containers import ContainerParser, without_fields
 from skidway.agent.parsing.framing import Framer, LineFramer
 from skidway.agent.parsing.json_lines import JsonParser
@@ -36,6 +38,7 @@ from skidway.agent.parsing.text_fields import TextFields, TextTimes, time_field
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.shaped_schemas import removed_names
+from skidway.agent.values.terminals import Escapes
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 
@@ -47,9 +50,19 @@ def framer_of(recipe: Recipe) -> Framer:
         return LineFramer()  # each line of a replay's file contains a whole record
     if recipe.multiline is None and recipe.container is None:
         return LineFramer(recipe.encoding)
+    has_colours = recipe.colours == STRIP
+    if recipe.container is not None:
+        from skidway.agent.parsing.streams import StreamsFramer
+
+        return StreamsFramer(
+            recipe.multiline, recipe.line_bytes, recipe.container, has_colours=has_colours
+        )
+    assert recipe.multiline is not None
     from skidway.agent.parsing.multiline import JoiningFramer
 
-    return JoiningFramer(recipe.multiline, recipe.line_bytes, recipe.container, recipe.encoding)
+    return JoiningFramer(
+        recipe.multiline, recipe.line_bytes, recipe.encoding, has_colours=has_colours
+    )
 
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
@@ -102,11 +115,28 @@ def _unwrapping(recipe: Recipe, schema: pa.Schema) -> Parser:
 
 
 def _decoding(recipe: Recipe, schema: pa.Schema) -> Parser:
-    build = _BUILDERS[recipe.parser]
     if recipe.on_error == "replace":
-        return ReplacingParser(build(recipe, without_mark(schema)), recipe.encoding)
-    parser = build(recipe, schema)
+        return ReplacingParser(_cleaning(recipe, without_mark(schema)), recipe.encoding)
+    parser = _cleaning(recipe, schema)
     return parser if recipe.encoding == UTF_8 else DecodingParser(parser, recipe.encoding)
+
+
+def _cleaning(recipe: Recipe, schema: pa.Schema) -> Parser:
+    """Returns the parser for lines in UTF-8. Before this parser, codes for terminals are taken out
+    of the lines, and then blank lines are left out."""
+    parser = _BUILDERS[recipe.parser](recipe, schema)
+    apart = recipe.delimiter if recipe.parser == "csv" else ""
+    if recipe.parser in ("json", "csv", "logfmt"):
+        parser = BlankLinesParser(parser, apart)
+    if recipe.colours == STRIP:
+        parser = ColouredLinesParser(parser, _escapes(recipe), apart)
+    return parser
+
+
+def _escapes(recipe: Recipe) -> Escapes:
+    if recipe.parser == "json" or recipe.json_field is not None:
+        return "json"
+    return "logfmt" if recipe.parser == "logfmt" else ""
 
 
 def _time_format(recipe: Recipe) -> TimeFormat | None:

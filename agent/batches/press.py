@@ -29,13 +29,12 @@ from skidway.agent.batches.parsers import added_fields, build_parser, framer_of
 from skidway.agent.batches.recipe import Recipe, TopicSnapshot
 from skidway.agent.batches.records import Int64s, Records, distinct, sizes_of
 from skidway.agent.batches.rejected import RejectedLine
-from skidway.agent.batches.shape import filters_of, shape_of, without_headers
+from skidway.agent.batches.shape import filters_of, shape_of, without_left_out
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.added_fields import AddedFields
 from skidway.agent.parsing.byte_order import UTF_8, marked
 from skidway.agent.parsing.parser import (
-    CSV_HEADER,
     ENCODING,
     NO_MATCH,
     NO_TIME,
@@ -100,8 +99,8 @@ class Pressed:
         the moment of reading instead.
     pieces: how many records and rejected lines are only a part of what the source's multiline
         settings call a record.
-    filtered: the records that rules left out, and the headers of CSV; None if the recipe leaves
-        nothing out.
+    filtered: the records that rules or the parser left out; None if the recipe leaves nothing out.
+    coloured: from how many lines codes for terminals were taken before they were parsed.
     """
 
     batches: list[PressedBatch]
@@ -113,6 +112,7 @@ class Pressed:
     unread_times: int = 0
     pieces: int = 0
     filtered: Filtered | None = None
+    coloured: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,7 @@ class _Parsed:
     unread_times: int = 0
     pieces: int = 0
     filtered: Filtered | None = None
+    coloured: int = 0
 
 
 class Press:
@@ -200,6 +201,7 @@ class Press:
             unread_times=parsed.unread_times,
             pieces=parsed.pieces,
             filtered=parsed.filtered,
+            coloured=parsed.coloured,
         )
 
     def _parse(self, agent: int, lines: FramedLines, read_ms: int) -> _Parsed:
@@ -222,8 +224,8 @@ class Press:
         batch = self._added_fields.add(parsed.batch, paths, lines.owner[parsed.rows], labels)
         parsed = replace(parsed, batch=batch)
         filtered = None
-        if self._shape is not None or CSV_HEADER in self._filters:
-            parsed, left_out = without_headers(parsed, self._filters)
+        if self._filters or self._shape is not None:
+            parsed, left_out = without_left_out(parsed, self._filters)
             if self._shape is not None:
                 origins = lines.origins(agent, parsed.rows)
                 parsed, by_rules, more = self._shape.apply(parsed, origins)
@@ -244,6 +246,7 @@ class Press:
             self._unread_times(parsed, kept),
             lines.frames.pieces,
             filtered,
+            parsed.coloured,
         )
 
     def _refused(self, owner: int, line: RejectedLine) -> tuple[int, RejectedLine]:

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from skidway.agent.batches.recipe import Recipe
+from skidway.agent.batches.recipe import STRIP, Recipe
 from skidway.agent.parsing.framing import FRAMING_VERSION
 from skidway.agent.parsing.lines import UTF_8
 from skidway.agent.parsing.runtimes import DOCKER
@@ -25,7 +25,7 @@ from skidway.agent.shaping.rules import Rule as ShapeRule
 from skidway.agent.values.intents import crc_of
 from skidway.errors import ConfigurationRefused
 
-PRESS_VERSION: Final = 1
+PRESS_VERSION: Final = 2
 """Increase this version when a change to Skidway's own code changes the record (topic, partition,
 key, time or value) that a line becomes under the same recipe.
 tests/unit/agent/batches/test_recipe.py finds such changes: it fails if known lines become other
@@ -65,7 +65,7 @@ def program_of(recipe: Recipe) -> str:
         # tables of letters.
         names.append(f"python-{platform.python_version()}")
     has_patterns = recipe.multiline or recipe.container or recipe.path_patterns or rules
-    if recipe.parser != "raw" or has_patterns:
+    if recipe.parser != "raw" or has_patterns or recipe.colours == STRIP:
         # pyarrow matches regular expressions (with RE2), and converts text to numbers, booleans and
         # times.
         names.append(f"pyarrow-{_version('pyarrow')}")

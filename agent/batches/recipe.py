@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
 from skidway.agent.parsing.joins import Rule
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
+
+STRIP: Final = "strip"
+KEEP: Final = "keep"
+"""Values of a recipe's `colours`: whether codes for terminals are taken out of lines."""
 
 _BY_NAME: Final = ("json", "logfmt")
 """Parsers of these types find the names of the fields in the line itself."""
@@ -44,7 +48,10 @@ class Recipe:
 
     shape: the text of the rules that shape records. parsed_schema: the schema that records have
     before the rules are applied; empty if the rules do not change the fields. labels: the fields
-    that take labels of a pod, each with the name of the label.
+    that take labels of a pod, each with the name of the label. colours: STRIP or KEEP.
+
+    A field with a default is newer than recipes that a state may contain. If it has its default, it
+    is left out of the JSON, so that such a recipe still has the same fingerprint.
     """
 
     program: str
@@ -77,6 +84,7 @@ class Recipe:
     parsed_schema: str
     hash_key_location: str
     labels: tuple[tuple[str, str], ...]
+    colours: str = KEEP
 
     @property
     def fills_by_name(self) -> bool:
@@ -87,7 +95,9 @@ class Recipe:
 
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        defaults = {each.name: each.default for each in fields(self)}
+        content = {name: value for name, value in asdict(self).items() if value != defaults[name]}
+        return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
     @property
     def fingerprint(self) -> bytes:

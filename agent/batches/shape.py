@@ -25,9 +25,11 @@ from skidway.agent.batches.recipe import Recipe, Schema, of_source
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.aliases import aliases_of
 from skidway.agent.parsing.parser import (
+    BLANK,
     CSV_HEADER,
     ENCODING,
     EXTRA,
+    LEFT_OUT,
     NO_TIME,
     TOO_LONG,
     Parsed,
@@ -51,7 +53,7 @@ _GROWN = "masks make the field {} more than {} times as long; mask each text wit
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Records that rules left out, and headers of CSV. rows: for each record, the index of its
+    """Records that rules or the parser left out. rows: for each record, the index of its
     line, in rising order. event_ms: for each record, its event time (ms), or NO_TIME if it has
     none. rule: for each record, the index in `filters_of` of the rule that left it out.
     """
@@ -72,21 +74,23 @@ class LeftOut:
 
 
 def filters_of(recipe: Recipe, shape: RecordShape | None) -> tuple[str, ...]:
-    """Returns the names of all those rules of a recipe that leave records out, including
-    CSV_HEADER, which leaves out headers of CSV."""
+    """Returns the names of all those rules of a recipe that leave records out, including those of
+    LEFT_OUT by which the recipe's parser leaves lines out."""
     rules = () if shape is None else tuple(shape.filters)
-    return (*rules, CSV_HEADER) if recipe.parser == "csv" and CSV_HEADER not in rules else rules
+    own = {"csv": (CSV_HEADER, BLANK), "json": (BLANK,), "logfmt": (BLANK,)}.get(recipe.parser, ())
+    return (*rules, *(name for name in own if name not in rules))
 
 
-def without_headers(parsed: Parsed, filters: Sequence[str]) -> tuple[Parsed, LeftOut]:
-    """Takes the headers of CSV out of the rejects of `parsed`. Returns `parsed` without these
-    rejects, and the headers as records that were left out. filters: what `filters_of` returns."""
-    headers = sorted(each.row for each in parsed.rejects if each.reason == CSV_HEADER)
-    if headers:
-        others = [each for each in parsed.rejects if each.reason != CSV_HEADER]
+def without_left_out(parsed: Parsed, filters: Sequence[str]) -> tuple[Parsed, LeftOut]:
+    """Takes those lines out of the rejects of `parsed` that the parser leaves out. Returns `parsed`
+    without these rejects, and these lines as records. filters: what `filters_of` returns."""
+    out = sorted((each.row, each.reason) for each in parsed.rejects if each.reason in LEFT_OUT)
+    if out:
+        others = [each for each in parsed.rejects if each.reason not in LEFT_OUT]
         parsed = replace(parsed, rejects=others)
-    rows, rule = np.array(headers, np.int64), filters.index(CSV_HEADER) if headers else 0
-    return parsed, LeftOut(rows, np.full(len(rows), NO_TIME), np.full(len(rows), rule))
+    rows = np.array([row for row, _ in out], np.int64)
+    rule = np.array([filters.index(reason) for _, reason in out], np.int64)
+    return parsed, LeftOut(rows, np.full(len(rows), NO_TIME), rule)
 
 
 def shape_of(recipe: Recipe, codec: Codec) -> RecordShape | None:
@@ -144,7 +148,12 @@ class RecordShape:
             Reject(int(parsed.rows[row]), TOO_LONG, _GROWN.format(name, GROWTH_MAX))
             for row, name in sorted(found.grown.items())
         ]
-        shaped = Parsed(parsed.rows[kept], found.batch, parsed.event_ms[kept], parsed.rejects)
+        shaped = replace(
+            parsed,
+            rows=parsed.rows[kept],
+            batch=found.batch,
+            event_ms=parsed.event_ms[kept],
+        )
         return shaped, left_out, rejects
 
     def _completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -202,7 +211,7 @@ def _valid(parsed: Parsed) -> tuple[npt.NDArray[np.bool_], list[Reject]]:
 
 def _chosen(parsed: Parsed, rows: Int64s) -> Parsed:
     batch = parsed.batch.take(pa.array(rows))
-    return Parsed(parsed.rows[rows], batch, parsed.event_ms[rows], parsed.rejects)
+    return replace(parsed, rows=parsed.rows[rows], batch=batch, event_ms=parsed.event_ms[rows])
 
 
 def _check_schema(after: pa.Schema, codec: Codec) -> None:

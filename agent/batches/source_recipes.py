@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from skidway.agent.batches.program_versions import at_present
-from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, fills_by_name
+from skidway.agent.batches.recipe import KEEP, STRIP, Recipe, Schema, TopicSnapshot, fills_by_name
 from skidway.agent.parsing import derived
 from skidway.agent.parsing.added_fields import path_groups
 from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE, UTF_16LE
@@ -67,8 +67,15 @@ def recipe_of(
         parsed_schema=parsed_schema,
         hash_key_location="" if source.hash_key_location is None else str(source.hash_key_location),
         labels=tuple(sorted(source.label_fields.items())),
+        colours=source.colours or _usual_colours(source),
     )
     return at_present(recipe)
+
+
+def _usual_colours(source: SourceSettings) -> str:
+    """Whether codes for terminals are taken out of lines if the source does not say it. They stay
+    in texts to which nothing else is done."""
+    return KEEP if source.parser.type == "raw" and not parse(source.shape or "") else STRIP
 
 
 def big_endian(source: SourceSettings, recipe: Recipe) -> Recipe | None:

@@ -32,7 +32,7 @@ from skidway.agent.commands.samples import Sample
 from skidway.agent.commands.written_times import Reading
 from skidway.agent.formats import catalog
 from skidway.agent.parsing import derived
-from skidway.agent.parsing.parser import CSV_HEADER, TIME_MARK
+from skidway.agent.parsing.parser import BLANK, CSV_HEADER, TIME_MARK
 from skidway.agent.parsing.regex import anchored
 from skidway.agent.parsing.replacing import MARK
 from skidway.agent.parsing.runtimes import CRI
@@ -106,6 +106,8 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
     notes = list(sample.notes)
     if "timestamp" not in found.block and "format" not in found.block and found.schema is None:
         notes += written_times.doubts(sample.strings)
+    if found.preview.by_rule.get(BLANK):
+        notes.append(f"Blank lines are left out, and counted as filtered by `{BLANK}`.")
     secrets = secret_texts.secrets([each.row for each in found.preview.rows])
     if secrets.rules:
         words = " and ".join(f"`{each}`" for each in secrets.rules)
@@ -129,11 +131,12 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
 def _as_json(sample: Sample) -> Guess | None:
     """Returns a proposal for a log whose lines are JSON objects; None if too few lines look like
     objects."""
-    objects = sum(text.lstrip().startswith(b"{") for text in sample.texts)
-    if objects < SHARE_LEAST * len(sample.texts):
+    texts = sample.filled
+    objects = sum(text.lstrip().startswith(b"{") for text in texts)
+    if objects < SHARE_LEAST * len(texts):
         return None
     name = derived.record_name(sample.topic)
-    schema = json_schemas.proposed([*sample.texts, *sample.further], name)
+    schema = json_schemas.proposed([*texts, *sample.further], name)
     notes = [_SAVE]
     if schema.mixed:
         names = ", ".join(schema.mixed[:10])
@@ -141,7 +144,7 @@ def _as_json(sample: Sample) -> Guess | None:
     if schema.numbered:
         names = ", ".join(schema.numbered[:3])
         notes.append(f"Members such as {names} have numbers in their names; _extra has them.")
-    for member, found in _times(sample.texts):
+    for member, found in _times(texts):
         time = found.settings([schema.field_of(member)])
         try:
             made = _with_schema(sample, schema, time)
@@ -255,7 +258,7 @@ def _is_of(form: catalog.Format, sample: Sample) -> bool:
     of its time, and the format has every key that most lines have. (The share of lines that the
     parser accepts shows nothing, because the parser accepts every line with key=value pairs.)
     """
-    found = unnamed_formats.as_logfmt(sample.strings)
+    found = unnamed_formats.as_logfmt(samples.strings(sample.filled))
     if found is None or form.time is None or "timestamp" not in found:
         return False
     columns = found["parser"]["columns"]
@@ -270,7 +273,7 @@ def _as_unnamed(sample: Sample) -> Guess | None:
     """Returns the best of several proposals: for values with a delimiter, for key=value pairs, and
     for JSON objects after a prefix. Returns None if the log looks like none of these.
     """
-    texts = sample.strings
+    texts = samples.strings(sample.filled)
     proposals = [
         *unnamed_formats.as_prefixed_json(texts),
         ("logfmt (key=value)", unnamed_formats.as_logfmt(texts)),

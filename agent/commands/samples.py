@@ -32,6 +32,7 @@ from skidway.agent.parsing.framing import READ_BYTES, LineFramer
 from skidway.agent.parsing.lines import cut
 from skidway.agent.parsing.runtimes import CRI, DOCKER
 from skidway.agent.settings import SourceSettings
+from skidway.agent.values import terminals
 from skidway.errors import SkidwayError, UsageError
 from skidway.settings.spec import specs
 
@@ -66,9 +67,10 @@ _NOT_OF_A_TOPIC = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The first lines of a file. data: the bytes of these lines. texts: the same lines in UTF-8, as
-    the source's parser reads them. further: the following lines in the same form, up to the end of
-    the file's first MiB. more: settings that every proposal for this file has.
+    """The first lines of a file. data: the bytes of these lines. texts: the same lines in UTF-8 and
+    without codes for terminals, as the source's parser reads them. further: the following lines in
+    the same form, up to the end of the file's first MiB. more: settings that every proposal for
+    this file has.
     """
 
     path: Path
@@ -80,7 +82,13 @@ class Sample:
     @property
     def strings(self) -> list[str]:
         """The texts of the first lines."""
-        return [text.decode("utf-8", "replace") for text in self.texts]
+        return strings(self.texts)
+
+    @property
+    def filled(self) -> list[bytes]:
+        """The texts of the first lines that are not blank. Parsers of JSON, csv and logfmt leave
+        out blank lines."""
+        return [text for text in self.texts if text.strip()] or self.texts
 
     @property
     def topic(self) -> str:
@@ -130,6 +138,11 @@ class Sample:
     def block(self, **settings: Any) -> dict[str, Any]:
         """Returns a source for this file, with these settings, in the form of agent.yml."""
         return {"topic": self.topic, "paths": self.paths, **self.more, **settings}
+
+
+def strings(texts: Sequence[bytes]) -> list[str]:
+    """Returns the texts as strings."""
+    return [text.decode("utf-8", "replace") for text in texts]
 
 
 def read(path: Path, lines_max: int, encoding: str | None = None) -> Sample:
@@ -202,12 +215,14 @@ def _decoded(text: bytes, encoding: str) -> bytes | None:
 
 
 def _as_utf8(texts: Sequence[bytes], encoding: str) -> list[bytes]:
-    """Converts the texts from `encoding` to UTF-8. Bytes that are invalid in `encoding` become
-    U+FFFD."""
-    return [
-        text.decode(encoding, "replace").encode("utf-8", "replace") if found is None else found
-        for text, found in ((text, _decoded(text, encoding)) for text in texts)
+    """Converts the texts from `encoding` to UTF-8, and takes codes for terminals out of them. Bytes
+    that are invalid in `encoding` become U+FFFD."""
+    found = [
+        text.decode(encoding, "replace").encode("utf-8", "replace") if known is None else known
+        for text, known in ((text, _decoded(text, encoding)) for text in texts)
     ]
+    plain, changed = terminals.plain(pa.array(found, pa.binary()).view(pa.string()))
+    return found if changed is None else plain.view(pa.binary()).to_pylist()
 
 
 def _guessed_encoding(texts: Sequence[bytes], *, is_json: bool) -> dict[str, str]:

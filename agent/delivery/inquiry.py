@@ -402,7 +402,8 @@ class Inquiry:
             else:
                 plans.append((part, "; lines end elsewhere for this version of the program"))
         behind = list(self._dropped(recipe, list(readings.values())))
-        is_dropped = np.isin(bounds[:-1], behind)
+        is_dropped = np.zeros(len(bounds) - 1, np.bool_)
+        is_dropped[np.searchsorted(bounds, behind, side="right") - 1] = True
         for piece, would_be in (p for part in readings for p in split(part, bounds, is_dropped)):
             if would_be:
                 plans.append((piece, "; it cannot be sent behind what they have of the file"))
@@ -508,13 +509,13 @@ class Inquiry:
 
 
 def _record_bounds(intent: Intent, evidence: Evidence, framer: Framer) -> Int64s:
-    """Returns the positions, in the byte range of an intent, at which a record begins or ends if
-    the agent's present version divides the range. (The version that made the intent may have
-    divided it otherwise.)"""
+    """Returns the positions, in the byte range of an intent, at which the range may be divided: a
+    record begins or ends there if the agent's present version divides the range. (The version that
+    made the intent may have divided it otherwise.)"""
     if intent.length > READ_BYTES:
         return np.array([intent.first, intent.end])
     frames = framer.frame(evidence.data, np.array([len(evidence.data)]))
-    return np.append(intent.first, frames.end + intent.first)
+    return np.append(intent.first, frames.borders + intent.first)
 
 
 def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:

@@ -18,7 +18,7 @@ from skidway.agent.cluster.topics import Topics
 from skidway.agent.delivery.outbound import Outbound
 from skidway.agent.delivery.read_back import Records, outcome_of
 from skidway.agent.files.reading import Taken
-from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.parsing.framing import READ_BYTES, READ_LINES, count_lines
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.intents import Intent, Reading
 from skidway.agent.values.tracked import ReadingOutcome
@@ -167,16 +167,18 @@ def _begins_labels(one: Taken) -> bool:
 
 def _groups(taken: Iterable[Taken]) -> Iterator[list[Taken]]:
     """Groups neighbouring readings that have the same recipe and the same moment of reading. A
-    group has at most TOGETHER_BYTES, and one call of the press makes the batches of the whole
-    group. An over-long line is a group of its own.
+    group has at most TOGETHER_BYTES and READ_LINES, and one call of the press makes the batches of
+    the whole group. An over-long line is a group of its own.
     """
     group: list[Taken] = []
-    size = 0
+    size = lines = 0
     for one in taken:
-        size += len(one.reading.data)
-        if group and (size > TOGETHER_BYTES or not _go_together(group[-1], one)):
+        own_size, own_lines = len(one.reading.data), count_lines(one.reading.data)
+        size, lines = size + own_size, lines + own_lines
+        is_full = size > TOGETHER_BYTES or lines > READ_LINES
+        if group and (is_full or not _go_together(group[-1], one)):
             yield group
-            group, size = [], len(one.reading.data)
+            group, size, lines = [], own_size, own_lines
         group.append(one)
     if group:
         yield group

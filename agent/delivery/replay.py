@@ -21,8 +21,9 @@ from skidway.agent.delivery.evidence import proven_bytes
 from skidway.agent.delivery.inquiry import AGAIN_AFTER_S, Inquiry
 from skidway.agent.delivery.presses import Presses
 from skidway.agent.files.handles import Handles, Moved
-from skidway.agent.files.reading import TURN_BYTES, Taken
+from skidway.agent.files.reading import TURN_BYTES, TURN_LINES, Taken
 from skidway.agent.files.tracking import Tracker
+from skidway.agent.parsing.framing import count_lines
 from skidway.agent.values.intents import GIVEN_UP, Intent
 from skidway.agent.values.room import Room
 from skidway.agent.values.tracked import Flight
@@ -73,14 +74,15 @@ class Replay:
         if self._later and now >= self._later_at:
             self._try_again()
         taken: list[Taken] = []
-        left = TURN_BYTES
+        left, lines_left = TURN_BYTES, TURN_LINES
         for intent in self._next(room):
             one = self._replay(intent, now)
             if one is not None:
                 left -= len(one.reading.data)
+                lines_left -= count_lines(one.reading.data)
                 room.take(one.tracked.birth.topic, len(one.reading.data))
                 taken.append(one)
-            if left <= 0:
+            if left <= 0 or lines_left <= 0:
                 break
         return taken
 

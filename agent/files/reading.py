@@ -1,11 +1,12 @@
 """Makes readings of tracked files, and treats all files fairly. A reading is an intent with its
 bytes. A turn is one pass of the agent's loop.
 
-A turn reads the files that may have new bytes one after the other, at most READ_BYTES of each,
-until the turn has TURN_BYTES. The next turn begins with the files that this turn did not reach, so
-a busy file does not delay the other files. If there is room for more bytes in the turn, the agent
-reads again from the files that have more. If a topic has no room (`values.room`), its files are
-held back until it has room again; files of other topics do not wait for them.
+A turn reads the files that may have new bytes one after the other, at most READ_BYTES and
+READ_LINES of each, until the turn has TURN_BYTES or TURN_LINES. The next turn begins with the files
+that this turn did not reach, so a busy file does not delay the other files. If there is room for
+more bytes in the turn, the agent reads again from the files that have more. If a topic has no room
+(`values.room`), its files are held back until it has room again; files of other topics do not wait
+for them.
 
 Except within a long line, a read begins a little before the read position. If these bytes before
 the read position differ from those that were read there last time, the file was rewritten, or was
@@ -35,7 +36,14 @@ from skidway.agent.files.host import Handle, Status
 from skidway.agent.files.pod_labels import PodLabels
 from skidway.agent.files.sources import TailedSource
 from skidway.agent.files.tracking import Tracker
-from skidway.agent.parsing.framing import READ_BYTES, Framer, LineFramer, nul_bytes
+from skidway.agent.parsing.framing import (
+    READ_BYTES,
+    READ_LINES,
+    Framer,
+    LineFramer,
+    count_lines,
+    nul_bytes,
+)
 from skidway.agent.values.identity import (
     FINGERPRINT_BYTES,
     GUARD_BYTES,
@@ -53,6 +61,9 @@ TURN_BYTES = 2 << 20
 """In one turn, the agent makes intents for at most this many bytes of all files together. The last
 reading of the turn may exceed this limit.
 """
+
+TURN_LINES = 2 * READ_LINES
+"""In one turn, the agent makes intents for about this many lines of all files together."""
 
 TURN_FILES = 1000
 """One turn of the agent's loop tries to read at most this many files."""
@@ -193,10 +204,10 @@ class FileReader:
         """Makes this turn's readings. Their intents get the numbers from `sequence` + 1 on. Holds
         back the files of topics without room."""
         taken: list[Taken] = []
-        left = TURN_BYTES
+        left, lines_left = TURN_BYTES, TURN_LINES
         later: list[TrackedFile] = []
         for _ in range(TURN_FILES):
-            if left <= 0 or not self._ready:
+            if left <= 0 or lines_left <= 0 or not self._ready:
                 break
             tracked = self._ready.pop(next(iter(self._ready)))
             if not _has_new_bytes(tracked):
@@ -212,6 +223,7 @@ class FileReader:
                 later.append(tracked)
             if one is not None:
                 left -= len(one.reading.data)
+                lines_left -= count_lines(one.reading.data)
                 room.take(topic, len(one.reading.data))
                 taken.append(one)
             elif self._ready.pop(tracked.file, None) is not None:
@@ -291,6 +303,7 @@ class FileReader:
         if body is None:
             return None
         framer = self._source(tracked).manner_of(tracked, handle).framer
+        body = body[: framer.lines.first_lines_end(body)]
         end = framer.whole_records_end(body)
         if end == 0 and body and tracked.unfinished_at is None:
             tracked.unfinished_at = now

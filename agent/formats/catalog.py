@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from skidway.agent.parsing.joins import beginning
 from skidway.agent.settings import (
     AgentSettings,
     MultilineSettings,
@@ -85,7 +86,7 @@ class Format:
     def multiline(self) -> MultilineSettings | None:
         """The setting `multiline`, which says how lines are joined to records; None if each line is
         a record."""
-        return (self.start and MultilineSettings(type="start", pattern=self.start)) or None
+        return joining(None, self.start)
 
     def timestamp(self, timezone: str) -> TimestampSettings | None:
         """Returns the setting `timestamp`; None if the format has no time. timezone: the zone of
@@ -95,6 +96,18 @@ class Format:
             return None
         fields, form = self.time
         return TimestampSettings(fields=fields, format=form, timezone=timezone)
+
+
+def joining(own: MultilineSettings | None, start: str | None) -> MultilineSettings | None:
+    """Returns the setting `multiline` of a source whose parser knows how records begin. own: the
+    setting of the source itself; if it has no pattern, the parser knows better. start: the pattern
+    of the first lines of records; None if the parser does not know it.
+    """
+    if start is None or (own is not None and own.pattern is not None):
+        return own
+    if own is None:
+        return MultilineSettings(type="start", pattern=beginning(start))
+    return replace(own, type="start", pattern=beginning(start))
 
 
 @cache
@@ -135,7 +148,7 @@ def of_source(source: SourceSettings) -> SourceSettings:
         source,
         parser=found.parser,
         timestamp=source.timestamp or found.timestamp(source.timezone or "UTC"),
-        multiline=source.multiline or found.multiline,
+        multiline=joining(source.multiline, found.start),
     )
 
 
@@ -159,7 +172,13 @@ def _of_layout(source: SourceSettings) -> SourceSettings:
         groups, form = layout.time
         zone = source.timezone or layout.zone or "UTC"
         timestamp = TimestampSettings(fields=list(groups), format=form, timezone=zone)
-    return replace(source, parser=parser, timestamp=timestamp, timezone=None)
+    return replace(
+        source,
+        parser=parser,
+        timestamp=timestamp,
+        timezone=None,
+        multiline=joining(source.multiline, layout.start),
+    )
 
 
 def _read(name: str, entry: dict[str, Any]) -> Format:

@@ -5,7 +5,7 @@ groups of a regular expression, and errors that point at the refused part of the
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final, NoReturn
@@ -28,13 +28,14 @@ class Layout:
     """A compiled pattern. pattern: a regular expression (RE2) for a record. types: the types of the
     groups that are no strings. time: the groups that contain the event time, and its format; None
     if the pattern has no event time. zone: the time zone that the pattern names; None if it names
-    none.
+    none. start: a pattern of the first lines of records; None if other lines may look like these.
     """
 
     pattern: str
     types: dict[str, str]
     time: tuple[tuple[str, ...], str] | None = None
     zone: str | None = None
+    start: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,26 @@ def settled(pieces: Sequence[Piece]) -> list[Piece]:
             is_behind = is_behind and piece.name == " "
         found.append(piece)
     return found
+
+
+def start_of(
+    pieces: Sequence[Piece], messages: Collection[str], dates: Collection[str]
+) -> str | None:
+    """Returns a pattern of the first lines of records: their beginning up to the date or, without a
+    date, up to the message. A beginning of words and blanks only could also be that of a line of a
+    stack trace; then returns None. messages, dates: the names of such directives.
+    """
+    found: list[Piece] = []
+    for piece in pieces:
+        if piece.name in messages or piece.kind in ("newline", "trace", "optional"):
+            break
+        found.append(piece)
+        if piece.name in dates:
+            break
+    is_sure = any(
+        piece.name in dates or (piece.kind == "literal" and piece.name.strip()) for piece in found
+    )
+    return "^" + "".join(piece.regex for piece in found) if is_sure else None
 
 
 def _text_follows(pieces: Sequence[Piece]) -> bool:

@@ -41,8 +41,10 @@ from skidway.agent.formats.layout import (
     check_order,
     padded,
     settled,
+    start_of,
 )
 
+_MESSAGES: Final = ("m", "msg", "message")
 _ANSI: Final = r"(?:\x1b\[[0-9;]*m)?"
 _DIRECTIVE: Final = re.compile(r"%(?P<left>-?)0?(?P<width>\d*)(?:\.-?\d+)?(?P<name>[A-Za-z]*)")
 _LOGBACK_ZONE: Final = re.compile(r"""^"?(.*?)"?,\s*([A-Z][A-Za-z_]+(?:[/+-][\w/+:-]*)?)$""")
@@ -60,7 +62,7 @@ def compiled(pattern: str) -> Layout:
             compiler.groups.refuse(
                 piece.at, f"%{piece.name} can only be after the message, at the end"
             )
-        if piece.kind == "text" and piece.name in ("m", "msg", "message"):
+        if piece.kind == "text" and piece.name in _MESSAGES:
             is_last = all(each.kind == "mark" for each in pieces[index + 1 :])
             if is_last:
                 regex = piece.regex.replace(TEXT, ".*")
@@ -68,7 +70,8 @@ def compiled(pattern: str) -> Layout:
     if not compiler.groups.names:
         compiler.groups.refuse(0, "the pattern has no directive such as %m")
     regex = "".join(piece.regex for piece in pieces)
-    return Layout(regex, compiler.groups.types, compiler.time, compiler.zone)
+    start = start_of(pieces, _MESSAGES, DATES)
+    return Layout(regex, compiler.groups.types, compiler.time, compiler.zone, start)
 
 
 def _expanded(pattern: str) -> str:

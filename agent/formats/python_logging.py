@@ -24,6 +24,7 @@ from skidway.agent.formats.layout import (
     check_order,
     padded,
     settled,
+    start_of,
 )
 
 _ATTRIBUTES: Final = {
@@ -69,7 +70,9 @@ def compiled(pattern: str, date_format: str | None = None) -> Layout:
     if pieces[-1].name == "message":
         last = pieces[-1]
         pieces[-1] = Piece(last.at, last.name, last.regex.replace(TEXT, ".*"), last.kind)
-    return Layout("".join(each.regex for each in pieces), groups.types, _time(groups, date_format))
+    regex = "".join(each.regex for each in pieces)
+    start = start_of(pieces, ("message",), ("asctime", "created"))
+    return Layout(regex, groups.types, _time(groups, date_format), start=start)
 
 
 def _pieces(groups: Groups, pattern: str, date_format: str | None) -> list[Piece]:

@@ -28,6 +28,8 @@ json_lines     the parser `json`; aliases: other names of members; time_members:
                objects; misfits: where a value does not fit its field
 prefixed_json  a parser for a JSON object after a prefix
 logfmt         the parser `logfmt`; key_values: cuts its lines into keys and values
+blank_lines, coloured_lines
+               what is done with lines before one of the parsers above gets them
 containers     takes a container's lines out of the lines of its runtime (such as Docker);
                    runtimes: the runtimes' names
 multiline      joins lines into records; joins: the rules for joining, as the settings name them

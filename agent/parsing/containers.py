@@ -5,10 +5,10 @@ in a line of the runtime's format.
     docker   {"log":"text\n","stream":"stdout","time":"..."}     Docker's driver json-file
 
 A runtime divides a long line into parts: in a cri log, P instead of F says that the line's next
-part follows; in a docker log, only the text of a line's last part ends with \n. If the texts of
-several lines belong together, the framer (which divides bytes into records) makes one record of
-these lines, and `ContainerParser` joins the record's texts. If a line's stream (stdout or stderr)
-is not the stream of the line before it, the two lines are never joined.
+part follows; in a docker log, a text of at least DOCKER_PART_BYTES that does not end with \n is
+such a part. (Docker also writes a shorter text without \n, if the container ends there: that text
+is a line.) If the texts of several lines belong together, the framer (`streams`) makes one record
+of these lines, and `ContainerParser` joins the record's texts.
 
 Source: the Kubernetes CRI logging format (kubelet's log directory), Docker's documentation of
 json-file.
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -39,6 +40,9 @@ STREAM: Final = "container_stream"
 TIME: Final = "container_time"
 FIELDS: Final = (STREAM, TIME)
 """The schema's fields for the stream and the time that the runtime wrote into the line."""
+
+DOCKER_PART_BYTES: Final = 16_384
+"""Docker divides a line after this many bytes. In its log, they may have become more bytes."""
 
 _CRI_LINE: Final = (
     r"(?s)\A(?P<time>[0-9T:.Z+-]+) (?P<stream>stdout|stderr) (?P<tag>[PF])\S*(?: (?P<text>.*))?\z"
@@ -83,17 +87,14 @@ def follows(lines: Unwrapped) -> Booleans:
     return found
 
 
+def stream_numbers(lines: Unwrapped) -> Int64s:
+    """Returns 0 for each line of stdout, and 1 for each other line."""
+    return np.asarray(pc.not_equal(lines.streams, b"stdout")).astype(np.int64)
+
+
 def whole_texts(lines: Unwrapped) -> pa.BinaryArray:
     """Returns the texts that the container wrote, each with all its parts."""
     return _concatenated(lines.texts, np.flatnonzero(~follows(lines)))
-
-
-def is_alone(lines: Unwrapped) -> Booleans:
-    """Returns, for each line, whether it must not be joined with the line before it. This is so if
-    the two lines come from different streams, or if one of them is not in the runtime's format."""
-    alone = ~lines.is_good | _differs(lines)
-    alone[1:] |= ~lines.is_good[:-1]
-    return alone
 
 
 class ContainerParser:
@@ -138,7 +139,8 @@ class ContainerParser:
                 column = pa.array(moments, pa.timestamp("ms", "UTC")).cast(field.type, safe=False)
             batch = batch.append_column(field.name, column)
         event_ms = np.where(parsed.event_ms == NO_TIME, event_ms, parsed.event_ms)
-        return Parsed(parsed.rows, batch, event_ms, rejects + parsed.rejects)
+        rejects += parsed.rejects
+        return replace(parsed, batch=batch, event_ms=event_ms, rejects=rejects)
 
     @property
     def _detail(self) -> str:
@@ -235,7 +237,7 @@ def _unwrap_docker(lines: pa.BinaryArray) -> Unwrapped:
     for line in lines.to_pylist():
         text, stream, time, is_good = _of_json(line)
         ended = text.removesuffix(b"\n")
-        is_part = is_good and len(ended) == len(text)
+        is_part = is_good and len(ended) == len(text) >= DOCKER_PART_BYTES
         parts.append(is_part)
         texts.append(ended if is_part else ended.removesuffix(b"\r"))
         streams.append(stream)

@@ -36,6 +36,8 @@ from skidway.dataclass import dataclass
 
 QUOTE: Final = '"'
 _QUOTE_BYTE: Final = ord(QUOTE)
+_BLANK_LINES: Final = r"(?:\r?\n[ \t\r]*)+\z"
+"""Matches blank lines at the end of a record of several lines, which belong to no value."""
 
 OPEN_VALUE: Final = (
     "a quoted value does not end in this record; if values have line ends, set multiline"
@@ -63,6 +65,8 @@ class CsvParser:
         the fields. Makes rejects of the other lines, and of headers."""
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
+        if strings.null_count < len(strings) and b"\n" in spans(strings)[0][:-1]:
+            strings = pc.replace_substring_regex(strings, _BLANK_LINES, "")
         valid = np.array(strings.is_valid())
         cuts = _cut(strings, self._delimiter)
         odd = {

@@ -40,11 +40,16 @@ import numpy.typing as npt
 from skidway.agent.parsing.byte_order import UTF_8, UTF_16LE, unit_bytes
 from skidway.dataclass import dataclass
 
-FRAMING_VERSION = 1
+FRAMING_VERSION = 2
 
 READ_BYTES = 1 << 20
 """One read of a file returns at most this many bytes. A longer line counts as too long, even if the
 source's `max.line.bytes` is higher.
+"""
+
+READ_LINES: Final = 1 << 15
+"""One reading, and one call of the press, get at most about this many lines, because each line
+needs memory of its own, however short it is: a rejected line needs about a thousand bytes.
 """
 
 HOLE_BYTES: Final = 256
@@ -69,6 +74,10 @@ class Frames:
     pieces: how many of these records begin or end where a record of the source's multiline settings
     does not, so that they are only a part of such a record. is_hole: for each record whether it is
     a hole; None if there are no holes. unit: how many bytes a code unit has.
+
+    woven: the bytes in which the records are, if these are the bytes of the ranges in another
+    order; None if the records are in the ranges as they are. is_border: for each record whether a
+    range may be divided after it; None if it may be divided after each record.
     """
 
     first: Int64s
@@ -78,6 +87,8 @@ class Frames:
     pieces: int = 0
     is_hole: Booleans | None = None
     unit: int = 1
+    woven: bytes | None = None
+    is_border: Booleans | None = None
 
     def __len__(self) -> int:
         return len(self.first)
@@ -86,6 +97,12 @@ class Frames:
     def length(self) -> Int64s:
         """The number of bytes of each record, with its terminator."""
         return self.end - self.first
+
+    @property
+    def borders(self) -> Int64s:
+        """The ends of those records after which a range may be divided. The records of its parts
+        are then those of the whole range."""
+        return self.end if self.is_border is None else self.end[self.is_border]
 
     def behind(self, row: int) -> Frames:
         """Returns the records from index `row` on."""
@@ -160,6 +177,22 @@ class LineFramer:
             return at
         is_over = end[-1] < len(units)  # other bytes follow the hole, so it is complete
         return at + self.unit * int(end[-1] if is_over else first[-1])
+
+    def last_lines(self, data: bytes, end: int, size: int) -> Frames:
+        """Returns the lines and holes of `data` up to `end`, where a line ends, from the last line
+        on that begins before the last `size` bytes."""
+        begin = self.whole_records_end(data[: max(end - max(size, 1), 0)])
+        found = self.frame(data[begin:end], np.array([end - begin]))
+        first, content_end = found.first + begin, found.content_end + begin
+        return replace(found, first=first, content_end=content_end, end=found.end + begin)
+
+    def first_lines_end(self, data: bytes) -> int:
+        """Returns where the first READ_LINES lines of `data` end; the length of `data` if it has
+        fewer lines."""
+        if count_lines(data) <= READ_LINES:
+            return len(data)
+        ends = np.flatnonzero(self._units(data, 0, len(data)) == LF)
+        return self.unit * (int(ends[READ_LINES - 1]) + 1) if len(ends) > READ_LINES else len(data)
 
     def end_inside(self, data: bytes) -> int | None:
         """For `data` that begins inside a line, returns where this line ends: after its terminator,
@@ -271,6 +304,11 @@ class LineFramer:
         while (at := data.find(wanted, at)) >= 0 and at % self.unit:
             at += 1
         return at
+
+
+def count_lines(data: bytes) -> int:
+    """Returns how many lines end in `data`; in UTF-16, this may be more than there are."""
+    return data.count(b"\n")
 
 
 def nul_bytes(data: bytes) -> int:

@@ -17,8 +17,8 @@ END: Final = "end"
 
 TRACES: Final = {
     "java": (
-        r"^[ \t]+at |^[ \t]+\.\.\. \d+ |^[ \t]*(?:Caused by|Suppressed): "
-        r"|^[ \t]*\[CIRCULAR REFERENCE"
+        r"^\t|^[ \t]+at |^[ \t]+\.\.\. \d+ |^[ \t]*(?:Caused by|Suppressed|Wrapped by): "
+        r"|^[ \t]*\[CIRCULAR REFERENCE|^ +[A-Z][a-z]+: "
         r"|^(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)[\w$]*(?:: .*)?$"
     ),
     "python": (
@@ -26,6 +26,12 @@ TRACES: Final = {
         r"|^(?:During handling of the above exception|The above exception was the direct cause)"
         r"|^(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt|Exit|StopIteration)(?:: .*)?$"
         r"|^(?:\w+\.)+[A-Z]\w*(?:: .*)?$"
+        r"|^(?:DETAIL|HINT|CONTEXT|LINE \d+): |^\[(?:SQL|parameters|cached|generated)\b"
+        r"|^\(Background on this error at: "
+    ),
+    "node": (
+        r"^[ \t]|^$|^[}\])]+[,;]?$|^Node\.js v\d"
+        r"|^(?:Uncaught |Caused by: )?[\w$]*(?:Error|Exception)(?: \[\w+\])?(?:: .*)?$"
     ),
     "go": (
         r"^goroutine \d+ .*:$|^[ \t]+\S+\.(?:go|s):\d+|^created by |^\[signal |^exit status \d+$|^$"
@@ -33,13 +39,34 @@ TRACES: Final = {
     ),
     "ruby": r"^[ \t]+from |^[ \t]+\d+: from |^[ \t]*[^ \t:]+:\d+:in [`'][^']*'$",
     "dotnet": (
-        r"^[ \t]+at |^[ \t]*---> |^[ \t]*--- End of "
+        r"^[ \t]|^---> |^--- End of |^(?:DETAIL|HINT): "
         r"|^(?:\w+\.)+\w*Exception(?: \(0x[0-9A-Fa-f]+\))?(?:: .*)?$"
     ),
     "indented": r"^[ \t]",
 }
 """For each programming language: a pattern of the lines of a stack trace that belong to the line
 before them. `indented` is no language: its pattern matches every line that begins with a blank."""
+
+_MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
+_DAY: Final = r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? +)?"
+_DATES: Final = (
+    r"\d{4}[-/.:]\d\d?[-/.:]\d\d?",
+    rf"{_DAY}\d\d?[-/. ](?:\d\d?|{_MONTH})[-/. ]\d{{2,4}}",
+    rf"{_DAY}{_MONTH} +\d\d?(?:,? +\d{{4}})?",
+    r"\d{6}|\d{8}",
+)
+TIMED: Final = (
+    rf"(?:<\d+>\d* ?)?[\[({{\"]*(?:(?:{'|'.join(_DATES)})(?:[T_:-]|,? +(?:at )?)\d\d?[:.]\d\d"
+    r"|\d{6} \d{6} |\d{8}(?:T\d{4}|[ -]?\d{6})|[A-Z]\d{4} \d\d:\d\d:\d\d|\d\d?:\d\d:\d\d)"
+)
+"""A pattern of lines that begin with a time, in whichever form. If a program's records begin with a
+time, such a line of another program is never a part of them."""
+
+
+def beginning(start: str) -> str:
+    """Returns the pattern of the first lines of records: `start`, which belongs to a format, or a
+    time."""
+    return f"^(?:(?:{start})|{TIMED})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -32,6 +33,14 @@ CSV_HEADER: Final = "csv header"
 is left out, and counted as filtered by the rule of this name.
 """
 
+BLANK: Final = "blank"
+"""The reason of a `Reject` that stands for a blank line between lines of a format that has no blank
+lines. It is left out like a header.
+"""
+
+LEFT_OUT: Final = (CSV_HEADER, BLANK)
+"""Reasons for which a line is left out instead of rejected."""
+
 DETAIL_CHARACTERS_MAX: Final = 500
 
 TIME_MARK: Final = "timestamp_replaced"
@@ -46,8 +55,8 @@ EXTRA: Final = "_extra"
 @dataclass(frozen=True, slots=True)
 class Reject:
     """A line from which no row can be made. row: the line's index among the parsed lines. reason:
-    one of REASONS, or CSV_HEADER if the line is a header of CSV. detail: a sentence about the error
-    in the line.
+    one of REASONS, or of LEFT_OUT if the line is left out. detail: a sentence about the error in
+    the line.
     """
 
     row: int
@@ -61,13 +70,14 @@ class Parsed:
 
     rows: for each row of `batch` the index of its line, in rising order. event_ms: for each row of
     `batch` the event time of its line; NO_TIME if the line has none. rejects: the other lines, in
-    any order.
+    any order. coloured: from how many lines codes for terminals were taken.
     """
 
     rows: Int64s
     batch: pa.RecordBatch
     event_ms: Int64s
     rejects: list[Reject]
+    coloured: int = 0
 
 
 class Parser(Protocol):
@@ -96,4 +106,4 @@ def in_places(parsed: Parsed, places: Int64s) -> Parsed:
     for each parsed line, its number among all lines.
     """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
-    return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)
+    return replace(parsed, rows=places[parsed.rows], rejects=rejects)

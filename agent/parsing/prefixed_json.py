@@ -12,6 +12,8 @@ an optional part of the pattern.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -49,7 +51,8 @@ class PrefixedJsonParser:
         batch = pa.RecordBatch.from_pydict(columns)
         event_ms = outer.event_ms[inner.rows] if self._prefix_has_time else inner.event_ms
         placed = in_places(inner, outer.rows)
-        return Parsed(placed.rows, batch, event_ms, outer.rejects + placed.rejects)
+        rejects = outer.rejects + placed.rejects
+        return replace(placed, batch=batch, event_ms=event_ms, rejects=rejects)
 
 
 def prefix_groups(pattern: str, json_field: str) -> list[str]:

@@ -10,6 +10,7 @@ the line:
   where in the text the field is. The text is also withheld if the pattern of a rule `mask` has an
   anchor (such as `^` or `$`), because the anchor has another meaning in the whole text than in a
   field.
+* Codes for terminals are taken out before the masks are applied.
 * The text is withheld if the masks may overlook something that they would see in a field: if they
   find more in the text without its escapes, if the text has NUL characters (as in UTF-16 that was
   read as UTF-8), or if the line is not in the encoding of its source. The text is also withheld if
@@ -35,6 +36,7 @@ from skidway.agent.shaping.growth import is_too_long
 from skidway.agent.shaping.masks import mask_kinds, mask_matching
 from skidway.agent.shaping.rules import Rule
 from skidway.agent.shaping.unescaped import WAYS
+from skidway.agent.values.terminals import plain_text
 
 WITHHELD: Final = b"[withheld]"
 """The agent sends this in place of a rejected line whose text is withheld."""
@@ -79,7 +81,7 @@ class RejectedText:
             if self._may_cut(line):
                 return WITHHELD
             line = line[: max(len(line) - HEAD_BYTES_LEFT_OUT, 0)]
-        text = line.decode(self._encoding, "replace")
+        text = plain_text(line.decode(self._encoding, "replace"))
         try:
             masked = self._masked(text)
             if "\0" in text or self._hides(text, masked):
@@ -120,12 +122,13 @@ class RejectedText:
         return _OUTSIDE_TOKENS.search(end.replace("\ufffd", "")) is None
 
     def _hides(self, text: str, masked: str) -> bool:
-        """Whether the escapes of `text` hide a private text from the masks. masked: `text` after
-        the masks were applied."""
+        """Whether the escapes of `text`, or codes that they hide, hide a private text from the
+        masks. masked: `text` after the masks were applied."""
         for way in WAYS:
             plain, plain_masked = text, masked
             for step in way:
-                before, plain, plain_masked = plain, step(plain), step(plain_masked)
+                before = plain
+                plain, plain_masked = plain_text(step(plain)), plain_text(step(plain_masked))
                 if plain == before:
                     break
                 found = self._masked(plain)

@@ -145,6 +145,10 @@ def preview(
         )
         if count
     ]
+    if pressed.coloured:
+        notes.append(f"Codes for terminals (colours) were taken out of {pressed.coloured:,} lines")
+    if pressed.pieces:
+        notes.append(f"{pressed.pieces:,} records are only a part of what the program wrote as one")
     notes += [*notes_of_labels, *_notes_of_path(source)]
     rows = sorted(found, key=lambda each: each.first)
     return Preview(rows, pressed.rejected, tuple(notes), _filtered(pressed))

@@ -63,6 +63,12 @@ def _of_source(each: Trial) -> list[str]:
         place = f"byte {misfit.first:,}" if misfit.line is None else f"line {misfit.line}"
         lines.append(f"  {misfit.path} {place}: {misfit.reason}: {misfit.detail}")
         lines.append(f"      {misfit.text}")
+    if each.coloured:
+        lines.append(
+            f"  in {each.coloured:,} are codes for terminals (colours), which are taken out"
+        )
+    if each.pieces:
+        lines.append(f"  {each.pieces:,} records are only a part of what the program wrote as one")
     lines += [f"  {count:,} filtered by {rule}" for rule, count in sorted(each.filtered.items())]
     return lines
 

@@ -53,7 +53,9 @@ class Trial:
     """The result for one source. taken: the patterns of this source may also match files that an
     earlier source takes; by the topic of the earlier source, how many these are. `files` does not
     count them. replaced: how many lines had invalid bytes that were replaced, so that the lines are
-    not rejected. filtered: how many records each rule left out. untried: why no line was tried;
+    not rejected. coloured: from how many lines codes for terminals were taken. pieces: how many
+    records are only a part of what the program wrote as one. filtered: how many records each rule
+    left out. untried: why no line was tried;
     None if lines were tried. reserved: the fields whose names the loader needs for its own columns;
     because of these fields, the loader refuses the topic.
     """
@@ -64,6 +66,8 @@ class Trial:
     tried: int = 0
     lines: int = 0
     replaced: int = 0
+    coloured: int = 0
+    pieces: int = 0
     filtered: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
     examples: list[Misfit] = field(default_factory=list)
@@ -143,7 +147,7 @@ def _first_records(framer: Framer, head: bytes, size: int, records_max: int) -> 
     is_cut = len(head) == READ_BYTES
     whole = (framer if is_cut else framer.lines).whole_records_end(head)
     if whole:
-        ends = framer.frame(head[:whole], np.array([whole])).end
+        ends = framer.frame(head[:whole], np.array([whole])).borders
         end = int(ends[min(records_max, len(ends)) - 1])
         return head[:end], end
     return head, max(size, len(head)) if is_cut else len(head)
@@ -163,7 +167,8 @@ def _last_records(
         return begin + at, b""
     frames = framer.frame(tail[at:end], np.array([end - at]))
     least = 1 if is_cut and not frames.are_lines else 0
-    first = frames.first[max(len(frames) - records_max, least) :]
+    borders = np.append(0, frames.borders)[:-1]
+    first = borders[max(len(borders) - records_max, least) :]
     at += int(first[0]) if len(first) else end - at
     return begin + at, tail[at:end]
 
@@ -179,6 +184,8 @@ def _press(press: Press, path: str, data: bytes, begin: int, end: int, trial: Tr
         for rule, (count, _) in pressed.filtered.by_rule.items():
             trial.filtered[rule] = trial.filtered.get(rule, 0) + count
     trial.replaced += pressed.replaced
+    trial.coloured += pressed.coloured
+    trial.pieces += pressed.pieces
     for reason, count in Counter(line.reason for line in pressed.rejected).items():
         trial.reasons[reason] = trial.reasons.get(reason, 0) + count
     room = EXAMPLES_MAX - len(trial.examples)

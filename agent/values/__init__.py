@@ -8,4 +8,5 @@ found      a file that was found at a path
 room       how many bytes a turn may read of each topic's files
 tracked    one file id and everything known about it; the loop owns it
 set_apart  byte ranges that are lost or uncertain
+terminals  codes for terminals (colours), which are taken out of texts
 """

@@ -5,7 +5,8 @@ The runtime divides long texts into parts, each in a line of its own, and writes
 streams (stdout and stderr) into one log. Every part is a cell, a piece of text that occurs nowhere
 else. The model knows the stream and the tag of each part: F if the text ends with the part, and P
 if it does not. The agent must deliver every part once, and must join only parts that follow one
-another. It must not divide a text if each part comes within `idle.flush.ms` of the part before.
+another in their stream. It must not divide a text if each part comes within `idle.flush.ms` of the
+part before.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import pytest
 
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.parsing import containers
-from skidway.agent.parsing.multiline import CONTAINER_LINES_MAX
+from skidway.agent.parsing.joints import PARTS_MAX
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.audit.topic.messages import Seal
 from skidway.kafka.types import TopicPartition
@@ -55,7 +56,7 @@ CODEC = Codec(derived_schema(cri(PATTERNS[0], "file", 0)))
 @dataclass(frozen=True)
 class Part:
     """A part of a text that the container has printed. `number` is the part's number among all
-    parts. `is_last` says whether the text ends with this part (tag F)."""
+    parts of its stream. `is_last` says whether the text ends with this part (tag F)."""
 
     file: int
     number: int
@@ -81,7 +82,8 @@ class Container(Schedule):
         world.brokers = Watched(self)
         super().__init__(seed, partitioning, faults, world, kills=4)
         self.parts: dict[str, Part] = {}
-        self.cell_after: dict[tuple[int, int], str] = {}
+        self.cell_after: dict[tuple[int, str, int], str] = {}
+        self.counts = {"stdout": 0, "stderr": 0}
         self.rest = b""  # the rest of the last line, if only its beginning is written
         self.joined = 0
         self.cells_of_value: dict[bytes, list[str]] = {}  # cells (unique texts) in a value
@@ -102,12 +104,15 @@ class Container(Schedule):
         end of the line's timestamp. The next call writes the rest."""
         data = self.rest
         self.rest = b""
+        waiting: dict[str, list[bool]] = {"stdout": [], "stderr": []}  # is_last of their parts
         for _ in range(self.random.randint(1, 3)):
             stream = self.random.choice(["stdout", "stdout", "stderr"])
             count = self.random.choice([1, 1, 2, 3])
-            for at in range(count):
-                is_last = at == count - 1 and self.random.random() < 0.8
-                data += self.line(stream, is_last)
+            lasts = [False] * (count - 1) + [self.random.random() < 0.8]
+            waiting[stream] += lasts
+        while any(waiting.values()):
+            stream = self.random.choice([each for each in waiting if waiting[each]])
+            data += self.line(stream, waiting[stream].pop(0))
         cut = data.rfind(b"\n", 0, -1) + 1 + 34  # after the timestamp of the last line
         if self.random.random() < 0.2 and "patient" not in self.faults:
             data, self.rest = data[:cut], data[cut:]
@@ -119,9 +124,9 @@ class Container(Schedule):
         text. `is_last` says whether the text ends with this part."""
         cell = self.new_cell()
         file = self.rotations
-        number = len(self.parts)
+        number = self.counts[stream] = self.counts[stream] + 1
         self.parts[cell] = Part(file, number, stream, is_last)
-        self.cell_after[file, number] = cell
+        self.cell_after[file, stream, number] = cell
         self.written[cell] = self.world.clock.time_ms()
         seconds, tag = self.random.randrange(60), "F" if is_last else "P"
         return f"2026-11-20T08:15:{seconds:02d}.123456789Z {stream} {tag} {cell}\n".encode()
@@ -183,14 +188,14 @@ class Container(Schedule):
             assert all(x.goes_on_in(y) for x, y in pairwise(found)), row
             assert {x.stream for x in found} == {row["container_stream"]}, row
             self.joined += len(text) - 1
-            if sum(map(len, texts)) < (self.lines_max or CONTAINER_LINES_MAX):
+            if sum(map(len, texts)) < (self.lines_max or PARTS_MAX):
                 self.check_whole(text, found[-1])
 
     def check_whole(self, text: list[str], last: Part) -> None:
         """Asserts that a record does not end within a text: the part that was written after the
         record's last part (`last`) must not continue the text of `last`. Checks this only if
         `faults` contains "patient" (the runtime writes all parts of a text without a pause)."""
-        follower = self.cell_after.get((last.file, last.number + 1))
+        follower = self.cell_after.get((last.file, last.stream, last.number + 1))
         if "patient" in self.faults and follower is not None:
             assert not last.goes_on_in(self.parts[follower]), f"{text} goes on in {follower}"
 
@@ -259,7 +264,8 @@ def test_no_text_is_divided_if_its_parts_come_in_time(also: str, seeds: Seeds) -
 def test_the_schedules_find_streams_that_are_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The schedules are able to find errors: if the agent is changed so that it joins parts of two
     streams, the model's check fails."""
-    monkeypatch.setattr(containers, "_differs", lambda lines: np.zeros(len(lines.streams), bool))
+    zeros = lambda lines: np.zeros(len(lines.streams), np.int64)  # noqa: E731
+    monkeypatch.setattr(containers, "stream_numbers", zeros)
     with pytest.raises(AssertionError, match="seed"):
         run_all(range(15_000, 15_100), "file", "")
 

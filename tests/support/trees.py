@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("skidway", "schemas", "audit", "agent", "broker", "loader")
 IGNORED = shutil.ignore_patterns("__pycache__")
-_HERE, _THERE = "PRESS_VERSION: Final = 1\n", "PRESS_VERSION: Final = 2\n"
+_VERSION = re.compile(r"^PRESS_VERSION: Final = (\d+)$", re.MULTILINE)
 
 
 def with_another_press(tree: Path) -> Path:
@@ -22,12 +23,14 @@ def with_another_press(tree: Path) -> Path:
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=IGNORED)
     versions = tree / "agent" / "batches" / "program_versions.py"
     text = versions.read_text()
-    assert _HERE in text
-    versions.write_text(text.replace(_HERE, _THERE))
+    found = _VERSION.search(text)
+    assert found is not None
+    other = int(found[1]) + 1
+    versions.write_text(_VERSION.sub(f"PRESS_VERSION: Final = {other}", text))
     module = "skidway.agent.batches.program_versions"
     question = f"from {module} import program_version; print(program_version())"
     env = {**os.environ, "PYTHONPATH": str(tree)}
     command = [sys.executable, "-c", question]
     said = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=True)
-    assert "press-2" in said.stdout
+    assert f"press-{other}" in said.stdout
     return tree

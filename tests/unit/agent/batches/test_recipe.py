@@ -20,7 +20,7 @@ from skidway.agent.settings import MultilineSettings, ParserSettings, TimestampS
 from support.agent_press import press, reading, recipe, records, regex
 from support.promises import promise
 
-KNOWN = "9cddd403b67c3675cf0afc6c6ccaa2e249f2e82faef56da6755982a8dfb3b532"
+KNOWN = "54e3908c77f087dd97f041619e442dda642ed6167854a3ce3593befc84906ff1"
 """The expected result of `digest`: SHA-256 over the records that the agent makes from `LINES`. If a
 change of the code changes this digest, increase the code's version, PRESS_VERSION or
 FRAMING_VERSION."""
@@ -28,7 +28,7 @@ FRAMING_VERSION."""
 LINES = (
     b"2023-11-14 23:13:20 as far ahead as is believed\n2023-11-14 23:13:21 and more\n"
     b"2024-02-29 12:00:00 a=1\r\n\nno match\nFeb 30 x\n2038-01-19 03:14:08 a=\xff\n"
-    b"1999-12-31 23:59:60 key=word\n{}\nlast without end"
+    b'1999-12-31 23:59:60 key=word\n{}\n\x1b[31ma\x1b[0m=1 b="\\u001b[1mx"\nlast without end'
 )
 
 
@@ -41,6 +41,7 @@ def digest() -> str:
         recipe(partitions=3, partitioning="spread"),
         recipe(partitions=3, timestamp=time, key="rest", **regex(pattern)),
         recipe(partitions=3, max_line_bytes=64, parser=ParserSettings(type="raw")),
+        recipe(partitions=3, parser=ParserSettings(type="logfmt", columns=["a"])),
     ]
     for each in made:
         pressed = press(each, reading(LINES, first=(1 << 20) - 40), reading(b"x" * 70 + b"\n"))
@@ -54,7 +55,7 @@ def digest() -> str:
 def test_known_lines_become_known_records() -> None:
     """The lines of `LINES` always become the same records. If a change of the code changes these
     records, PRESS_VERSION or FRAMING_VERSION must be increased."""
-    assert (FRAMING_VERSION, PRESS_VERSION, digest()) == (1, 1, KNOWN)
+    assert (FRAMING_VERSION, PRESS_VERSION, digest()) == (2, 2, KNOWN)
 
 
 def program(parser: str = "raw", timezone: str | None = None, **source: Any) -> str:
@@ -89,6 +90,18 @@ def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
     made = recipe(**regex("(?P<line>.*)"))
     assert made.program.endswith("pyarrow-pyarrow-9")
     assert at_present(made) == made
+
+
+@promise("2 intent")
+def test_a_recipe_of_an_older_version_is_still_the_same() -> None:
+    """A field that a recipe of an older version does not have has its default. Then the recipe has
+    the fingerprint under which the older version has stored it."""
+    old = recipe()
+    assert "colours" not in old.to_json()
+    assert recipes.from_json(old.to_json()).colours == recipes.KEEP
+    new = recipe(colours="strip")
+    assert recipes.from_json(new.to_json()) == new
+    assert new.fingerprint != old.fingerprint
 
 
 @promise("2 intent")

@@ -9,12 +9,13 @@ import pytest
 
 from skidway.agent.delivery.presses import TOGETHER_BYTES, _groups
 from skidway.agent.files.reading import Taken
+from skidway.agent.parsing.framing import READ_LINES
 from support.agent_press import reading
 
 
 def taken(size: int, file: int) -> Taken:
     nothing: Any = None  # these fields have no effect on the groups
-    return Taken(nothing, reading(b"\n" * size, file), nothing)
+    return Taken(nothing, reading(b"a" * size, file), nothing)
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,12 @@ def test_readings_are_pressed_together_up_to_a_size(
     because each rejected line needs memory until its whole group is processed."""
     groups = _groups(taken(size, file) for file, size in enumerate(sizes))
     assert [[len(one.reading.data) for one in group] for group in groups] == expected
+
+
+def test_readings_are_pressed_together_up_to_a_number_of_lines() -> None:
+    """The agent combines readings of short lines into groups of at most READ_LINES lines."""
+    nothing: Any = None
+    sizes = [READ_LINES - 1, 1, 1, READ_LINES]
+    made = (Taken(nothing, reading(b"\n" * size, at), nothing) for at, size in enumerate(sizes))
+    groups = [[len(one.reading.data) for one in group] for group in _groups(made)]
+    assert groups == [[READ_LINES - 1, 1], [1], [READ_LINES]]

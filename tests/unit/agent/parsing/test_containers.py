@@ -16,11 +16,11 @@ from skidway.agent.parsing import containers, lines
 from skidway.agent.parsing.containers import ContainerParser, without_fields
 from skidway.agent.parsing.derived import schema as schema_of
 from skidway.agent.parsing.joins import CONTINUATION, END, START, Rule
-from skidway.agent.parsing.multiline import JoiningFramer
 from skidway.agent.parsing.parser import NO_MATCH, Parsed
 from skidway.agent.parsing.raw import RawParser
 from skidway.agent.parsing.regex import RegexParser
 from skidway.agent.parsing.runtimes import CRI, DOCKER
+from skidway.agent.parsing.streams import APART_BYTES, StreamsFramer
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
@@ -35,13 +35,18 @@ def cri(text: bytes, tag: bytes = b"F", stream: bytes = b"stdout") -> bytes:
     return b" ".join([TIME, stream, tag, text]) + b"\n"
 
 
+LONG = "x" * containers.DOCKER_PART_BYTES
+"""A text after which Docker divides a line."""
+
+
 def docker(text: str, stream: str = "stdout") -> bytes:
     wrapped = {"log": text, "stream": stream, "time": TIME.decode()}
     return json.dumps(wrapped).encode() + b"\n"
 
 
 def parsed(kind: str, data: bytes, rule: Rule | None = None) -> Parsed:
-    frames = JoiningFramer(rule, 1 << 20, kind).frame(data, np.array([len(data)]))
+    frames = StreamsFramer(rule, 1 << 20, kind).frame(data, np.array([len(data)]))
+    data = data if frames.woven is None else frames.woven
     parser = ContainerParser(kind, RawParser(without_fields(SCHEMA), frozenset()), SCHEMA)
     return parser.parse(lines.cut(data, frames), NOW_MS)
 
@@ -65,28 +70,71 @@ def test_parts_of_a_line_are_joined() -> None:
     """If the runtime divided a line into parts, the parts become one record again."""
     data = cri(b"on", b"P") + cri(b"e l", b"P") + cri(b"ine") + cri(b"") + cri(b"x", b"F:a")
     assert texts(CRI, data) == ["one line", "", "x"]
-    assert texts(DOCKER, docker("on") + docker("e\n") + docker("\n") + docker("x\r\n")) == [
-        "one", "", "x"
-    ]  # fmt: skip
+    data = docker(LONG) + docker("e\n") + docker("\n") + docker("x\r\n")
+    assert texts(DOCKER, data) == [f"{LONG}e", "", "x"]
 
 
-def test_parts_of_another_stream_are_not_joined() -> None:
-    """If a line of another stream is between two parts of a line, the parts become two records. The
-    framer (the code that splits bytes into records) counts pieces: records whose last line says
-    that another part follows. Here it counts one."""
-    data = cri(b"on", b"P") + cri(b"other", stream=b"stderr") + cri(b"e")
-    assert texts(CRI, data) == ["on", "other", "e"]
-    assert JoiningFramer(None, 1 << 20, CRI).frame(data, np.array([len(data)])).pieces == 1
+def test_a_short_text_of_docker_is_a_line() -> None:
+    """Docker ends a text before its line end only after DOCKER_PART_BYTES bytes, or because the
+    container ends. So a shorter text is a line, and what the container writes when it starts again
+    is another line."""
+    data = docker("bye") + docker("start\n") + docker("é" * 8191) + docker("x\n")
+    assert texts(DOCKER, data) == ["bye", "start", "é" * 8191, "x"]
+    framer = StreamsFramer(None, 1 << 20, DOCKER)
+    assert framer.whole_records_end(docker("bye")) == len(docker("bye"))
+
+
+def test_each_stream_has_its_own_lines() -> None:
+    """Lines of another stream between two parts of a line do not divide this line. Each byte still
+    belongs to one record, and records are in the order of their first lines."""
+    data = (
+        cri(b"on", b"P") + cri(b"oth", b"P", b"stderr") + cri(b"e") + cri(b"er", stream=b"stderr")
+    )
+    assert texts(CRI, data + cri(b"next")) == ["one", "other", "next"]
+    framer = StreamsFramer(None, 1 << 20, CRI)
+    frames = framer.frame(data, np.array([len(data)]))
+    assert frames.pieces == 0
+    assert frames.first.tolist() == [0, *frames.end.tolist()[:-1]]
+    assert frames.borders.tolist() == [len(data)]
+    assert framer.whole_records_end(data[:-1]) == 0
+    assert framer.whole_records_end(data) == len(data)
+
+
+def test_both_pieces_of_a_line_are_counted() -> None:
+    """If a line of the runtime is damaged, the parts before and behind it are not joined. Both
+    count as pieces."""
+    data = cri(b"on", b"P") + b"damaged\n" + cri(b"e")
+    assert texts(CRI, data) == ["on", "e"]
+    assert StreamsFramer(None, 1 << 20, CRI).frame(data, np.array([len(data)])).pieces == 2
+
+
+def test_a_stream_is_not_waited_for_without_end() -> None:
+    """If a line has no next part, and only the other stream goes on, the line's record ends after
+    APART_BYTES."""
+    framer = StreamsFramer(None, 1 << 20, CRI)
+    other = cri(b"x" * 1000, stream=b"stderr")
+    data = cri(b"on", b"P") + other * 30
+    assert framer.whole_records_end(data) == 0
+    data += other * (APART_BYTES // len(other) - 29)
+    assert framer.whole_records_end(data) == len(data)
+    data += cri(b"e")
+    assert texts(CRI, data)[0] == "on"
+    assert framer.frame(data, np.array([len(data)])).pieces == 2
 
 
 def test_a_trace_in_a_container_is_one_record() -> None:
     """The pattern of `multiline` is applied to the text that the container wrote. All lines of a
-    record are of the same stream."""
+    record are of the same stream, whatever the other stream writes in between."""
     data = (
         cri(b"A", b"P") + cri(b"1") + cri(b" at b") + cri(b" at c", b"P") + cri(b"d")
-        + cri(b"err", stream=b"stderr") + cri(b" at e", stream=b"stderr") + cri(b"B")
+        + cri(b"err", stream=b"stderr") + cri(b" at f") + cri(b" at e", stream=b"stderr")
+        + cri(b"B")
     )  # fmt: skip
-    assert texts(CRI, data, Rule(START, "^[A-Z]", 500)) == ["A1\n at b\n at cd", "err\n at e", "B"]
+    assert texts(CRI, data, Rule(START, "^[A-Z]", 500)) == [
+        "A1\n at b\n at cd\n at f",
+        "err\n at e",
+        "B",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,11 +152,11 @@ def test_a_trace_in_a_container_is_one_record() -> None:
 def test_a_line_that_is_not_of_the_runtime_is_rejected_alone(kind: str, bad: bytes) -> None:
     """A line that does not have the runtime's format is rejected alone, and is never joined to the
     lines beside it, not even by a pattern that joins all lines."""
-    good = cri(b"a", b"P", b"stderr") if kind == CRI else docker("a", "stderr")
+    good = cri(b"a", b"P", b"stderr") if kind == CRI else docker(LONG, "stderr")
     last = cri(b"b", stream=b"stderr") if kind == CRI else docker("b\n", "stderr")
     found = parsed(kind, good + bad + last, Rule(CONTINUATION, "", 500))
     assert found.rows.tolist() == [0, 2]
-    assert found.batch.column("line").to_pylist() == ["a", "b"]
+    assert found.batch.column("line").to_pylist() == ["a" if kind == CRI else LONG, "b"]
     ((row, reason),) = [(each.row, each.reason) for each in found.rejects]
     assert (row, reason) == (1, NO_MATCH)
 
@@ -125,7 +173,7 @@ def test_a_time_that_is_no_time_is_the_time_of_reading() -> None:
 def test_lines_that_are_all_rejected_make_no_rows() -> None:
     """If the parser rejects all lines, there are no rows, and no error."""
     data = cri(b"\xff")
-    framed = lines.cut(data, JoiningFramer(None, 99, CRI).frame(data, np.array([len(data)])))
+    framed = lines.cut(data, StreamsFramer(None, 99, CRI).frame(data, np.array([len(data)])))
     inner = RegexParser(
         "(?P<line>x)", without_fields(SCHEMA), frozenset(), ["line"], TimeFormat("rfc3339")
     )
@@ -137,7 +185,7 @@ def test_lines_that_are_all_rejected_make_no_rows() -> None:
 
 def test_the_last_part_is_awaited() -> None:
     """A divided line is read only when its last part has been written."""
-    framer = JoiningFramer(None, 1 << 20, CRI)
+    framer = StreamsFramer(None, 1 << 20, CRI)
     whole = cri(b"a")
     assert framer.whole_records_end(whole + cri(b"b", b"P")) == len(whole)
     data = whole + cri(b"b", b"P") + cri(b"c")
@@ -159,28 +207,29 @@ PARTS = st.lists(
 
 def reference(parts: list[tuple[bytes, bool, bool]], is_multiline: bool) -> list[str]:
     """Returns the records that a simple program makes by joining the parts of lines, one after
-    another. A part consists of its text, a flag that says whether another part of the same line
-    follows, and a flag that says whether the part is on stderr. The first part of a line decides
-    whether a record begins there."""
-    found: list[str] = []
-    before: tuple[bytes, bool, bool] | None = None
+    another, with a buffer for each stream. A part consists of its text, a flag that says whether
+    another part of the same line follows, and a flag that says whether the part is on stderr. The
+    first part of a line decides whether a record begins there."""
+    found: list[list[bytes]] = []
+    buffers: dict[bool, list[bytes]] = {}
+    is_open = dict.fromkeys((False, True), False)
     for text, is_part, is_error in parts:
-        same = before is not None and before[2] == is_error
-        if before is not None and same and before[1]:
-            found[-1] += text.decode()
-        elif is_multiline and same and not text.startswith(b"A"):
-            found[-1] += "\n" + text.decode()
+        if is_open[is_error]:
+            buffers[is_error].append(text)
+        elif is_multiline and is_error in buffers and not text.startswith(b"A"):
+            buffers[is_error] += [b"\n", text]
         else:
-            found.append(text.decode())
-        before = text, is_part, is_error
-    return found
+            buffers[is_error] = [text]
+            found.append(buffers[is_error])
+        is_open[is_error] = is_part
+    return [b"".join(each).decode() for each in found]
 
 
 def wrapped(kind: str, parts: list[tuple[bytes, bool, bool]]) -> bytes:
     return b"".join(
         cri(text, b"P" if is_part else b"F", b"stderr" if is_error else b"stdout")
         if kind == CRI
-        else docker(text.decode() + ("" if is_part else "\n"), "stderr" if is_error else "stdout")
+        else docker(text.decode() + (LONG if is_part else "\n"), "stderr" if is_error else "stdout")
         for text, is_part, is_error in parts
     )
 
@@ -195,7 +244,8 @@ def test_texts_are_those_of_a_simple_program(
     data = wrapped(kind, parts)
     if data:
         rule = Rule(START, "^A", 500) if is_multiline else None
-        assert texts(kind, data, rule) == reference(parts, is_multiline)
+        found = [each.replace(LONG, "") for each in texts(kind, data, rule)]
+        assert found == reference(parts, is_multiline)
 
 
 RULES = st.sampled_from(
@@ -206,8 +256,12 @@ RULES = st.sampled_from(
 )  # fmt: skip
 
 
-def ends(data: bytes, framer: JoiningFramer) -> list[int]:
+def ends(data: bytes, framer: StreamsFramer) -> list[int]:
     return list(framer.frame(data, np.array([len(data)])).end.tolist()) if data else []
+
+
+def borders(data: bytes, framer: StreamsFramer) -> list[int]:
+    return list(framer.frame(data, np.array([len(data)])).borders.tolist())
 
 
 @promise("2 framing")
@@ -218,9 +272,9 @@ def test_records_never_depend_on_another_range(
     rule: Rule | None, kind: str, bytes_max: int,
 ) -> None:  # fmt: skip
     """The lines of a file are joined in the same way whatever other file is read at the same time.
-    If a range of bytes is divided at the ends of records, its parts give the same records as the
+    If a range of bytes is divided at a border, its parts give the same records as the
     whole range."""
-    framer = JoiningFramer(rule, bytes_max, kind)
+    framer = StreamsFramer(rule, bytes_max, kind)
     ranges = [each for each in (wrapped(kind, one), wrapped(kind, other)) if each]
     if not ranges:
         return
@@ -230,7 +284,7 @@ def test_records_never_depend_on_another_range(
         apart += [len(ranges[0]) + end for end in ends(ranges[1], framer)]
     assert together.tolist() == apart
     for data in ranges:
-        for end in ends(data, framer):
+        for end in borders(data, framer):
             after = [end + each for each in ends(data[end:], framer)]
             assert ends(data[:end], framer) + after == ends(data, framer)
 
@@ -251,7 +305,7 @@ def test_what_follows_never_changes_a_whole_record(
 ) -> None:  # fmt: skip
     """Once a record counts as whole, it stays the same, whatever bytes are added to the file later.
     This is so even if the file ended in the middle of a line when the agent read the record."""
-    framer = JoiningFramer(rule, 1 << 20, kind)
+    framer = StreamsFramer(rule, 1 << 20, kind)
     everything = wrapped(kind, parts) + wrapped(kind, more)
     data = everything[: max(len(wrapped(kind, parts)) - cut_off, 0)]
     end = framer.whole_records_end(data)

@@ -123,7 +123,7 @@ def test_lines_without_pairs_are_rejected() -> None:
     """A line is rejected if it has no key=value, if a value has no key, or if a quoted value does
     not end correctly. The reject's detail (a short text) says which of these mistakes the line has.
     Other lines are not rejected."""
-    made = made_of(source(), "starting", "=1 a=2", 'a="b', 'a="b"c', "a=1", "")
+    made = made_of(source(), "starting", "=1 a=2", 'a="b', 'a="b"c', "a=1", "word ")
     assert [each.row for each in made.rows] == [{"_extra": [("a", "1")]}]
     assert [each.detail for each in made.rejects] == [
         key_values.NO_PAIR, key_values.NO_KEY, key_values.OPEN_VALUE, key_values.AFTER_QUOTE,

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skidway.agent.parsing import multiline
+from skidway.agent.parsing import multiline, streams
 from skidway.agent.parsing.joins import Rule
 from skidway.agent.parsing.multiline import JoiningFramer
+from skidway.agent.parsing.streams import StreamsFramer
 
 LINES = st.lists(
     st.sampled_from(
@@ -57,12 +58,17 @@ def test_the_last_lines_decide_where_whole_records_end(
 
 
 @pytest.mark.parametrize("rule", [None, *RULES])
-@given(lines=CRI_LINES, look_back=st.integers(0, 200))
+@given(lines=CRI_LINES, apart=st.integers(0, 150), look_back=st.integers(0, 200))
 def test_the_last_lines_of_a_container_decide_it_too(
-    rule: Rule | None, lines: list[bytes], look_back: int
+    rule: Rule | None, lines: list[bytes], apart: int, look_back: int
 ) -> None:
     """In a container's log, the runtime may have divided lines, which the agent joins. There, too,
     the end of the last whole record does not depend on how few bytes the framer (the code that
     splits bytes into records) looks at first."""
-    framer, data = JoiningFramer(rule, 200, "cri"), b"".join(lines)
-    assert whole_records_end(framer, data, look_back) == whole_records_end(framer, data, 1 << 30)
+    framer, data = StreamsFramer(rule, 200, "cri"), b"".join(lines)
+    with mock.patch.object(streams, "APART_BYTES", apart):
+        found = []
+        for size in (apart + look_back, 1 << 30):
+            with mock.patch.object(streams, "LOOK_BACK_BYTES", size):
+                found.append(framer.whole_records_end(data))
+    assert found[0] == found[1]

@@ -7,13 +7,15 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.parsing import lines
 from skidway.agent.parsing.joins import CONTINUATION, END, START, TRACES, Rule
-from skidway.agent.parsing.multiline import JoiningFramer, check_rule
+from skidway.agent.parsing.joints import Joins, check_rule
+from skidway.agent.parsing.multiline import JoiningFramer
 from skidway.errors import ConfigurationRefused
 from support.promises import promise
 
@@ -193,3 +195,44 @@ def test_the_traces_of_a_language_are_one_record_each(language: str) -> None:
     assert len(expected) >= 4
     rule = Rule(CONTINUATION, TRACES[language], 500)
     assert records(JoiningFramer(rule, LARGE), sample.replace(b"=== ", b"")) == expected
+
+
+HEADS = [
+    "2026-11-21 08:15",
+    "2026-11-21 08:16",
+    "2026-11-21 08:1",
+    "\tat a.b.C.d(C.java:1)",
+    "é" * 9,
+]
+PATTERNS = [
+    r"^\d{4}-",
+    r"^\d{4}-.{10}$",
+    r"08:15\b",
+    r"08:15:",
+    r"x\z",
+    "1[^5]",
+    "é{9}",
+    "é{8}.$",
+    "",
+]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(HEADS), st.integers(1, 9), st.sampled_from(["", ":0", "é", "x"])),
+        max_size=9,
+    ),
+    st.sampled_from(PATTERNS),
+)
+def test_a_pattern_is_found_wherever_it_is(runs: list[tuple[str, int, str]], pattern: str) -> None:
+    """Neighbouring lines with the same beginning are searched together. What is found in each line
+    is the same as if the line were alone."""
+    rule = Rule(START, pattern, 500)
+    joins = Joins(rule, LARGE)
+    texts = [f"{head}{end}".encode() for head, count, end in runs for _ in range(count)]
+    together = joins.joints(pa.array(texts, pa.binary()), np.zeros(len(texts), np.bool_)).begins
+    alone = [
+        bool(joins.joints(pa.array([text], pa.binary()), np.zeros(1, np.bool_)).begins[0])
+        for text in texts
+    ]
+    assert together.tolist() == alone

@@ -82,7 +82,7 @@ VALUES = st.text(st.characters(codec="utf-8"), max_size=6)
 def test_every_member_is_kept(objects: list[dict[str, Any]]) -> None:
     """Whatever members an object has, they are all in the row."""
     lines = [f"1 INFO {json.dumps(each)}" for each in objects]
-    made = made_of(source(), *lines)
+    made = made_of(source(colours="keep"), *lines)
     assert made.rejects == []
     assert [dict(each.row["_extra"]) for each in made.rows] == [
         {

@@ -6,6 +6,7 @@ from skidway.agent.cluster.connection import compiled
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import ParserSettings, SourceSettings
 from skidway.agent.validation import trial
+from skidway.agent.validation.report import render
 from skidway.agent.validation.trial import EXAMPLES_MAX, FILES_MAX, Trial
 from support.agent_world import Files, MemoryHandle
 from support.clock import ManualClock
@@ -105,3 +106,26 @@ def test_paths_that_lead_nowhere_and_files_that_cannot_be_read_are_said() -> Non
     sample = tried(files)
     assert (sample.files, sample.tried, sample.lines) == (1, 0, 0)
     assert sample.unreadable == [("/log/a.log", "Permission denied")]
+
+
+def test_colours_and_pieces_are_counted() -> None:
+    """`validate` says from how many lines codes for terminals were taken, how many records are only
+    a part of what the program wrote as one, and how many blank lines were left out."""
+    source = SourceSettings(
+        topic="pods",
+        paths=["/log/*.log"],
+        container="cri",
+        parser=ParserSettings(type="logfmt", columns=["a"]),
+    )
+    texts = [b"P a=1", b"damaged", b"F b=2", b"F \x1b[31ma\x1b[0m=3", b"F "]
+    lines = [b"2026-11-20T08:15:01Z stdout %s\n" % text for text in texts]
+    lines[1] = b"damaged\n"
+    files = Files(ManualClock())
+    files.append("/log/a.log", b"".join(lines))
+    found, sample = trial.find(source, files, {})
+    trial.run(compiled(source, Schema(0, derived_schema(source)), 900_000), found, sample, files, 9)
+    assert (sample.lines, sample.pieces, sample.coloured) == (5, 2, 1)
+    assert sample.filtered == {"blank": 1}
+    text = render([sample])
+    for words in ("2 records are only a part", "in 1 are codes", "1 filtered by blank"):
+        assert words in text

@@ -1,0 +1,123 @@
+r"""Takes codes for terminals, such as those for colours, out of texts.
+
+    ESC [ 3 1 ; 1 m        CSI: colours, the cursor (ECMA-48)
+    ESC ] 8 ; ; uri ST     OSC, DCS, ...: a string that BEL, or ST (ESC \), ends
+    ESC ( B   ESC M        sets of characters, single functions
+
+ESC and `[` may also be the one character U+009B, and so on. In escaped text, as in JSON, ESC is
+written as `\u001b`.
+
+A text may be chosen by somebody whom nobody trusts, and a code must not swallow what the program
+wrote behind it. So a code has no blank and no quotation mark in it: a terminal would also take
+`ESC [ "` for the beginning of a code, but here only `ESC [` is taken out. For the same reason a
+code never contains `apart`, the character between two columns. A code without its end loses what
+is there of it; of a string without its end, only its beginning is taken out.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from functools import cache
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Escapes = Literal["", "json", "logfmt"]
+"""By which rules texts may escape characters; empty if they have no escapes."""
+
+Booleans = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
+
+_ESC: Final = {"": "\x1b", "json": r"\\u001[bB]", "logfmt": r"\\(?:u001[bB]|x1[bB])"}
+_BEL: Final = {"": "\x07", "json": r"\\u0007", "logfmt": r"\\(?:u0007|x07|a)"}
+_CSI: Final = {"": "\x9b", "json": r"\\u009[bB]", "logfmt": r"\\u009[bB]"}
+_OSC: Final = {
+    "": "[\x90\x98\x9d-\x9f]",
+    "json": r"\\u009[08d-fD-F]",
+    "logfmt": r"\\u009[08d-fD-F]",
+}
+_ST: Final = {"": "\x9c", "json": r"\\u009[cC]", "logfmt": r"\\u009[cC]"}
+_SHIFT: Final = {
+    "": "[\x0e\x0f]",
+    "json": r"\\u000[eEfF]",
+    "logfmt": r"\\(?:u000[eEfF]|x0[eEfF])",
+}
+_LETTERS: Final = string.ascii_letters
+_URI: Final = _LETTERS + string.digits + "_.~:/?#@!$&'()*+,;=%-"
+_ESC_BYTE: Final = 0x1B
+_SIGNS: Final = (0x90, 0x98, *range(0x9B, 0xA0))
+"""The last bytes of the characters that stand for ESC and another sign, in UTF-8."""
+
+_ESCAPED: Final = re.compile(rb"\\(?:u00[019]|x1)")
+
+
+def plain(
+    texts: pa.StringArray, escapes: Escapes = "", apart: str = ""
+) -> tuple[pa.StringArray, Booleans | None]:
+    """Returns UTF-8 texts without codes, and which texts had codes; None if no text had any."""
+    data, found = _bytes_of(texts), texts
+    if _may_have_codes(data):
+        found = pc.replace_substring_regex(found, _pattern("", apart), "")
+    if escapes and (data == ord("\\")).any() and _ESCAPED.search(data.data):
+        # A backslash that is itself escaped begins no code.
+        pattern = rf"((?:^|[^\\])(?:\\\\)*)(?:{_pattern(escapes, apart)})+"
+        found = pc.replace_substring_regex(found, pattern, r"\1")
+    if found is texts:
+        return texts, None
+    changed: Booleans = np.asarray(pc.fill_null(pc.not_equal(found, texts), False), np.bool_)
+    return (found, changed) if changed.any() else (texts, None)
+
+
+def plain_text(text: str) -> str:
+    """Returns the text without codes."""
+    return _compiled().sub("", text)
+
+
+def _bytes_of(texts: pa.StringArray) -> Bytes:
+    buffer = texts.buffers()[2]
+    if not len(texts) or buffer is None:
+        return np.zeros(0, np.uint8)
+    bounds = np.frombuffer(texts.buffers()[1], np.int32)
+    return np.frombuffer(buffer, np.uint8)[bounds[texts.offset] : bounds[texts.offset + len(texts)]]
+
+
+def _may_have_codes(data: Bytes) -> bool:
+    if (data == _ESC_BYTE).any():
+        return True
+    if (data < 0x80).all():
+        return False
+    before = np.flatnonzero(data[:-1] == 0xC2)
+    return bool(np.isin(data[before + 1], _SIGNS).any())
+
+
+@cache
+def _compiled() -> re.Pattern[str]:
+    return re.compile(_pattern("", ""))
+
+
+@cache
+def _pattern(escapes: Escapes, apart: str) -> str:
+    """Returns the regular expression of a code, for RE2 and for Python."""
+
+    def one_of(signs: str) -> str:
+        return "[" + "".join(re.escape(sign) for sign in signs if sign != apart) + "]"
+
+    esc, bel, end = _ESC[escapes], _BEL[escapes], _ST[escapes]
+    bracket = r"(?:\[|\\u005[bB])" if escapes == "json" else r"\["
+    slash = r"\\\\" if escapes else r"\\"
+    between = one_of(";:")
+    numbers = rf"{one_of('?>')}?(?:\d+(?:{between}\d*)*|(?:{between}\d+)+)?"
+    final = rf"{one_of(_LETTERS + '@~')}(?:{esc}{one_of('>')})?(?:{_SHIFT[escapes]})?"
+    opening = rf"{esc}{one_of(']PX^_')}"
+    return "|".join(
+        (
+            rf"(?:{esc}{bracket}|{_CSI[escapes]}){numbers}(?:{final})?",
+            rf"(?:{opening}|{_OSC[escapes]})(?:{one_of(_URI)}|\\/)*(?:{bel}|{esc}{slash}|{end})",
+            rf"{esc}(?:{one_of('()*+')}[0-9AB]|{one_of('78cDEHMNOZ')}|{one_of(']PX^_')})?",
+            rf"{_OSC[escapes]}|{end}",
+        )
+    )

@@ -1,0 +1,69 @@
+"""How much memory the agent needs depends on the number of lines that it handles at a time, and not
+only on their bytes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+MIB = 1 << 20
+MOST_KIB = 350 * 1024
+
+PARSERS = {
+    "regex": {"parser": {"type": "regex", "pattern": r"(?P<number>\d+) (?P<rest>.*)"}},
+    "logfmt": {"parser": {"type": "logfmt", "columns": ["level"]}},
+    "csv": {"parser": {"type": "csv", "columns": ["one", "two"]}},
+    "json": {"parser": {"type": "json"}},
+}
+LINES = (b"\n", b"a\n", b"\r\n", b"\0")
+
+CHILD = """
+import sys
+from support.agent_world import Brokers, World, settings
+from skidway.agent.settings import ParserSettings, SourceSettings
+
+class Forgetful(Brokers):
+    count = 0
+    def append(self, sent):
+        if sent.base < 0:
+            sent.base, self.count = self.count, self.count + sent.encoded.count
+        return sent.base
+    def refuse(self, sent):
+        return False
+
+parser, lines = eval(sys.argv[1])
+schema = '{"type": "record", "name": "a", "fields": [{"name": "a", "type": "string"}]}'
+schema = schema if parser["type"] == "json" else None
+source = SourceSettings(
+    topic="logs", paths=["/log/*"], parser=ParserSettings(**parser), schema=schema
+)
+world = World(settings(source, compression_type="none"))
+partitions, world.brokers = world.brokers.partitions, Forgetful()
+world.brokers.partitions = partitions
+for at, line in enumerate(lines):
+    world.files.append(f"/log/{at}", line * (MIB // len(line)))
+world.start()
+world.tick()
+while any(each["pending"] for each in world.ledger()):
+    world.tick()
+names = ("rejected", "acknowledged", "filtered")
+print(sum(each[name] for each in world.ledger() for name in names))
+with open("/proc/self/status") as status:
+    print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
+"""
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_short_lines_need_no_more_memory_than_the_unit_allows(parser: str) -> None:
+    """While the agent reads a MiB of the shortest lines, accepted, rejected or left out, it needs
+    far less memory than its unit allows."""
+    task = repr((PARSERS[parser]["parser"], LINES))
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD.replace("MIB", str(MIB)), task],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    size, peak_kib = map(int, done.stdout.split()[-2:])
+    assert size == len(LINES) * MIB
+    assert peak_kib <= MOST_KIB
