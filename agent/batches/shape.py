@@ -144,7 +144,9 @@ class RecordShape:
             Reject(int(parsed.rows[row]), TOO_LONG, _GROWN.format(name, GROWTH_MAX))
             for row, name in sorted(found.grown.items())
         ]
-        shaped = Parsed(parsed.rows[kept], found.batch, parsed.event_ms[kept], parsed.rejects)
+        shaped = replace(
+            parsed, rows=parsed.rows[kept], batch=found.batch, event_ms=parsed.event_ms[kept]
+        )
         return shaped, left_out, rejects
 
     def _completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -202,7 +204,7 @@ def _valid(parsed: Parsed) -> tuple[npt.NDArray[np.bool_], list[Reject]]:
 
 def _chosen(parsed: Parsed, rows: Int64s) -> Parsed:
     batch = parsed.batch.take(pa.array(rows))
-    return Parsed(parsed.rows[rows], batch, parsed.event_ms[rows], parsed.rejects)
+    return replace(parsed, rows=parsed.rows[rows], batch=batch, event_ms=parsed.event_ms[rows])
 
 
 def _check_schema(after: pa.Schema, codec: Codec) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -138,7 +139,8 @@ class ContainerParser:
                 column = pa.array(moments, pa.timestamp("ms", "UTC")).cast(field.type, safe=False)
             batch = batch.append_column(field.name, column)
         event_ms = np.where(parsed.event_ms == NO_TIME, event_ms, parsed.event_ms)
-        return Parsed(parsed.rows, batch, event_ms, rejects + parsed.rejects)
+        rejects += parsed.rejects
+        return replace(parsed, batch=batch, event_ms=event_ms, rejects=rejects)
 
     @property
     def _detail(self) -> str:

@@ -20,7 +20,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from itertools import chain, compress
 from typing import Any, NoReturn
 
 import numpy as np
@@ -31,6 +33,7 @@ from pyarrow import types
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing import misfits
 from skidway.agent.parsing.aliases import Aliases, renamed
+from skidway.agent.parsing.fieldless import known_members
 from skidway.agent.parsing.misfits import plain_types
 from skidway.agent.parsing.parser import (
     ENCODING,
@@ -90,6 +93,7 @@ class JsonParser:
         if self._extra is not None:
             schema = schema.remove(schema.get_field_index(EXTRA))
         self._fields = [(field, defaults.get(field.name, _MISSING)) for field in schema]
+        self._known = known_members(schema, removed)
         self._time_fields, self._time_format = list(time_fields), time_format
         for field in schema:
             if types.is_decimal(field.type) or types.is_binary(field.type):
@@ -108,11 +112,14 @@ class JsonParser:
         if self._aliases is not None:
             objects = [renamed(each, self._aliases) for each in objects]
         good = np.ones(len(rows), np.bool_)
-        extra = self._unknown(objects)
-        columns = [
-            _column(_members(objects, field.name, default), field, now_ms)
-            for field, default in self._fields
-        ]
+        extra: list[dict[str, Any]] = [] if self._extra is None else [{} for _ in objects]
+        columns, members, odd = [], 0, set[str]()
+        for field, default in self._fields:
+            values = _members(objects, field.name, default)
+            members += len(values) - (values.count(default) if _is_given(default) else 0)
+            columns.append(_column(values, field, now_ms, odd))
+            members -= 0 if _is_given(default) else columns[-1][0].null_count
+        is_whole = not odd and members == sum(map(len, objects))
         for (field, _), (_, unfit) in zip(self._fields, columns, strict=True):
             for index in unfit:
                 if self._extra is not None and field.nullable:
@@ -122,6 +129,9 @@ class JsonParser:
                     rejects.append(Reject(rows[index], SCHEMA, detail))
                     good[index] = False
         event_ms = self._times(objects, rows, good, now_ms, rejects)
+        fieldless = Counter[str]()
+        if not is_whole:
+            fieldless = self._fieldless(objects, extra, good, odd)
         found = {field.name: x for (field, _), (x, _) in zip(self._fields, columns, strict=True)}
         if self._extra is not None:
             found[EXTRA] = _texts_of(extra, self._extra)
@@ -129,19 +139,38 @@ class JsonParser:
             found[TIME_MARK] = pa.array(event_ms == NO_TIME)
         batch = pa.RecordBatch.from_pydict(found)
         if good.all():
-            return Parsed(np.asarray(rows, np.int64), batch, event_ms, rejects)
+            return Parsed(np.asarray(rows, np.int64), batch, event_ms, rejects, fieldless)
         kept = np.flatnonzero(good)
         taken = batch.take(pa.array(kept))
-        return Parsed(np.asarray(rows, np.int64)[kept], taken, event_ms[kept], rejects)
+        return Parsed(np.asarray(rows, np.int64)[kept], taken, event_ms[kept], rejects, fieldless)
 
-    def _unknown(self, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Returns, for each object, the members that have no field. Returns an empty list if the
-        schema has no field EXTRA, which could take them.
+    def _fieldless(
+        self,
+        objects: list[dict[str, Any]],
+        extra: list[dict[str, Any]],
+        good: np.ndarray,
+        odd: set[str],
+    ) -> Counter[str]:
+        """Adds to `extra`, by place, the members that have no field. Returns, for each name of
+        those members that `extra` cannot take, the number of the good objects with such members.
+        odd: the fields that contain records with such members.
         """
+        names, found = self._known.names, Counter[str]()
         if self._extra is None:
-            return []
-        known = {field.name for field, _ in self._fields}
-        return [{name: o[name] for name in o.keys() - known} for o in objects]
+            found.update(chain.from_iterable(compress(objects, good)))
+            found = Counter({name: count for name, count in found.items() if name not in names})
+        elif any(extra):
+            for each, own in zip(objects, extra, strict=True):
+                own |= {name: each[name] for name in each.keys() - names}
+        else:
+            extra[:] = [{name: each[name] for name in each.keys() - names} for each in objects]
+        for index in np.flatnonzero(good).tolist() if odd else ():
+            own, lost = extra[index] if extra else {}, set()
+            for name, place, value in self._known.inside(objects[index], own):
+                if self._extra is None or own.setdefault(place, value) is not value:
+                    lost.add(name)  # nothing takes it, or another member has this place as its name
+            found.update(lost)
+        return found
 
     def _times(
         self,
@@ -196,6 +225,10 @@ def _objects(
         else:
             rejects.append(Reject(row, NOT_JSON, "the line is JSON, but no object"))
     return rows, objects
+
+
+def _is_given(default: Any) -> bool:
+    return default is not None and default is not _MISSING
 
 
 def _members(objects: list[dict[str, Any]], name: str, default: Any) -> list[Any]:
@@ -301,15 +334,18 @@ def _text_of(value: Any) -> str:
 def _clean(text: str) -> str:
     """Returns the text with `?` in place of unpaired surrogates, which JSON can escape but UTF-8
     cannot encode."""
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 # --- one column -------------------------------------------------------------------------------
 
 
-def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, list[int]]:
+def _column(
+    values: list[Any], field: pa.Field, now_ms: int, odd: set[str]
+) -> tuple[pa.Array, list[int]]:
     """Returns an array of the values in the field's type, and the indexes of the values that do not
-    fit this type. In the array, these values are null.
+    fit this type. In the array, these values are null. If records inside the values have members
+    without a field, adds the field's name to `odd`.
     """
     unfit: list[int] = []
     if types.is_timestamp(field.type):
@@ -317,7 +353,7 @@ def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, 
     kinds = set(map(type, values))
     # `object` in `kinds` means that some values are _MISSING or _UNFIT, which Arrow cannot convert.
     if not kinds <= plain_types(field.type) or object in kinds:
-        fits = _fits(field.type)
+        fits = _fits(field.type, lambda: odd.add(field.name))
         for index, value in enumerate(values):
             if value is _MISSING:
                 values[index] = None
@@ -357,22 +393,15 @@ def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
     return values
 
 
-def _fits(kind: pa.DataType) -> Callable[[Any], bool]:
+def _fits(kind: pa.DataType, note: Callable[[], None]) -> Callable[[Any], bool]:
     """Returns a function that says whether a JSON value, with every value inside it, has the type
-    `kind`.
+    `kind`. The function calls `note` for a record with members that have no field.
     """
     if types.is_struct(kind):
-        members = {field.name: (_fits(field.type), field.nullable) for field in kind}
-        return lambda value: (
-            type(value) is dict
-            and all(
-                nullable if value.get(name) is None else fits(value[name])
-                for name, (fits, nullable) in members.items()
-            )
-        )
+        return _fits_record(kind, note)
     if types.is_list(kind) or types.is_map(kind):
         inner = kind.value_field if types.is_list(kind) else kind.item_field
-        fits, nullable = _fits(inner.type), inner.nullable
+        fits, nullable = _fits(inner.type, note), inner.nullable
         if types.is_list(kind):
             return lambda value: (
                 type(value) is list
@@ -384,3 +413,26 @@ def _fits(kind: pa.DataType) -> Callable[[Any], bool]:
         )
     allowed = plain_types(kind) - {type(None)}
     return lambda value: type(value) in allowed
+
+
+def _fits_record(kind: pa.StructType, note: Callable[[], None]) -> Callable[[Any], bool]:
+    members = [(field.name, _fits(field.type, note), field.nullable) for field in kind]
+    names = {field.name for field in kind}
+
+    def fits_record(value: Any) -> bool:
+        if type(value) is not dict:
+            return False
+        known = 0
+        for name, fits, nullable in members:
+            each = value.get(name)
+            if each is not None:
+                if not fits(each):
+                    return False
+                known += 1
+            elif not nullable:
+                return False
+        if known != len(value) and not value.keys() <= names:
+            note()
+        return True
+
+    return fits_record

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field, replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -60,13 +62,15 @@ class Parsed:
 
     rows: for each row of `batch` the index of its line, in rising order. event_ms: for each row of
     `batch` the event time of its line; NO_TIME if the line has none. rejects: the other lines, in
-    any order.
+    any order. fieldless: for each name of a member or key for which the schema has no field, the
+    number of rows that lack it (see module fieldless).
     """
 
     rows: Int64s
     batch: pa.RecordBatch
     event_ms: Int64s
     rejects: list[Reject]
+    fieldless: Mapping[str, int] = field(default_factory=dict)
 
 
 class Parser(Protocol):
@@ -95,4 +99,4 @@ def in_places(parsed: Parsed, places: Int64s) -> Parsed:
     for each parsed line, its number among all lines.
     """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
-    return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)
+    return replace(parsed, rows=places[parsed.rows], rejects=rejects)

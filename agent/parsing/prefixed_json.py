@@ -49,7 +49,8 @@ class PrefixedJsonParser:
         batch = pa.RecordBatch.from_pydict(columns)
         event_ms = outer.event_ms[inner.rows] if self._prefix_has_time else inner.event_ms
         placed = in_places(inner, outer.rows)
-        return Parsed(placed.rows, batch, event_ms, outer.rejects + placed.rejects)
+        rejects = outer.rejects + placed.rejects
+        return Parsed(placed.rows, batch, event_ms, rejects, inner.fieldless)
 
 
 def prefix_groups(pattern: str, json_field: str) -> list[str]:

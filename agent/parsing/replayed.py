@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -133,10 +133,8 @@ class ReplayParser:
         for at, own in self._fields:
             column = pa.array([each.original[at] for each in rows], pa.int64())
             batch = batch.append_column(own.name, column)
-        parsed = in_places(
-            Parsed(parsed.rows, batch, parsed.event_ms, parsed.rejects), np.array(good, np.int64)
-        )
-        return Parsed(parsed.rows, parsed.batch, parsed.event_ms, rejects + parsed.rejects)
+        parsed = in_places(replace(parsed, batch=batch), np.array(good, np.int64))
+        return replace(parsed, rejects=rejects + parsed.rejects)
 
 
 def without_fields(schema: pa.Schema) -> pa.Schema:
