@@ -2,16 +2,17 @@
 schema.
 
 A member is found by the name of its field, or by one of the field's aliases. If the schema has a
-field `_extra` (a map of strings), this field takes the members that have no field of their own. If
-the schema has no such field, these members are left out. If a value does not have the type of its
-field, and this field may be null, `_extra` takes the value, and the field becomes null. If the
-field may not be null, or if there is no field `_extra`, the line is rejected. In `_extra`, strings
-stay as they are, and other values are written as JSON. If the object has no member for a field, the
-field gets its default, or null if it has no default. If this field may not be null, the press
-rejects the line when it encodes the row. Values must have the field's type: the parser turns no
-string into a number, and no fraction into an integer. The value of a timestamp field is a number,
-as Avro stores it, or an RFC 3339 string. Numbers that JSON does not have (NaN, Infinity) are
-refused, and so are numbers that are too large for a double (1e400).
+field `_extra` (a map of strings), this field takes the members that have no field of their own, by
+place (see module fieldless). If the schema has no such field, these members are left out, and
+counted by name. If a value does not have the type of its field, and this field may be null,
+`_extra` takes the value, and the field becomes null. If the field may not be null, or if there is
+no field `_extra`, the line is rejected. In `_extra`, strings stay as they are, and other values are
+written as JSON. If the object has no member for a field, the field gets its default, or null if it
+has no default. If this field may not be null, the press rejects the line when it encodes the row.
+Values must have the field's type: the parser turns no string into a number, and no fraction into an
+integer. The value of a date or time is a number, as Avro stores it, or a text (see module
+json_times). Numbers that JSON does not have (NaN, Infinity) are refused, and so are numbers that
+are too large for a double (1e400).
 
 The parser decodes each line separately, so that the result for a line never depends on other lines.
 """
@@ -21,7 +22,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain, compress
 from typing import Any, NoReturn
 
@@ -34,7 +35,7 @@ from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing import misfits
 from skidway.agent.parsing.aliases import Aliases, renamed
 from skidway.agent.parsing.fieldless import known_members
-from skidway.agent.parsing.misfits import plain_types
+from skidway.agent.parsing.json_columns import MISSING, column
 from skidway.agent.parsing.parser import (
     ENCODING,
     EXTRA,
@@ -51,15 +52,10 @@ from skidway.agent.parsing.parser import (
 from skidway.agent.parsing.time_members import member, path_of
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec.arrow import avro_name
 
 DEPTH_MAX = 200
 """In a line, objects and arrays may be nested at most this deep."""
-
-
-_MISSING = object()
-_UNFIT = object()
-_RFC3339 = TimeFormat("rfc3339")
-_UNIT_PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
 
 
 class JsonParser:
@@ -92,14 +88,14 @@ class JsonParser:
         self._extra = extra_field(schema)
         if self._extra is not None:
             schema = schema.remove(schema.get_field_index(EXTRA))
-        self._fields = [(field, defaults.get(field.name, _MISSING)) for field in schema]
+        self._fields = [(field, defaults.get(field.name, MISSING)) for field in schema]
         self._known = known_members(schema, removed)
         self._time_fields, self._time_format = list(time_fields), time_format
         for field in schema:
             if types.is_decimal(field.type) or types.is_binary(field.type):
                 raise ConfigurationRefused(
                     f"a json parser cannot fill the schema's field {field.name!r} "
-                    f"of type {field.type}"
+                    f"of type {avro_name(field.type)}"
                 )
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
@@ -113,26 +109,24 @@ class JsonParser:
             objects = [renamed(each, self._aliases) for each in objects]
         good = np.ones(len(rows), np.bool_)
         extra: list[dict[str, Any]] = [] if self._extra is None else [{} for _ in objects]
-        columns, members, odd = [], 0, set[str]()
+        found, members, odd = {}, 0, set[str]()
         for field, default in self._fields:
             values = _members(objects, field.name, default)
-            members += len(values) - (values.count(default) if _is_given(default) else 0)
-            columns.append(_column(values, field, now_ms, odd))
-            members -= 0 if _is_given(default) else columns[-1][0].null_count
-        is_whole = not odd and members == sum(map(len, objects))
-        for (field, _), (_, unfit) in zip(self._fields, columns, strict=True):
+            known = None if default in (None, MISSING) else values.count(default)
+            found[field.name], unfit = column(values, field, now_ms, odd)
+            members += len(values) - (found[field.name].null_count if known is None else known)
             for index in unfit:
                 if self._extra is not None and field.nullable:
                     extra[index][field.name] = objects[index][field.name]
                 elif good[index]:
-                    detail = misfits.detail(objects[index].get(field.name), field)
+                    detail = misfits.detail(objects[index].get(field.name), field, now_ms)
                     rejects.append(Reject(rows[index], SCHEMA, detail))
                     good[index] = False
         event_ms = self._times(objects, rows, good, now_ms, rejects)
-        fieldless = Counter[str]()
-        if not is_whole:
+        fieldless = {}
+        # Every member of the line that is counted here has a field. Most lines have no others.
+        if odd or members != sum(map(len, objects)):
             fieldless = self._fieldless(objects, extra, good, odd)
-        found = {field.name: x for (field, _), (x, _) in zip(self._fields, columns, strict=True)}
         if self._extra is not None:
             found[EXTRA] = _texts_of(extra, self._extra)
         if self._has_mark:
@@ -225,10 +219,6 @@ def _objects(
         else:
             rejects.append(Reject(row, NOT_JSON, "the line is JSON, but no object"))
     return rows, objects
-
-
-def _is_given(default: Any) -> bool:
-    return default is not None and default is not _MISSING
 
 
 def _members(objects: list[dict[str, Any]], name: str, default: Any) -> list[Any]:
@@ -335,104 +325,3 @@ def _clean(text: str) -> str:
     """Returns the text with `?` in place of unpaired surrogates, which JSON can escape but UTF-8
     cannot encode."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-# --- one column -------------------------------------------------------------------------------
-
-
-def _column(
-    values: list[Any], field: pa.Field, now_ms: int, odd: set[str]
-) -> tuple[pa.Array, list[int]]:
-    """Returns an array of the values in the field's type, and the indexes of the values that do not
-    fit this type. In the array, these values are null. If records inside the values have members
-    without a field, adds the field's name to `odd`.
-    """
-    unfit: list[int] = []
-    if types.is_timestamp(field.type):
-        values = _instants(values, field.type, now_ms)
-    kinds = set(map(type, values))
-    # `object` in `kinds` means that some values are _MISSING or _UNFIT, which Arrow cannot convert.
-    if not kinds <= plain_types(field.type) or object in kinds:
-        fits = _fits(field.type, lambda: odd.add(field.name))
-        for index, value in enumerate(values):
-            if value is _MISSING:
-                values[index] = None
-            elif value is _UNFIT or (value is not None and not fits(value)):
-                values[index] = None
-                unfit.append(index)
-    try:
-        return pa.array(values, field.type), unfit
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError):
-        return _one_by_one(values, field, unfit)
-
-
-def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[pa.Array, list[int]]:
-    """Converts the values one at a time, to find those that Arrow refuses: numbers that are too
-    large, and strings with an unpaired surrogate. The refused values become null, and their indexes
-    are added to `unfit`.
-    """
-    for index, value in enumerate(values):
-        try:
-            pa.array([value], field.type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError):
-            values[index] = None
-            unfit.append(index)
-    return pa.array(values, field.type), unfit
-
-
-def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
-    """Turns each string into a number in the type's unit, or into _UNFIT (which marks values that
-    do not fit) if the string is not a time."""
-    places = [index for index, value in enumerate(values) if type(value) is str]
-    if not places:
-        return values
-    texts = _strings([values[index] for index in places])
-    moments, good = _RFC3339.parse(texts, now_ms)
-    for index, moment, fine in zip(places, moments.tolist(), good.tolist(), strict=True):
-        values[index] = moment * _UNIT_PER_MS[kind.unit] if fine else _UNFIT
-    return values
-
-
-def _fits(kind: pa.DataType, note: Callable[[], None]) -> Callable[[Any], bool]:
-    """Returns a function that says whether a JSON value, with every value inside it, has the type
-    `kind`. The function calls `note` for a record with members that have no field.
-    """
-    if types.is_struct(kind):
-        return _fits_record(kind, note)
-    if types.is_list(kind) or types.is_map(kind):
-        inner = kind.value_field if types.is_list(kind) else kind.item_field
-        fits, nullable = _fits(inner.type, note), inner.nullable
-        if types.is_list(kind):
-            return lambda value: (
-                type(value) is list
-                and all(nullable if each is None else fits(each) for each in value)
-            )
-        return lambda value: (
-            type(value) is dict
-            and all(nullable if each is None else fits(each) for each in value.values())
-        )
-    allowed = plain_types(kind) - {type(None)}
-    return lambda value: type(value) in allowed
-
-
-def _fits_record(kind: pa.StructType, note: Callable[[], None]) -> Callable[[Any], bool]:
-    members = [(field.name, _fits(field.type, note), field.nullable) for field in kind]
-    names = {field.name for field in kind}
-
-    def fits_record(value: Any) -> bool:
-        if type(value) is not dict:
-            return False
-        known = 0
-        for name, fits, nullable in members:
-            each = value.get(name)
-            if each is not None:
-                if not fits(each):
-                    return False
-                known += 1
-            elif not nullable:
-                return False
-        if known != len(value) and not value.keys() <= names:
-            note()
-        return True
-
-    return fits_record

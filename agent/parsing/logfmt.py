@@ -40,6 +40,7 @@ from skidway.agent.parsing.parser import (
 )
 from skidway.agent.parsing.text_fields import TextTimes, check_type, converted, moments, time_field
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec.arrow import avro_name
 
 _NOBODY: Final = -1
 
@@ -117,7 +118,7 @@ class LogfmtParser:
             if field.nullable and self._extra is not None:
                 index.give_back(field.name, unfit)
             else:
-                detail = f"field {field.name}: not a value of {field.type}"
+                detail = f"field {field.name}: not a value of {avro_name(field.type)}"
                 _reject(np.flatnonzero(unfit & good), SCHEMA, detail, good, rejects)
         default = self._defaults.get(field.name)
         if default is not None and missing.any():
