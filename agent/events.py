@@ -59,6 +59,11 @@ _UNBELIEVED = Counter(
     "skidway_agent_unbelieved_times_total",
     "Records whose own time was over an hour ahead, or before 1970; they got the time of reading.",
 )
+_FIELDLESS = Counter(
+    "skidway_agent_fieldless_members_total",
+    "Members or keys of lines that are left out, because the schema has no field for them.",
+    ["topic"],
+)
 _BATCHES = Counter("skidway_agent_acknowledged_batches_total", "Batches acknowledged.")
 _SETTLED = Counter("skidway_agent_settled_bytes_total", "Bytes of files passed by the checkpoint.")
 _SKIPPED = Counter(
@@ -139,6 +144,8 @@ def pressed(topic: str, result: Pressed) -> None:
         _UNREAD_TIMES.labels(topic).inc(result.unread_times)
     if result.pieces:
         _PIECES.labels(topic).inc(result.pieces)
+    if result.fieldless:
+        _FIELDLESS.labels(topic).inc(sum(result.fieldless.values()))
     if result.unbelieved_times:
         _UNBELIEVED.inc(result.unbelieved_times)
 

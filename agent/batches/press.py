@@ -13,8 +13,8 @@ the same call.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -102,6 +102,8 @@ class Pressed:
         settings call a record.
     filtered: the records that rules left out, and the headers of CSV; None if the recipe leaves
         nothing out.
+    fieldless: by name, in how many lines members or keys had no field (see Parsed); the names are
+        texts of the log.
     """
 
     batches: list[PressedBatch]
@@ -113,6 +115,7 @@ class Pressed:
     unread_times: int = 0
     pieces: int = 0
     filtered: Filtered | None = None
+    fieldless: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,7 @@ class _Parsed:
     unread_times: int = 0
     pieces: int = 0
     filtered: Filtered | None = None
+    fieldless: Mapping[str, int] = field(default_factory=dict)
 
 
 class Press:
@@ -200,6 +204,7 @@ class Press:
             unread_times=parsed.unread_times,
             pieces=parsed.pieces,
             filtered=parsed.filtered,
+            fieldless=parsed.fieldless,
         )
 
     def _parse(self, agent: int, lines: FramedLines, read_ms: int) -> _Parsed:
@@ -244,6 +249,7 @@ class Press:
             self._unread_times(parsed, kept),
             lines.frames.pieces,
             filtered,
+            parsed.fieldless,
         )
 
     def _refused(self, owner: int, line: RejectedLine) -> tuple[int, RejectedLine]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, compress
 from typing import Any, NoReturn
 
@@ -123,7 +123,7 @@ class JsonParser:
                     rejects.append(Reject(rows[index], SCHEMA, detail))
                     good[index] = False
         event_ms = self._times(objects, rows, good, now_ms, rejects)
-        fieldless = {}
+        fieldless: Mapping[str, int] = {}
         # Every member of the line that is counted here has a field. Most lines have no others.
         if odd or members != sum(map(len, objects)):
             fieldless = self._fieldless(objects, extra, good, odd)

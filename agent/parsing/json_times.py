@@ -27,11 +27,8 @@ UNFIT: Final = object()
 
 _RFC3339: Final = TimeFormat("rfc3339")
 _DIGITS: Final = {"ms": 3, "us": 6, "ns": 9}
-_DATE: Final = r"(\d{4}-\d{2}-\d{2})"
-_TIME: Final = r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.,](\d+))?"
-_DATE_ALONE: Final = re.compile(_DATE, re.ASCII)
-_TIME_ALONE: Final = re.compile(_TIME, re.ASCII)
-_LOCAL: Final = re.compile(f"{_DATE}[Tt ]{_TIME}", re.ASCII)
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_TIME: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.,](\d+))?", re.ASCII)
 _FINE: Final = re.compile(r"[.,]\d{3}(\d+)", re.ASCII)
 _EPOCH: Final = date(1970, 1, 1)
 
@@ -109,15 +106,12 @@ def _parts(value: Any, kind: pa.DataType) -> list[tuple[Any, Any, pa.DataType]]:
 
 def _numbers(texts: Sequence[str], kind: pa.DataType, now_ms: int) -> list[Any]:
     if types.is_date(kind):
-        return [_days(found[1]) if (found := _DATE_ALONE.fullmatch(x)) else UNFIT for x in texts]
+        return [_days(x) for x in texts]
     digits = _DIGITS[kind.unit]
     if types.is_time(kind):
-        return [
-            _of_day(*found.groups(), digits) if (found := _TIME_ALONE.fullmatch(x)) else UNFIT
-            for x in texts
-        ]
+        return [_of_day(x, digits) for x in texts]
     if kind.tz is None:
-        return [_local(found, digits) if (found := _LOCAL.fullmatch(x)) else UNFIT for x in texts]
+        return [_local(x, digits) for x in texts]
     column = pa.array([x.encode("utf-8", "replace") for x in texts], pa.binary()).cast(pa.string())
     moments, good = _RFC3339.parse(column, now_ms)
     if digits == _DIGITS["ms"]:
@@ -138,17 +132,20 @@ def _fine(text: str, digits: int) -> int:
 
 def _days(text: str) -> Any:
     try:
-        return (date.fromisoformat(text) - _EPOCH).days
+        return (date.fromisoformat(text) - _EPOCH).days if _DATE.fullmatch(text) else UNFIT
     except ValueError:
         return UNFIT
 
 
-def _of_day(hours: str, minutes: str, seconds: str, fraction: str | None, digits: int) -> int:
-    whole = int(hours) * 3600 + int(minutes) * 60 + int(seconds)
-    return whole * 10**digits + int((fraction or "")[:digits].ljust(digits, "0"))
+def _of_day(text: str, digits: int) -> Any:
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return UNFIT
+    whole = int(found[1]) * 3600 + int(found[2]) * 60 + int(found[3])
+    return whole * 10**digits + int((found[4] or "")[:digits].ljust(digits, "0"))
 
 
-def _local(found: re.Match[str], digits: int) -> Any:
-    day, *time = found.groups()
-    days = _days(day)
-    return UNFIT if days is UNFIT else days * 86_400 * 10**digits + _of_day(*time, digits)
+def _local(text: str, digits: int) -> Any:
+    days, time = _days(text[:10]), _of_day(text[11:], digits)
+    is_one = text[10:11] in ("T", "t", " ") and days is not UNFIT and time is not UNFIT
+    return days * 86_400 * 10**digits + time if is_one else UNFIT

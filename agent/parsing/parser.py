@@ -41,7 +41,8 @@ time is missing or could not be read.
 """
 
 EXTRA: Final = "_extra"
-"""The name of the field for members and keys that have no field of their own or do not fit it."""
+"""The name of the field for members and keys that have no field of their own or do not fit it
+(`skidway.schemas.inference.naming` has the same name, which parsers do not import)."""
 
 
 @dataclass(frozen=True, slots=True)

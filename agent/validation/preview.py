@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from skidway.agent.batches.fieldless import add, sentences
 from skidway.agent.batches.press import Pressed
 from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.rejected import RejectedLine
@@ -145,6 +146,11 @@ def preview(
         )
         if count
     ]
+    lines = len(found) + len(pressed.rejected)
+    lines += 0 if pressed.filtered is None else len(pressed.filtered)
+    fieldless: dict[str, int] = {}
+    add(fieldless, pressed.fieldless)
+    notes += sentences(fieldless, lines)
     notes += [*notes_of_labels, *_notes_of_path(source)]
     rows = sorted(found, key=lambda each: each.first)
     return Preview(rows, pressed.rejected, tuple(notes), _filtered(pressed))

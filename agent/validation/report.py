@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from skidway.agent.batches.fieldless import sentences
+
 if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load the module `trial`
     from skidway.agent.validation.trial import Trial
 
@@ -63,6 +65,7 @@ def _of_source(each: Trial) -> list[str]:
         place = f"byte {misfit.first:,}" if misfit.line is None else f"line {misfit.line}"
         lines.append(f"  {misfit.path} {place}: {misfit.reason}: {misfit.detail}")
         lines.append(f"      {misfit.text}")
+    lines += [f"  {words}" for words in sentences(each.fieldless, each.lines)]
     lines += [f"  {count:,} filtered by {rule}" for rule, count in sorted(each.filtered.items())]
     return lines
 
