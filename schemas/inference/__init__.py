@@ -17,15 +17,5 @@ field will be missing tomorrow.
 from skidway.schemas.inference.formats import Format, FormatUnknown
 from skidway.schemas.inference.inference import FieldFound, Inference, infer
 from skidway.schemas.inference.lines import read_lines
-from skidway.schemas.inference.naming import EXTRA, EXTRA_FIELD
 
-__all__ = [
-    "EXTRA",
-    "EXTRA_FIELD",
-    "FieldFound",
-    "Format",
-    "FormatUnknown",
-    "Inference",
-    "infer",
-    "read_lines",
-]
+__all__ = ["FieldFound", "Format", "FormatUnknown", "Inference", "infer", "read_lines"]

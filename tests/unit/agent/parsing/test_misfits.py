@@ -50,7 +50,10 @@ def rejected(value: Any) -> list[str]:
         (GOOD | {"b": [{"c": 1}, {}]}, "field a.b[].c: the value is missing or null"),
         (GOOD | {"b": [{"c": 2**70}]}, "field a.b[].c: not a value of long"),
         (GOOD | {"b": [{"c": 1, "d": ["x", 5]}]}, "field a.b[].d[]: not a value of string"),
-        (GOOD | {"b": [{"c": 1, "d": ["\ud800"]}]}, "field a.b[].d[]: the text has half of a surrogate pair"),
+        (
+            GOOD | {"b": [{"c": 1, "d": ["\ud800"]}]},
+            "field a.b[].d[]: the text has half of a surrogate pair",
+        ),
         (GOOD | {"b": {"c": 1}}, "field a.b: not an array"),
         (GOOD | {"b": [7]}, "field a.b[]: not an object"),
         (GOOD | {"m": {"secret": 1.5}}, "field a.m{}: not a value of int"),
