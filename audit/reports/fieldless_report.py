@@ -34,10 +34,14 @@ def sentences(found: Mapping[Source, Members]) -> list[str]:
 
 def words(members: Members) -> str:
     """Says which members have no field, the most frequent first."""
-    named = [f"{name} (in {count:,} lines)" for name, count in members.items() if name != OTHERS]
+    named = [
+        f"{name} (in {count:,} line{'' if count == 1 else 's'})"
+        for name, count in members.items()
+        if name != OTHERS
+    ]
     more = len(named) - NAMED_MAX + (OTHERS in members)
-    shown = ", ".join(named[:NAMED_MAX]) + (" and more" if more > 0 else "")
-    return f"no field for {shown.removeprefix(' and ')}"
+    shown = ", ".join(named[:NAMED_MAX]) + (" and more" if named and more > 0 else "")
+    return f"no field for {shown or 'some members'}"
 
 
 def document(found: Mapping[Source, Members]) -> list[dict[str, Any]]:
