@@ -66,6 +66,7 @@ values. Each mutable state has one owner. These are the most important owners:
     cluster.topics.Topics         ids and last seals of topics      memory; `topics`
     loop.schedule.Schedule        when the next look is due         memory
     delivery.silences.Silences    since when brokers are silent     memory
+    batches.fieldless.Fieldless   members without a field           memory
     batches.rejections.Rejections lines that were rejected lately   memory
     loop.loop.Loop                the turn                          memory
     reloading.reloader.Reloader   settings in use; requests         memory; files in `reload/`

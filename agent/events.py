@@ -64,6 +64,11 @@ _COLOURED = Counter(
     "Lines from which codes for terminals were taken (colours: strip).",
     ["topic"],
 )
+_FIELDLESS = Counter(
+    "skidway_agent_fieldless_members_total",
+    "Members or keys of lines that are left out, because the schema has no field for them.",
+    ["topic"],
+)
 _BATCHES = Counter("skidway_agent_acknowledged_batches_total", "Batches acknowledged.")
 _SETTLED = Counter("skidway_agent_settled_bytes_total", "Bytes of files passed by the checkpoint.")
 _SKIPPED = Counter(
@@ -138,14 +143,15 @@ def pressed(topic: str, result: Pressed) -> None:
         for rule, (count, size) in result.filtered.by_rule.items():
             _FILTERED_RECORDS.labels(topic, rule).inc(count)
             _FILTERED_BYTES.labels(topic, rule).inc(size)
-    if result.replaced:
-        _REPLACED.labels(topic).inc(result.replaced)
-    if result.coloured:
-        _COLOURED.labels(topic).inc(result.coloured)
-    if result.unread_times:
-        _UNREAD_TIMES.labels(topic).inc(result.unread_times)
-    if result.pieces:
-        _PIECES.labels(topic).inc(result.pieces)
+    for counter, count in (
+        (_REPLACED, result.replaced),
+        (_COLOURED, result.coloured),
+        (_UNREAD_TIMES, result.unread_times),
+        (_PIECES, result.pieces),
+        (_FIELDLESS, sum(result.fieldless.values())),
+    ):
+        if count:
+            counter.labels(topic).inc(count)
     if result.unbelieved_times:
         _UNBELIEVED.inc(result.unbelieved_times)
 

@@ -528,6 +528,7 @@ class RunningAgent:
             "status": "running",
             "unreadable": self._loop.tracker.unreadable,
             "held_seals": self._loop.held_seals,
+            "fieldless": self._loop.fieldless.copy(),
             "troubles": troubles,
             "leaders": {name: str(x) for name, x in leaders.items() if x is not None},
         }

@@ -8,6 +8,7 @@
     set_backs       the greatest time that the clock showed before it was set back
     leaving         the last words (final seals) of an agent that leaves for good
     backlog         notes about bytes that no broker has acknowledged yet
+    fieldless_notes notes about members of lines for which the schema has no field
     accounts        deltas, losses and seals, each when it is due
 
 This package sends nothing: `skidway.audit.topic.publisher` takes the messages out of the outbox in

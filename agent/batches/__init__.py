@@ -1,6 +1,6 @@
 """Makes record batches from the lines of files. With two exceptions, all functions are pure: they
 do no I/O, never wait, and remember nothing. `program_versions` reads the files of keys and time
-zones once, and `rejections` counts.
+zones once, and `rejections` and `fieldless` count.
 
     recipe            everything that decides which record a line becomes; the state stores recipes
     program_versions  the versions of code that are a part of a recipe
@@ -14,5 +14,6 @@ zones once, and `rejections` counts.
     outcomes          what became of the bytes of each reading
     routing           which partition a record goes to
     rejected          makes records of `<topic>.rejected` from the lines that the press rejects
+    fieldless         how many lines had members without a field, for /health and the audit
     rejections        how many lines were rejected lately, for the log and for /health
 """

@@ -237,6 +237,7 @@ def _logfmt(recipe: Recipe, schema: pa.Schema) -> Parser:
         _defaults(recipe),
         times,
         aliases=aliases_of(json.loads(recipe.schema.text)),
+        removed=removed_names(parse(recipe.shape)),
     )
 
 

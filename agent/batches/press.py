@@ -13,8 +13,8 @@ the same call.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -101,6 +101,8 @@ class Pressed:
         settings call a record.
     filtered: the records that rules or the parser left out; None if the recipe leaves nothing out.
     coloured: from how many lines codes for terminals were taken before they were parsed.
+    fieldless: by name, in how many lines members or keys had no field (see Parsed); the names are
+        texts of the log.
     """
 
     batches: list[PressedBatch]
@@ -113,6 +115,7 @@ class Pressed:
     pieces: int = 0
     filtered: Filtered | None = None
     coloured: int = 0
+    fieldless: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,7 @@ class _Parsed:
     pieces: int = 0
     filtered: Filtered | None = None
     coloured: int = 0
+    fieldless: Mapping[str, int] = field(default_factory=dict)
 
 
 class Press:
@@ -202,6 +206,7 @@ class Press:
             pieces=parsed.pieces,
             filtered=parsed.filtered,
             coloured=parsed.coloured,
+            fieldless=parsed.fieldless,
         )
 
     def _parse(self, agent: int, lines: FramedLines, read_ms: int) -> _Parsed:
@@ -247,6 +252,7 @@ class Press:
             lines.frames.pieces,
             filtered,
             parsed.coloured,
+            parsed.fieldless,
         )
 
     def _refused(self, owner: int, line: RejectedLine) -> tuple[int, RejectedLine]:

@@ -149,10 +149,7 @@ class RecordShape:
             for row, name in sorted(found.grown.items())
         ]
         shaped = replace(
-            parsed,
-            rows=parsed.rows[kept],
-            batch=found.batch,
-            event_ms=parsed.event_ms[kept],
+            parsed, rows=parsed.rows[kept], batch=found.batch, event_ms=parsed.event_ms[kept]
         )
         return shaped, left_out, rejects
 

@@ -4,9 +4,9 @@
 several types, that command proposes a union, which the agent cannot fill. So the schema of this
 module gives such a field the type of most values, and `_extra` takes the other values. If most
 values of a member are objects or arrays, and a type inside them is a union, `_extra` takes the
-whole member. The schema also has `_extra` if some lines lack a member, because then later lines may
-have members that no line has yet. `_extra` also takes rare members whose names differ only in
-numbers or ids, because each new number would need a new column.
+whole member. The schema always has `_extra`, because later lines may have members that no line has
+yet. `_extra` also takes rare members whose names differ only in numbers or ids, because each new
+number would need a new column.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from skidway.agent.parsing.parser import EXTRA
 from skidway.schemas.inference.formats import Format
 from skidway.schemas.inference.inference import infer
+from skidway.schemas.inference.naming import EXTRA, EXTRA_FIELD
 
 FAMILY_LEAST: Final = 3
 FAMILY_SHARE_MAX: Final = 0.5
@@ -30,7 +30,6 @@ FAMILY_SHARE_MAX: Final = 0.5
 _ID: Final = re.compile(
     r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?<![0-9a-zA-Z])[0-9a-fA-F]{16,}|[0-9]+"
 )
-_EXTRA_FIELD: Final = {"name": EXTRA, "type": {"type": "map", "values": "string"}, "default": {}}
 _TYPES: Final = {
     bool: "boolean", int: "long", float: "double", str: "string", list: "array", dict: "record",
 }  # fmt: skip
@@ -78,21 +77,17 @@ def proposed(lines: Sequence[bytes], name: str) -> JsonSchema:
     fields, mixed = [], []
     for each in found.schema["fields"]:
         text = each.get("aliases", [each["name"]])[0]
-        if text in numbered:
+        if text in numbered or text == EXTRA:
             continue
-        if text == EXTRA:
-            mixed.append(text)
-        elif not any(map(_is_mixed, _types_in(each["type"]))):
+        if not any(map(_is_mixed, _types_in(each["type"]))):
             fields.append(each)
         else:
             mixed.append(text)
             kind = _branch(each["type"], members.kind_of_most(text))
             if kind is not None and not any(map(_is_mixed, _types_in(kind))):
                 fields.append(each | {"type": ["null", kind], "default": None})
-    varies = any(each.share < 1 for each in found.fields if "." not in each.place)
-    if mixed or varies or found.left_out or not fields:
-        fields.append(_EXTRA_FIELD)
-    return JsonSchema(found.schema | {"fields": fields}, tuple(mixed), tuple(numbered))
+    whole = found.schema | {"fields": [*fields, EXTRA_FIELD]}
+    return JsonSchema(whole, tuple(mixed), tuple(numbered))
 
 
 def _numbered(shares: Mapping[str, float]) -> list[str]:

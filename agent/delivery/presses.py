@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from skidway.agent import events
+from skidway.agent.batches.fieldless import Fieldless
 from skidway.agent.batches.press import Press
 from skidway.agent.batches.recipe import Recipe, with_refusal
 from skidway.agent.batches.records import Int64s
@@ -49,11 +50,12 @@ class Presses:
         recipes: Mapping[bytes, Recipe],
         kept: set[bytes],
         rejections: Rejections,
+        fieldless: Fieldless,
     ) -> None:
         """kept: the fingerprints (hashes) of those recipes that the state already contains, because
         intents name them."""
-        # This method has seven arguments: `recipes` and `kept` say what the state already contains,
-        # and the method `press` needs the other five.
+        # This method has eight arguments: `recipes` and `kept` say what the state already contains,
+        # and the method `press` needs the other six.
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms
@@ -61,6 +63,7 @@ class Presses:
         self._recipes = dict(recipes)
         self._kept = set(kept)
         self._rejections = rejections
+        self._fieldless = fieldless
         self._presses: OrderedDict[bytes, Press] = OrderedDict()
 
     def take_codec(self, codec: Codec) -> None:
@@ -141,6 +144,7 @@ class Presses:
             events.pressed(recipe.data.name, pressed)
             taken_in = pressed.records + (0 if pressed.filtered is None else len(pressed.filtered))
             self._rejections.saw(recipe.data.name, taken_in, pressed.rejected, now)
+            self._fieldless.saw(recipe.data.name, pressed.fieldless)
             outbound.add(pressed, [one.flight for one in group], sources)
 
     def _sources(self, recipe: Recipe) -> tuple[Source, Source]:

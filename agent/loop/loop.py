@@ -93,6 +93,7 @@ class Loop:
         self._labels = parts.labels
         self.outbound = parts.outbound
         self.rejections = parts.rejections
+        self.fieldless = parts.fieldless
         self._topics = parts.topics
         self._handles = parts.handles
         self._numbers = parts.numbers
@@ -103,6 +104,7 @@ class Loop:
         self._replay = parts.replay
         self._accounts = parts.accounts
         self._backlogs = parts.backlogs
+        self._fieldless_notes = parts.fieldless_notes
         self._register = parts.register
         self._first: Changes | None = parts.first
         self._unwritten: _Turn | None = None
@@ -176,6 +178,7 @@ class Loop:
         self._handles.take_limit(settings.max_open_files)
         self._presses.take_codec(Codec[settings.compression_type.upper()])
         self.rejections.share_max = settings.rejected_share_max
+        self.fieldless.forget()
         self.reader.take_intervals(
             idle_flush_s=settings.idle_flush_ms / 1000,
             close_rotated_s=settings.close_rotated_ms / 1000,
@@ -432,13 +435,15 @@ class Loop:
 
     def _account(self, changes: Changes, now: float, now_ms: int) -> None:
         """Makes the messages to the audit that are due: deltas, daily announcements of files,
-        seals, heartbeats, and notes about bytes that are not delivered yet."""
+        seals, heartbeats, and notes about bytes that are not delivered yet and about members that
+        have no field."""
         number = self._accounts.number
         self._accounts.account(changes, now, now_ms, at_once=self.is_stopping)
         self._register.repeat(now, now_ms)
         self._accounts.seal(changes, now_ms, self.tracker, self._sealed, self._progress.offsets)
         self._accounts.prove_life(number, now, now_ms)
         self._backlogs.tell(self._accounts.number, now, now_ms)
+        self._fieldless_notes.tell(self._accounts.number, now, now_ms)
 
     # --- files ----------------------------------------------------------------------------------
 

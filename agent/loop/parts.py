@@ -7,8 +7,10 @@ from dataclasses import field
 
 from skidway.agent.accounts.accounts import Accounts
 from skidway.agent.accounts.backlog import Backlogs
+from skidway.agent.accounts.fieldless_notes import FieldlessNotes
 from skidway.agent.accounts.mail import Mail
 from skidway.agent.accounts.register import Register
+from skidway.agent.batches.fieldless import Fieldless
 from skidway.agent.batches.press import AHEAD_MS_MAX
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.batches.rejections import Rejections
@@ -72,6 +74,7 @@ class Parts:
     outbound: Outbound
     numbers: Numbers
     rejections: Rejections
+    fieldless: Fieldless
     presses: Presses
     progress: Progress
     inquiry: Inquiry
@@ -79,6 +82,7 @@ class Parts:
     replay: Replay
     accounts: Accounts
     backlogs: Backlogs
+    fieldless_notes: FieldlessNotes
     register: Register
     first: Changes
 
@@ -132,7 +136,8 @@ class _Maker:
         labels = PodLabels(self._around.host)
         reader = self._reader(tracker, labels, accounts)
         rejections = Rejections(settings.rejected_share_max)
-        presses = self._presses(rejections)
+        fieldless = Fieldless()
+        presses = self._presses(rejections, fieldless)
         first = beginning.first_changes(state, cluster, destinations, clock.time_ms())
         self._topics.take_ids(destinations, first)
         progress = self._progress(first)
@@ -158,6 +163,7 @@ class _Maker:
             outbound=Outbound(self._around.sink, settings.buffer_memory),
             numbers=numbers,
             rejections=rejections,
+            fieldless=fieldless,
             presses=presses,
             progress=progress,
             inquiry=inquiry,
@@ -165,6 +171,7 @@ class _Maker:
             replay=replay,
             accounts=accounts,
             backlogs=Backlogs(self._sender(), mail, tracker, self._handles),
+            fieldless_notes=FieldlessNotes(self._sender(), mail, fieldless),
             register=register,
             first=first,
         )
@@ -195,7 +202,7 @@ class _Maker:
             may_read=may_read,
         )
 
-    def _presses(self, rejections: Rejections) -> Presses:
+    def _presses(self, rejections: Rejections, fieldless: Fieldless) -> Presses:
         return Presses(
             self._state.agent,
             Codec[self._settings.compression_type.upper()],
@@ -204,6 +211,7 @@ class _Maker:
             self._recipes,
             {intent.recipe for intent in self._intents},
             rejections,
+            fieldless,
         )
 
     def _progress(self, first: Changes) -> Progress:

@@ -25,7 +25,9 @@ text_fields    converts texts to the types of fields
 raw, regex     the parsers `raw` and `regex`; delimited: faster than RE2, for simple patterns only
 csv_lines      the parser `csv`
 json_lines     the parser `json`; aliases: other names of members; time_members: times inside
-               objects; misfits: where a value does not fit its field
+               objects; json_columns: makes columns of members; json_times: dates and times as
+               texts; misfits: where a value does not fit its field; fieldless: members without a
+               field
 prefixed_json  a parser for a JSON object after a prefix
 logfmt         the parser `logfmt`; key_values: cuts its lines into keys and values
 blank_lines, coloured_lines

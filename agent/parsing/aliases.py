@@ -41,14 +41,16 @@ def aliases_of(schema: Any) -> Aliases | None:
 
 def renamed(value: Any, aliases: Aliases) -> Any:
     """Returns the value, with each alias replaced by the name of its field. If an object has both
-    an alias and the field's name, the member with the field's name counts.
+    an alias and the field's name, the member with the alias keeps its name, and so has no field.
     """
     if type(value) is list:
         return [renamed(each, aliases) for each in value]
     if type(value) is not dict:
         return value
-    found = {aliases.names.get(name, name): each for name, each in value.items()}
-    found |= {name: each for name, each in value.items() if name not in aliases.names}
+    found = dict(value)
+    for alias, name in aliases.names.items():
+        if alias in found and name not in found:
+            found[name] = found.pop(alias)
     for name, inner in aliases.inner.items():
         if name in found:
             found[name] = renamed(found[name], inner)

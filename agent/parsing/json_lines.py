@@ -2,16 +2,17 @@
 schema.
 
 A member is found by the name of its field, or by one of the field's aliases. If the schema has a
-field `_extra` (a map of strings), this field takes the members that have no field of their own. If
-the schema has no such field, these members are left out. If a value does not have the type of its
-field, and this field may be null, `_extra` takes the value, and the field becomes null. If the
-field may not be null, or if there is no field `_extra`, the line is rejected. In `_extra`, strings
-stay as they are, and other values are written as JSON. If the object has no member for a field, the
-field gets its default, or null if it has no default. If this field may not be null, the press
-rejects the line when it encodes the row. Values must have the field's type: the parser turns no
-string into a number, and no fraction into an integer. The value of a timestamp field is a number,
-as Avro stores it, or an RFC 3339 string. Numbers that JSON does not have (NaN, Infinity) are
-refused, and so are numbers that are too large for a double (1e400).
+field `_extra` (a map of strings), this field takes the members that have no field of their own, by
+place (see module fieldless). If the schema has no such field, these members are left out, and
+counted by name. If a value does not have the type of its field, and this field may be null,
+`_extra` takes the value, and the field becomes null. If the field may not be null, or if there is
+no field `_extra`, the line is rejected. In `_extra`, strings stay as they are, and other values are
+written as JSON. If the object has no member for a field, the field gets its default, or null if it
+has no default. If this field may not be null, the press rejects the line when it encodes the row.
+Values must have the field's type: the parser turns no string into a number, and no fraction into an
+integer. The value of a date or time is a number, as Avro stores it, or a text (see module
+json_times). Numbers that JSON does not have (NaN, Infinity) are refused, and so are numbers that
+are too large for a double (1e400).
 
 The parser decodes each line separately, so that the result for a line never depends on other lines.
 """
@@ -20,7 +21,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain, compress
 from typing import Any, NoReturn
 
 import numpy as np
@@ -31,7 +34,8 @@ from pyarrow import types
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing import misfits, unread_times
 from skidway.agent.parsing.aliases import Aliases, renamed
-from skidway.agent.parsing.misfits import plain_types
+from skidway.agent.parsing.fieldless import known_members
+from skidway.agent.parsing.json_columns import MISSING, column
 from skidway.agent.parsing.parser import (
     ENCODING,
     EXTRA,
@@ -47,15 +51,10 @@ from skidway.agent.parsing.parser import (
 from skidway.agent.parsing.time_members import member, path_of
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec.arrow import avro_name
 
 DEPTH_MAX = 200
 """In a line, objects and arrays may be nested at most this deep."""
-
-
-_MISSING = object()
-_UNFIT = object()
-_RFC3339 = TimeFormat("rfc3339")
-_UNIT_PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
 
 
 class JsonParser:
@@ -88,13 +87,14 @@ class JsonParser:
         self._extra = extra_field(schema)
         if self._extra is not None:
             schema = schema.remove(schema.get_field_index(EXTRA))
-        self._fields = [(field, defaults.get(field.name, _MISSING)) for field in schema]
+        self._fields = [(field, defaults.get(field.name, MISSING)) for field in schema]
+        self._known = known_members(schema, removed)
         self._time_fields, self._time_format = list(time_fields), time_format
         for field in schema:
             if types.is_decimal(field.type) or types.is_binary(field.type):
                 raise ConfigurationRefused(
                     f"a json parser cannot fill the schema's field {field.name!r} "
-                    f"of type {field.type}"
+                    f"of type {avro_name(field.type)}"
                 )
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
@@ -107,40 +107,65 @@ class JsonParser:
         if self._aliases is not None:
             objects = [renamed(each, self._aliases) for each in objects]
         good = np.ones(len(rows), np.bool_)
-        extra = self._unknown(objects)
-        columns = [
-            _column(_members(objects, field.name, default), field, now_ms)
-            for field, default in self._fields
-        ]
-        for (field, _), (_, unfit) in zip(self._fields, columns, strict=True):
+        extra: list[dict[str, Any]] = [] if self._extra is None else [{} for _ in objects]
+        found, members, odd = {}, 0, set[str]()
+        for field, default in self._fields:
+            values = _members(objects, field.name, default)
+            known = None if default in (None, MISSING) else values.count(default)
+            found[field.name], unfit = column(values, field, now_ms, odd)
+            members += len(values) - (found[field.name].null_count if known is None else known)
             for index in unfit:
                 if self._extra is not None and field.nullable:
                     extra[index][field.name] = objects[index][field.name]
                 elif good[index]:
-                    detail = misfits.detail(objects[index].get(field.name), field)
+                    detail = misfits.detail(objects[index].get(field.name), field, now_ms)
                     rejects.append(Reject(rows[index], SCHEMA, detail))
                     good[index] = False
         event_ms = self._times(objects, rows, good, now_ms, rejects)
-        found = {field.name: x for (field, _), (x, _) in zip(self._fields, columns, strict=True)}
+        fieldless: Mapping[str, int] = {}
+        # Every member of the line that is counted here has a field. Most lines have no others.
+        if odd or members != sum(map(len, objects)):
+            fieldless = self._fieldless(objects, extra, good, odd)
         if self._extra is not None:
             found[EXTRA] = _texts_of(extra, self._extra)
         if self._has_mark:
             found[TIME_MARK] = pa.array(event_ms == NO_TIME)
         batch = pa.RecordBatch.from_pydict(found)
         if good.all():
-            return Parsed(np.asarray(rows, np.int64), batch, event_ms, rejects)
+            return Parsed(np.asarray(rows, np.int64), batch, event_ms, rejects, fieldless=fieldless)
         kept = np.flatnonzero(good)
         taken = batch.take(pa.array(kept))
-        return Parsed(np.asarray(rows, np.int64)[kept], taken, event_ms[kept], rejects)
+        return Parsed(
+            np.asarray(rows, np.int64)[kept], taken, event_ms[kept], rejects, fieldless=fieldless
+        )
 
-    def _unknown(self, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Returns, for each object, the members that have no field. Returns an empty list if the
-        schema has no field EXTRA, which could take them.
+    def _fieldless(
+        self,
+        objects: list[dict[str, Any]],
+        extra: list[dict[str, Any]],
+        good: np.ndarray,
+        odd: set[str],
+    ) -> Counter[str]:
+        """Adds to `extra`, by place, the members that have no field. Returns, for each name of
+        those members that `extra` cannot take, the number of the good objects with such members.
+        odd: the fields that contain records with such members.
         """
+        names, found = self._known.names, Counter[str]()
         if self._extra is None:
-            return []
-        known = {field.name for field, _ in self._fields}
-        return [{name: o[name] for name in o.keys() - known} for o in objects]
+            found.update(chain.from_iterable(compress(objects, good)))
+            found = Counter({name: count for name, count in found.items() if name not in names})
+        elif any(extra):
+            for each, own in zip(objects, extra, strict=True):
+                own |= {name: each[name] for name in each.keys() - names}
+        else:
+            extra[:] = [{name: each[name] for name in each.keys() - names} for each in objects]
+        for index in np.flatnonzero(good).tolist() if odd else ():
+            own, lost = extra[index] if extra else {}, set()
+            for name, place, value in self._known.inside(objects[index], own):
+                if self._extra is None or own.setdefault(place, value) is not value:
+                    lost.add(name)  # nothing takes it, or another member has this place as its name
+            found.update(lost)
+        return found
 
     def _times(
         self,
@@ -302,86 +327,4 @@ def _text_of(value: Any) -> str:
 def _clean(text: str) -> str:
     """Returns the text with `?` in place of unpaired surrogates, which JSON can escape but UTF-8
     cannot encode."""
-    return text.encode("utf-8", "replace").decode()
-
-
-# --- one column -------------------------------------------------------------------------------
-
-
-def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, list[int]]:
-    """Returns an array of the values in the field's type, and the indexes of the values that do not
-    fit this type. In the array, these values are null.
-    """
-    unfit: list[int] = []
-    if types.is_timestamp(field.type):
-        values = _instants(values, field.type, now_ms)
-    kinds = set(map(type, values))
-    # `object` in `kinds` means that some values are _MISSING or _UNFIT, which Arrow cannot convert.
-    if not kinds <= plain_types(field.type) or object in kinds:
-        fits = _fits(field.type)
-        for index, value in enumerate(values):
-            if value is _MISSING:
-                values[index] = None
-            elif value is _UNFIT or (value is not None and not fits(value)):
-                values[index] = None
-                unfit.append(index)
-    try:
-        return pa.array(values, field.type), unfit
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError):
-        return _one_by_one(values, field, unfit)
-
-
-def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[pa.Array, list[int]]:
-    """Converts the values one at a time, to find those that Arrow refuses: numbers that are too
-    large, and strings with an unpaired surrogate. The refused values become null, and their indexes
-    are added to `unfit`.
-    """
-    for index, value in enumerate(values):
-        try:
-            pa.array([value], field.type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError):
-            values[index] = None
-            unfit.append(index)
-    return pa.array(values, field.type), unfit
-
-
-def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
-    """Turns each string into a number in the type's unit, or into _UNFIT (which marks values that
-    do not fit) if the string is not a time."""
-    places = [index for index, value in enumerate(values) if type(value) is str]
-    if not places:
-        return values
-    texts = _strings([values[index] for index in places])
-    moments, good = _RFC3339.parse(texts, now_ms)
-    for index, moment, fine in zip(places, moments.tolist(), good.tolist(), strict=True):
-        values[index] = moment * _UNIT_PER_MS[kind.unit] if fine else _UNFIT
-    return values
-
-
-def _fits(kind: pa.DataType) -> Callable[[Any], bool]:
-    """Returns a function that says whether a JSON value, with every value inside it, has the type
-    `kind`.
-    """
-    if types.is_struct(kind):
-        members = {field.name: (_fits(field.type), field.nullable) for field in kind}
-        return lambda value: (
-            type(value) is dict
-            and all(
-                nullable if value.get(name) is None else fits(value[name])
-                for name, (fits, nullable) in members.items()
-            )
-        )
-    if types.is_list(kind) or types.is_map(kind):
-        inner = kind.value_field if types.is_list(kind) else kind.item_field
-        fits, nullable = _fits(inner.type), inner.nullable
-        if types.is_list(kind):
-            return lambda value: (
-                type(value) is list
-                and all(nullable if each is None else fits(each) for each in value)
-            )
-        return lambda value: (
-            type(value) is dict
-            and all(nullable if each is None else fits(each) for each in value.values())
-        )
-    allowed = plain_types(kind) - {type(None)}
-    return lambda value: type(value) in allowed
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -12,7 +12,7 @@ If a line lacks a key of the event time, the line has no event time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +23,7 @@ from pyarrow import types
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing import unread_times
 from skidway.agent.parsing.aliases import Aliases
+from skidway.agent.parsing.fieldless import AGAIN
 from skidway.agent.parsing.framing import Booleans, Int64s
 from skidway.agent.parsing.json_lines import extra_field
 from skidway.agent.parsing.key_values import Pairs, pairs_of
@@ -39,6 +40,7 @@ from skidway.agent.parsing.parser import (
 )
 from skidway.agent.parsing.text_fields import TextTimes, check_type, converted, moments, time_field
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec.arrow import avro_name
 
 _NOBODY: Final = -1
 
@@ -55,10 +57,14 @@ class LogfmtParser:
         times: TextTimes,
         *,
         aliases: Aliases | None = None,
+        removed: Collection[str] = (),
     ) -> None:
-        """aliases: other names of keys; None if fields have no other names."""
+        """aliases: other names of keys; None if fields have no other names. removed: keys that need
+        no field, because a rule of the setting `shape` removes them.
+        """
         self._defaults, self._times = defaults, times
         self._names = {} if aliases is None else dict(aliases.names)
+        self._removed = removed
         self._has_mark = times.keeps_unreadable and has_time_mark(schema)
         self._extra = extra_field(schema)
         self._time_field = time_field(schema, ()) if times.format is not None else None
@@ -89,7 +95,6 @@ class LogfmtParser:
         if self._time_field is not None:
             names.append(self._time_field.name)
             columns.append(moments(event_ms, self._time_field, now_ms))
-            index.known(self._time_field.name)
         if self._extra is not None:
             names.append(EXTRA)
             columns.append(index.others(self._extra.type))
@@ -98,7 +103,9 @@ class LogfmtParser:
             columns.append(pa.array(event_ms == NO_TIME))
         batch = pa.RecordBatch.from_arrays(columns, names=names)
         rows = np.flatnonzero(good)
-        return Parsed(rows, batch.take(pa.array(rows)), event_ms[rows], rejects)
+        fieldless = index.fieldless(good, self._removed)
+        taken = batch.take(pa.array(rows))
+        return Parsed(rows, taken, event_ms[rows], rejects, fieldless=fieldless)
 
     def _column(
         self, field: pa.Field, index: _Index, good: Booleans, rejects: list[Reject]
@@ -112,7 +119,7 @@ class LogfmtParser:
             if field.nullable and self._extra is not None:
                 index.give_back(field.name, unfit)
             else:
-                detail = f"field {field.name}: not a value of {field.type}"
+                detail = f"field {field.name}: not a value of {avro_name(field.type)}"
                 _reject(np.flatnonzero(unfit & good), SCHEMA, detail, good, rejects)
         default = self._defaults.get(field.name)
         if default is not None and missing.any():
@@ -137,6 +144,8 @@ class LogfmtParser:
             rows = np.flatnonzero(unreadable)
             rejects += unread_times.rejects(form, self._times.fields, joined, rows, now_ms)
             good &= ~unreadable
+        for name in self._times.fields:
+            index.use(name, is_time)
         return np.where(is_time, event_ms, NO_TIME)
 
 
@@ -163,15 +172,18 @@ class _Index:
         for alias, name in aliases.items():
             self._aliases.setdefault(name, []).append(alias)
         self._is_free = np.ones(len(self._codes), np.bool_)
+        self._again: list[Int64s] = []
 
     def take(self, name: str) -> tuple[pa.StringArray, Booleans]:
         """Returns the texts of a field, one for each line, and which lines have no text for it. If
-        a line has both the field's name and one of its aliases as keys, the pair with the name
-        counts.
+        a line has both the field's name and one of its aliases as keys, the field takes the pair
+        with the name, and the other pair belongs to no field.
         """
         at = self._places(name)
-        self.known(name)
         missing = at == _NOBODY
+        self._is_free[at[~missing]] = False
+        for key in (name, *self._aliases.get(name, ())):
+            self._note_again(np.flatnonzero(self._codes == self._code.get(key, _NOBODY)))
         return self._pairs.values.take(pa.array(at, mask=missing)), missing
 
     def texts(self, name: str) -> pa.StringArray:
@@ -180,11 +192,10 @@ class _Index:
         at = self._places(name)
         return self._pairs.values.take(pa.array(at, mask=at == _NOBODY))
 
-    def known(self, name: str) -> None:
-        """Notes that a field takes all pairs whose key is its name or one of its aliases."""
-        for key in (name, *self._aliases.get(name, ())):
-            if key in self._code:
-                self._is_free[self._codes == self._code[key]] = False
+    def use(self, name: str, lines: Booleans) -> None:
+        """Notes that in the given lines the event time comes from the pair of a key or field."""
+        at = self._places(name)[lines]
+        self._is_free[at[at != _NOBODY]] = False
 
     def give_back(self, name: str, lines: Booleans) -> None:
         """Notes that in the given lines the field `name` does not take its pair after all, because
@@ -192,8 +203,10 @@ class _Index:
         self._is_free[self._places(name)[lines]] = True
 
     def others(self, kind: pa.DataType) -> pa.Array:
-        """Returns, for each line, the map of the pairs that no field has taken, sorted by key."""
+        """Takes the pairs that no field has taken. Returns them as a map for each line, sorted by
+        key."""
         free = np.flatnonzero(self._is_free)
+        self._is_free[free] = False
         keys = sorted(self._code)
         rank = np.empty(len(keys), np.int64)
         rank[[self._code[key] for key in keys]] = np.arange(len(keys))
@@ -202,11 +215,41 @@ class _Index:
         place, free = place[order], free[order]
         is_last = np.append(place[1:] != place[:-1], np.ones(min(len(place), 1), np.bool_))
         taken = free[is_last]
+        self._again.append(free[~is_last])
         offsets = np.searchsorted(self._pairs.line[taken], np.arange(self._count + 1))
         at = pa.array(taken)
         return pa.MapArray.from_arrays(
             pa.array(offsets, pa.int32()), self._pairs.keys.take(at), self._pairs.values.take(at)
         ).cast(kind)
+
+    def fieldless(self, good: Booleans, removed: Collection[str]) -> dict[str, int]:
+        """Returns, for each key of a pair that nothing has taken, the number of the good lines with
+        such pairs. Leaves out the keys `removed`."""
+        free = np.flatnonzero(self._is_free)
+        again = np.concatenate((free[:0], *self._again))
+        return {
+            name.format(key): count
+            for name, pairs in (("{}", free), (AGAIN, again))
+            for key, count in self._lines_of(pairs, good)
+            if key not in removed
+        }
+
+    def _lines_of(self, pairs: Int64s, good: Booleans) -> Iterable[tuple[str, int]]:
+        """Yields the keys of pairs, each with the number of the good lines with such a pair."""
+        pairs = pairs[good[self._pairs.line[pairs]]]
+        if not len(pairs):
+            return
+        keys = list(self._code)
+        of_lines = np.unique(self._pairs.line[pairs] * len(keys) + self._codes[pairs])
+        counts = np.bincount(of_lines % len(keys), minlength=len(keys))
+        yield from ((keys[code], int(counts[code])) for code in np.flatnonzero(counts).tolist())
+
+    def _note_again(self, pairs: Int64s) -> None:
+        """Notes the pairs of one key, without the last of each line: only the last counts."""
+        line = self._pairs.line[pairs]
+        again = pairs[:-1][line[1:] == line[:-1]]
+        self._is_free[again] = False
+        self._again.append(again)
 
     def _places(self, name: str) -> Int64s:
         """Returns, for each line, the index of the pair that has the value of the field `name`;

@@ -16,13 +16,18 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
+from skidway.agent.parsing.json_times import holds_times, is_time, with_numbers
+from skidway.schemas.codec.arrow import avro_name
 
-def detail(value: Any, field: pa.Field) -> str:
+
+def detail(value: Any, field: pa.Field, now_ms: int) -> str:
     """Returns the sentence for a value that does not fit its field. If several parts of the value
-    do not fit, the sentence names the first.
+    do not fit, the sentence names the first. now_ms: the moment at which the line was read.
     """
+    if holds_times(field.type):
+        value = with_numbers([value], field.type, now_ms)[0]
     found = _misfit(value, field)
-    place, why = ("", f"not a value of {field.type}") if found is None else found
+    place, why = ("", f"not a value of {avro_name(field.type)}") if found is None else found
     return f"field {field.name}{place}: {why}"
 
 
@@ -31,7 +36,7 @@ def plain_types(kind: pa.DataType) -> set[type]:
     as a list does, returns only the type of None, because the other values must be checked part by
     part."""
     none = type(None)
-    if types.is_integer(kind) or types.is_timestamp(kind):
+    if types.is_integer(kind) or is_time(kind):
         return {int, none}
     if types.is_floating(kind):
         return {int, float, none}
@@ -60,12 +65,18 @@ def _misfit(value: Any, field: pa.Field) -> tuple[str, str] | None:
             return "", "not an object"
         inside = (("{}", each, kind.item_field) for each in value.values())
     else:
-        return None if _is_leaf(value, kind) else ("", f"not a value of {kind}")
+        return None if _is_leaf(value, kind) else ("", _why(value, kind))
     for place, each, own in inside:
         found = _misfit(each, own)
         if found is not None:
             return place + found[0], found[1]
     return None
+
+
+def _why(value: Any, kind: pa.DataType) -> str:
+    if types.is_string(kind) and type(value) is str:
+        return "the text has half of a surrogate pair"
+    return f"not a value of {avro_name(kind)}"
 
 
 def _is_leaf(value: Any, kind: pa.DataType) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -49,7 +50,8 @@ time is missing or could not be read.
 """
 
 EXTRA: Final = "_extra"
-"""The name of the field for members and keys that have no field of their own or do not fit it."""
+"""The name of the field for members and keys that have no field of their own or do not fit it
+(`skidway.schemas.inference.naming` has the same name, which parsers do not import)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,9 @@ class Parsed:
 
     rows: for each row of `batch` the index of its line, in rising order. event_ms: for each row of
     `batch` the event time of its line; NO_TIME if the line has none. rejects: the other lines, in
-    any order. coloured: from how many lines codes for terminals were taken.
+    any order. coloured: from how many lines codes for terminals were taken. fieldless: for each
+    name of a member or key for which the schema has no field, the number of rows that lack it (see
+    module fieldless).
     """
 
     rows: Int64s
@@ -78,6 +82,7 @@ class Parsed:
     event_ms: Int64s
     rejects: list[Reject]
     coloured: int = 0
+    fieldless: Mapping[str, int] = field(default_factory=dict)
 
 
 class Parser(Protocol):

@@ -29,6 +29,7 @@ from skidway.agent.parsing.parser import (
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec.arrow import avro_name
 from skidway.schemas.codec.conform import checked_cast
 
 _CONVERTIBLE = (types.is_integer, types.is_floating, types.is_boolean)
@@ -108,7 +109,7 @@ class TextFields:
             column, unfit = converted(found[field.name], field)
             if unfit is not None:
                 bad = np.flatnonzero(unfit & good)
-                detail = f"field {field.name}: not a value of {field.type}"
+                detail = f"field {field.name}: not a value of {avro_name(field.type)}"
                 rejects += [Reject(int(row), SCHEMA, detail) for row in bad]
                 good = good & ~unfit
             columns.append(column)
@@ -163,8 +164,8 @@ def check_type(field: pa.Field) -> None:
     if types.is_string(field.type) or any(kind(field.type) for kind in _CONVERTIBLE):
         return
     raise ConfigurationRefused(
-        f"a text cannot fill the schema's field {field.name!r} of type {field.type}; the parser "
-        "fills strings, numbers and booleans"
+        f"a text cannot fill the schema's field {field.name!r} of type "
+        f"{avro_name(field.type)}; the parser fills strings, numbers and booleans"
     )
 
 

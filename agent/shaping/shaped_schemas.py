@@ -89,8 +89,9 @@ def without_unused(text: str, rules: Sequence[Rule], schema: str, needed: Collec
 
 
 def removed_names(rules: Sequence[Rule]) -> set[str]:
-    """Returns the names of the fields that rules remove."""
-    return {x.name for rule in rules if isinstance(rule, r.Remove) for x in rule.fields}
+    """Returns the names of the fields that rules remove, and, if rules rename such a field before,
+    all its names."""
+    return _all_names(rules, (r.Remove,))
 
 
 def private_names(rules: Sequence[Rule]) -> set[str]:
@@ -98,8 +99,13 @@ def private_names(rules: Sequence[Rule]) -> set[str]:
     field, all of its names are in the set. A member of a JSON object with one of these names may
     contain the secret that the rule hides.
     """
+    return _all_names(rules, (r.Mask, r.MaskMatching, r.Hash, r.Remove))
+
+
+def _all_names(rules: Sequence[Rule], kinds: tuple[type[Rule], ...]) -> set[str]:
+    """Returns all names of the fields that a rule of these kinds names."""
     names_of: dict[str, set[str]] = {}
-    private: list[set[str]] = []
+    found: list[set[str]] = []
     for rule in rules:
         names: Sequence[r.Field] = ()
         match rule:
@@ -111,8 +117,9 @@ def private_names(rules: Sequence[Rule]) -> set[str]:
                 names = (field,)
             case r.Hash(fields) | r.Remove(fields):
                 names = fields
-        private += [names_of.setdefault(field.name, {field.name}) for field in names]
-    return set().union(*private)
+        if isinstance(rule, kinds):
+            found += [names_of.setdefault(field.name, {field.name}) for field in names]
+    return set().union(*found)
 
 
 def _seen(rule: Rule) -> set[str]:

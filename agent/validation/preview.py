@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from skidway.agent.batches.fieldless import add, sentences
 from skidway.agent.batches.press import Pressed
 from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.rejected import RejectedLine
@@ -23,6 +24,7 @@ from skidway.agent.files.pod_labels import present_labels
 from skidway.agent.parsing.added_fields import path_groups
 from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE, order_of
 from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.parsing.json_times import is_time
 from skidway.agent.settings import BATCH_BYTES_MIN, SourceSettings
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.shaped_schemas import private_names
@@ -149,6 +151,11 @@ def preview(
         notes.append(f"Codes for terminals (colours) were taken out of {pressed.coloured:,} lines")
     if pressed.pieces:
         notes.append(f"{pressed.pieces:,} records are only a part of what the program wrote as one")
+    lines = len(found) + len(pressed.rejected)
+    lines += 0 if pressed.filtered is None else len(pressed.filtered)
+    fieldless: dict[str, int] = {}
+    add(fieldless, pressed.fieldless)
+    notes += sentences(fieldless, lines)
     notes += [*notes_of_labels, *_notes_of_path(source)]
     rows = sorted(found, key=lambda each: each.first)
     return Preview(rows, pressed.rejected, tuple(notes), _filtered(pressed))
@@ -220,14 +227,25 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
 
 
 def _objects(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Returns the rows as Python objects. If a time is outside the range of Python's datetime, all
-    times are numbers.
+    """Returns the rows as Python objects. If a date or time is outside the range of Python's own,
+    all dates and times are numbers.
     """
     try:
         return list(batch.to_pylist())
     except (ValueError, OverflowError):
-        columns = {
-            name: column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-            for name, column in zip(batch.schema.names, batch.columns, strict=True)
-        }
-        return list(pa.RecordBatch.from_pydict(columns).to_pylist())
+        columns = [column.cast(_with_numbers(column.type)) for column in batch.columns]
+        return list(pa.RecordBatch.from_arrays(columns, names=batch.schema.names).to_pylist())
+
+
+def _with_numbers(kind: pa.DataType) -> pa.DataType:
+    """Returns the type with numbers in place of dates and times, at every depth."""
+    if pa.types.is_struct(kind):
+        return pa.struct([each.with_type(_with_numbers(each.type)) for each in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_numbers(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, kind.item_field.with_type(_with_numbers(kind.item_type)))
+    return _NUMBERS[kind.bit_width] if is_time(kind) else kind
+
+
+_NUMBERS: Final = {32: pa.int32(), 64: pa.int64()}

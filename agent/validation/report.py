@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from skidway.agent.batches.fieldless import sentences
+
 if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load the module `trial`
     from skidway.agent.validation.trial import Trial
 
@@ -69,6 +71,7 @@ def _of_source(each: Trial) -> list[str]:
         )
     if each.pieces:
         lines.append(f"  {each.pieces:,} records are only a part of what the program wrote as one")
+    lines += [f"  {words}" for words in sentences(each.fieldless, each.lines)]
     lines += [f"  {count:,} filtered by {rule}" for rule, count in sorted(each.filtered.items())]
     return lines
 

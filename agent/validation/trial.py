@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from skidway.agent.batches import fieldless
 from skidway.agent.batches.press import Press
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.files.host import Host
@@ -57,7 +58,8 @@ class Trial:
     records are only a part of what the program wrote as one. filtered: how many records each rule
     left out. untried: why no line was tried;
     None if lines were tried. reserved: the fields whose names the loader needs for its own columns;
-    because of these fields, the loader refuses the topic.
+    because of these fields, the loader refuses the topic. fieldless: by name, in how many lines
+    members or keys are left out, because the schema has no field for them.
     """
 
     topic: str
@@ -74,6 +76,7 @@ class Trial:
     unreadable: list[tuple[str, str]] = field(default_factory=list)
     untried: str | None = None
     reserved: list[str] = field(default_factory=list)
+    fieldless: dict[str, int] = field(default_factory=dict)
 
     @property
     def rejected(self) -> int:
@@ -186,6 +189,7 @@ def _press(press: Press, path: str, data: bytes, begin: int, end: int, trial: Tr
     trial.replaced += pressed.replaced
     trial.coloured += pressed.coloured
     trial.pieces += pressed.pieces
+    fieldless.add(trial.fieldless, pressed.fieldless)
     for reason, count in Counter(line.reason for line in pressed.rejected).items():
         trial.reasons[reason] = trial.reasons.get(reason, 0) + count
     room = EXAMPLES_MAX - len(trial.examples)

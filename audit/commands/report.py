@@ -4,6 +4,7 @@ prints how verdicts changed, and what people decided about them."""
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from skidway.audit.commands import decisions, history, options
@@ -14,14 +15,16 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import Standing, of_evidence
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
-from skidway.audit.reports import clock_report, host_report, report
+from skidway.audit.reports import clock_report, fieldless_report, host_report, report
 from skidway.audit.reports.topic_names import is_named, topics_named, with_rejects
 from skidway.audit.settings import TIERS, AuditSettings
+from skidway.audit.topic.fieldless_note import Members
 from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.cli.output import print_json, print_lines, table
 from skidway.clock import SystemClock
 from skidway.errors import UsageError
+from skidway.kafka.source import Source
 
 
 def register(verbs: Any) -> None:
@@ -58,23 +61,29 @@ def _report(args: argparse.Namespace) -> int:
         raise UsageError("--bucket needs --history.")
     settings = options.settings_of(args)
     policy = options.policy_of(args, settings)
-    judged, found, states, times, deleted = _judged(args, settings, policy)
+    judged, found, states, times, deleted, fieldless = _judged(args, settings, policy)
     if args.json:
-        beside = {"hosts": host_report.summary(states), "clocks": clock_report.document(times)}
+        beside: dict[str, Any] = {
+            "hosts": host_report.summary(states),
+            "clocks": clock_report.document(times),
+        }
+        beside["fieldless"] = fieldless_report.document(fieldless)
         print_json(report.document(judged, found) | beside | {"buckets_deleted": deleted})
     else:
         rows = report.table(found, policy.tiers, each=args.each_bucket)
         table(rows, report.columns(policy.tiers))
         said = [report.sentence(judged), *report.sentences_of_deleted(deleted)]
-        print_lines([*said, *host_report.remarks(states), *clock_report.sentences(times)])
+        said += [*host_report.remarks(states), *clock_report.sentences(times)]
+        print_lines([*said, *fieldless_report.sentences(fieldless)])
     return max(report.exit_status(judged, everything=args.all), int(times.is_ours_wrong))
 
 
 def _judged(
     args: argparse.Namespace, settings: AuditSettings | None, policy: Policy
-) -> tuple[Standing, list[BucketVerdict], list[HostState], Clocks, int]:
+) -> tuple[Standing, list[BucketVerdict], list[HostState], Clocks, int, Mapping[Source, Members]]:
     """Returns the verdicts on all buckets together and on each bucket, the states of the hosts and
-    of their clocks, and how many buckets have no counts any more."""
+    of their clocks, how many buckets have no counts any more, and the members of lines that have no
+    field."""
     clock = SystemClock()
     since = FOREVER[0]
     if args.since is not None:
@@ -83,6 +92,7 @@ def _judged(
     ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence((since, FOREVER[1]), topics_named(names))
+        fieldless = fieldless_report.fieldless(ledger.notes(), names)
     finally:
         ledger.close()
     now_ms = clock.time_ms()
@@ -95,4 +105,4 @@ def _judged(
     whole = of_evidence(evidence, found)
     if names is not None:
         whole = whole.where(lambda source: is_named(source, names))
-    return whole, found, states, times, deleted
+    return whole, found, states, times, deleted, fieldless

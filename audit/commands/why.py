@@ -19,6 +19,7 @@ from skidway.audit.judgement.clocks import present_ms
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import TopicJudgement, verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.reports import fieldless_report
 from skidway.audit.reports.latencies import arrivals_in, latencies_ms
 from skidway.audit.reports.report import acceptance_document, reasons_text, time_text
 from skidway.audit.reports.topic_names import is_named, topic_names, topics_named, with_rejects
@@ -71,6 +72,7 @@ def _why(args: argparse.Namespace) -> int:
             window = ledger.window_with_overlaps(moment)
         evidence = ledger.evidence(window, topics_named(names))
         inodes = ledger.inodes_of_losses()
+        fieldless = fieldless_report.fieldless(ledger.notes(), names)
     finally:
         ledger.close()
     if not any(is_named(x, names) for x in evidence.topics):
@@ -100,6 +102,8 @@ def _why(args: argparse.Namespace) -> int:
     lines = FirstLines(args, settings, inodes)
     told = [(x, [(each, lines.of(x, each)) for each in causes]) for x, causes in answer]
     _print(args, told, others, same, evidence)
+    if not args.json:
+        print_lines(fieldless_report.sentences(fieldless))
     return int(any(_is_wanting(x, causes) for x, causes in answer) or others > 0)
 
 

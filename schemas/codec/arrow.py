@@ -120,6 +120,21 @@ def arrow_type(avro: AvroType) -> pa.DataType:
     return _type(inner, "", ())
 
 
+@cache
+def avro_name(arrow: pa.DataType) -> str:
+    """Returns the name of the Avro type, or of the logical type, that has this Arrow type. Messages
+    use this name, because people write Avro types."""
+    if pa.types.is_decimal(arrow):
+        return f"decimal({arrow.precision}, {arrow.scale})"
+    if pa.types.is_fixed_size_binary(arrow):
+        return "fixed"
+    nested = ((pa.types.is_struct, "record"), (pa.types.is_list, "array"), (pa.types.is_map, "map"))
+    found = next((name for is_kind, name in nested if is_kind(arrow)), None)
+    logical = {kind: name for (_, name), kind in _LOGICAL.items()}
+    plain = {kind: name for name, kind in _PRIMITIVES.items()}
+    return found or logical.get(arrow) or plain.get(arrow) or str(arrow)
+
+
 def as_record(avro: AvroType) -> Record:
     """If `avro` is a record, returns the same record without circles (types that contain
     themselves, see `without_circles`). Otherwise, returns a record whose only field has the type

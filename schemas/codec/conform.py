@@ -23,6 +23,7 @@ from pyarrow import types
 
 from skidway.errors import SkidwayError
 from skidway.schemas.avro_schema import Field, Record, default_fault
+from skidway.schemas.codec.arrow import avro_name
 from skidway.schemas.codec.faults import value_faults, within
 from skidway.schemas.codec.rows import DEFAULT_FAULTS, default_value
 
@@ -47,7 +48,7 @@ def conform(
     for avro, field in zip(record.fields, schema, strict=True):
         column = _given(batch, avro, field)
         column, unfit = _cast(_decoded(column), field)
-        _note(faults, unfit, field.name, f"does not fit into {field.type}")
+        _note(faults, unfit, field.name, f"does not fit into {avro_name(field.type)}")
         for mask, reason in value_faults(column, avro.type):
             _note(faults, mask, field.name, reason)
         columns.append(column)

@@ -15,6 +15,7 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.differences import type_name
 from skidway.schemas.inference.formats import Format, LineReader, Unfit, detect, reader
 from skidway.schemas.inference.lines import LINE_BYTES_MAX
+from skidway.schemas.inference.naming import EXTRA, EXTRA_FIELD
 from skidway.schemas.inference.proposal import Proposal
 from skidway.schemas.inference.shapes import Budget, Shape
 
@@ -77,7 +78,11 @@ def infer(
     kind = kind or detect(texts)
     count, made = _Count(), reader(kind, texts)
     count.read(chain(sample, stream), made)
+    if kind is not Format.CSV:
+        count.shape.members.pop(EXTRA, None)  # the field EXTRA takes such a member, too
     proposed = Proposal(name, namespace, typed=made.typed).of(count.shape, count.fitting)
+    if kind is not Format.CSV:
+        proposed["fields"].append(EXTRA_FIELD)
     avro = parse(proposed)
     return Inference(
         json.loads(canonical(avro)),
@@ -132,7 +137,8 @@ def _fields(shape: Shape, avro: AvroType, place: str, lines: int) -> Iterator[Fi
         for branch in avro.branches:
             yield from _fields(shape, branch, place, lines)
     elif isinstance(avro, Record):
-        for (name, each), field in zip(shape.members.items(), avro.fields, strict=True):
+        # At the end, a log's record has a field EXTRA, which stands for no member.
+        for (name, each), field in zip(shape.members.items(), avro.fields, strict=False):
             here = f"{place}.{name}" if place else name
             share = each.lines / lines if lines else 0.0
             yield FieldFound(here, type_name(field.type), each.lines, share)

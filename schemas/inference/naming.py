@@ -16,6 +16,11 @@ RESERVED: Final = frozenset(
 of a record may have such a name, whether in upper or in lower case. Queries refuse a topic whose
 schema has such a field. The loader also refuses it, unless the field is `_topic` or `_headers`."""
 
+EXTRA: Final = "_extra"
+"""The name of a map of strings. The agent puts the members of a line there that have no field."""
+
+EXTRA_FIELD: Final = {"name": EXTRA, "type": {"type": "map", "values": "string"}, "default": {}}
+
 _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 
 

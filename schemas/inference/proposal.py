@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from skidway.schemas.inference.naming import RESERVED, avro_name, avro_names
+from skidway.schemas.inference.naming import EXTRA, RESERVED, avro_name, avro_names
 from skidway.schemas.inference.shapes import INSTANTS, NUMBERS, Shape
 
 _ORDER: Final = ("boolean", *NUMBERS, *INSTANTS, "string", "array", "record")
@@ -30,7 +30,7 @@ class Proposal:
         return made if self._namespace is None else {**made, "namespace": self._namespace}
 
     def _record(self, shape: Shape, name: str, lines: int, *, top: bool = False) -> dict[str, Any]:
-        names = avro_names(shape.members, RESERVED if top else frozenset())
+        names = avro_names(shape.members, RESERVED | {EXTRA} if top else frozenset())
         fields = []
         for text, each in shape.members.items():
             field: dict[str, Any] = {"name": names[text]}

@@ -21,7 +21,7 @@ from skidway.audit.explanation.next_command import Access
 from skidway.audit.judgement.policy import FreshnessTarget, Policy
 from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.topic import load_note, retention
+from skidway.audit.topic import fieldless_note, load_note, retention
 from skidway.audit.topic.backlog import KIND, Backlog, FileBacklog, TopicBacklog, body_of
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.load_note import Load
@@ -103,6 +103,7 @@ class Site:
     copied: str = ""
     held_up: dict[str, float] = field(default_factory=dict)
     backlogs: dict[str, Backlog] = field(default_factory=dict)
+    fieldless: dict[str, dict[str, int]] = field(default_factory=dict)
     kept_ms: int | None = None
     records: dict[Source, RejectedExample] = field(default_factory=dict)
 
@@ -146,6 +147,10 @@ class Site:
                 body = body_of(self.backlogs[x.host])
                 until = self._until(x.host) - 20_000
                 yield Note(KIND, x.producer, x.host, x.cluster, x.epoch, 9, until, body)
+        if self.fieldless:
+            x, found = agents[0], fieldless_note.FieldlessMembers(0, self.fieldless)
+            kind, said = fieldless_note.KIND, fieldless_note.body_of(found)
+            yield Note(kind, x.producer, x.host, x.cluster, x.epoch, 9, NOW - 20_000, said)
         if self.has_recount:
             yield from map(_load_note, range(17, 21))
         if self.kept_ms is not None:

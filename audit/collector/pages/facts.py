@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,7 @@ from skidway.audit.judgement.sender_states import SenderState, sender_states
 from skidway.audit.judgement.standing import Standing, TopicStanding
 from skidway.audit.reports.topic_names import topic_names
 from skidway.audit.topic.backlog import Backlog
+from skidway.audit.topic.fieldless_note import by_topic
 from skidway.audit.topic.notes import Note
 from skidway.kafka.source import Source
 
@@ -64,6 +66,12 @@ class Facts:
         """By agent id: the note with the agent's newest report about unsafe bytes (bytes that no
         broker has acknowledged yet), and the report itself."""
         return backlogs(self.notes)
+
+    @cached_property
+    def fieldless(self) -> Mapping[tuple[str, str], Counter[str]]:
+        """By cluster and topic: the members of lines that agents left out, because the schema has
+        no field for them, each with the number of lines."""
+        return by_topic(self.notes)
 
     @cached_property
     def kept(self) -> Kept:

@@ -8,7 +8,7 @@ from skidway.audit.collector.pages.pace import Pace
 from skidway.audit.collector.pages.table import Cell, Column, Table
 from skidway.audit.judgement.standing import TopicStanding
 from skidway.audit.judgement.verdict import Status
-from skidway.audit.reports import report
+from skidway.audit.reports import fieldless_report, report
 from skidway.audit.topic.recount_result import RecountResult
 
 _ARROWS = {"rising": "↗", "falling": "↘", "steady": "→", "": ""}
@@ -90,6 +90,7 @@ def topics_table(facts: Facts) -> Table:
             Column("filtered", "Filtered", "number", 4),
             Column("repeats", "Repeats", "number", 4),
             Column("uncounted", "Not counted", "number", 4),
+            Column("fieldless", "Members without a field", rank=4),
             Column("recounts", "Recount", rank=3),
         ),
         tuple(_row(facts, topic) for topic in facts.standing.topics),
@@ -114,6 +115,7 @@ def _row(facts: Facts, topic: TopicStanding) -> tuple[Cell, ...]:
         Cell(f"{filtered:,}", filtered),
         Cell(f"{topic.repeats:,}", topic.repeats),
         Cell(f"{topic.uncounted:,}", topic.uncounted),
+        _fieldless(facts, topic),
         _recounts(topic.recounts, facts.now_ms),
     )
 
@@ -181,6 +183,14 @@ def _lag(pace: Pace) -> Cell:
 def _trend(pace: Pace) -> Cell:
     said = f"{_ARROWS[pace.trend]} {pace.trend}" if pace.trend else "not known yet"
     return Cell(said, pace.trend or None, points=pace.points)
+
+
+def _fieldless(facts: Facts, topic: TopicStanding) -> Cell:
+    members = facts.fieldless.get((topic.source.cluster, topic.source.topic))
+    if not members:
+        return Cell("")
+    found = dict(members.most_common())
+    return Cell(fieldless_report.words(found), found)
 
 
 def _recounts(found: tuple[RecountResult, ...], now_ms: int) -> Cell:

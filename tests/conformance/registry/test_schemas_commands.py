@@ -240,7 +240,7 @@ def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
     log.write_text('{"level": "INFO", "ms": 3}\n{"level": "WARN"}\n')
     done = run_skidway("schemas", "infer", str(log), "--name", "App")
     schema = json.loads(done.stdout)
-    assert [each["name"] for each in schema["fields"]] == ["level", "ms"]
+    assert [each["name"] for each in schema["fields"]] == ["level", "ms", "_extra"]
     assert done.stderr.splitlines()[-1].split()[0] == "ms"
     assert done.stderr.splitlines()[-1].split()[-1] == "50.0%"
     proposed = tmp_path / "app.avsc"

@@ -302,15 +302,16 @@ def test_a_time_called_at_timestamp(tmp_path: Path) -> None:
     assert found.block["timestamp"] == {"fields": ["timestamp"], "format": "rfc3339"}
     assert rejects(results) == []
     names = set(rows(results)[0])
-    assert names == {"timestamp", "file", "hour_2"}
+    assert names == {"timestamp", "file", "hour_2", "_extra"}
     assert not names & QUERY_RESERVED
 
 
-def test_members_all_of_which_are_always_there_need_no_extra(tmp_path: Path) -> None:
-    """If all lines have the same members, the schema has no `_extra`."""
+def test_extra_is_there_although_all_lines_are_alike(tmp_path: Path) -> None:
+    """The schema has `_extra` also if all lines have the same members, because a program may write
+    a new member tomorrow."""
     found, _ = tried(tmp_path, as_lines(*({"a": n, "b": "x"} for n in range(5))))
     assert found.schema is not None
-    assert [each["name"] for each in json.loads(found.schema)["fields"]] == ["a", "b"]
+    assert [each["name"] for each in json.loads(found.schema)["fields"]] == ["a", "b", "_extra"]
 
 
 def test_a_member_with_the_name_of_extra(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from skidway.agent.accounts.backlog import LIVES_MAX, REACHES_MAX, Lives, then
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
-from skidway.audit.topic.backlog import Backlog, backlog_of
+from skidway.audit.topic.backlog import KIND, Backlog, backlog_of
 from skidway.audit.topic.notes import Note
 from support.agent_world import World, raw, settings
 
@@ -26,7 +26,11 @@ def world() -> World:
 
 def told(world: World) -> Backlog:
     """Returns the newest backlog that the agent has published."""
-    return backlog_of(world.of(Note)[-1])
+    return backlog_of(notes(world)[-1])
+
+
+def notes(world: World) -> list[Note]:
+    return [note for note in world.of(Note) if note.kind == KIND]
 
 
 def delete_after(world: World, seconds: float) -> None:
@@ -166,8 +170,8 @@ def test_nothing_new_is_not_told_again(world: World) -> None:
     world.files.append(A, b"1\n")
     world.start()
     world.settle(40, 10)
-    empty = [note for note in world.of(Note) if backlog_of(note) == Backlog()]
-    assert empty == world.of(Note)[-1:]
+    empty = [note for note in notes(world) if backlog_of(note) == Backlog()]
+    assert empty == notes(world)[-1:]
 
 
 def test_one_note_waits_at_most(world: World) -> None:
@@ -179,7 +183,7 @@ def test_one_note_waits_at_most(world: World) -> None:
         world.clock.advance(40)
         world.turn()
     world.publish()
-    assert len(world.of(Note)) == 1
+    assert len(notes(world)) == 1
 
 
 def _tracked(position: int) -> TrackedFile:

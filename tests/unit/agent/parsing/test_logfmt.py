@@ -179,7 +179,7 @@ def test_a_schema_says_which_keys_count() -> None:
         (200, "web"), (404, "shop"), (2, "shop")
     ]  # fmt: skip
     assert [each.detail for each in made.rejects] == [
-        "field status: the line has no such key", "field note: not a value of int32"
+        "field status: the line has no such key", "field note: not a value of int"
     ]  # fmt: skip
 
 

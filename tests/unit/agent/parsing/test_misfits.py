@@ -46,14 +46,17 @@ def rejected(value: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("value", "detail"),
     [
-        (GOOD | {"b": [{"c": 1}, {"c": "secret"}]}, "field a.b[].c: not a value of int64"),
+        (GOOD | {"b": [{"c": 1}, {"c": "secret"}]}, "field a.b[].c: not a value of long"),
         (GOOD | {"b": [{"c": 1}, {}]}, "field a.b[].c: the value is missing or null"),
-        (GOOD | {"b": [{"c": 2**70}]}, "field a.b[].c: not a value of int64"),
+        (GOOD | {"b": [{"c": 2**70}]}, "field a.b[].c: not a value of long"),
         (GOOD | {"b": [{"c": 1, "d": ["x", 5]}]}, "field a.b[].d[]: not a value of string"),
-        (GOOD | {"b": [{"c": 1, "d": ["\ud800"]}]}, "field a.b[].d[]: not a value of string"),
+        (
+            GOOD | {"b": [{"c": 1, "d": ["\ud800"]}]},
+            "field a.b[].d[]: the text has half of a surrogate pair",
+        ),
         (GOOD | {"b": {"c": 1}}, "field a.b: not an array"),
         (GOOD | {"b": [7]}, "field a.b[]: not an object"),
-        (GOOD | {"m": {"secret": 1.5}}, "field a.m{}: not a value of int32"),
+        (GOOD | {"m": {"secret": 1.5}}, "field a.m{}: not a value of int"),
         (7, "field a: not an object"),
     ],
 )

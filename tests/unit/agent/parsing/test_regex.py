@@ -124,7 +124,7 @@ def test_a_schema_that_the_groups_do_not_fill_is_refused() -> None:
     with pytest.raises(ConfigurationRefused, match="'b'"):
         RegexParser("(?P<a>.*)", schema, frozenset())
     RegexParser("(?P<a>.*)", schema, frozenset({"b"}))
-    with pytest.raises(ConfigurationRefused, match="binary"):
+    with pytest.raises(ConfigurationRefused, match="bytes"):
         RegexParser("(?P<a>.*)", pa.schema([("a", pa.binary())]), frozenset())
     with pytest.raises(ConfigurationRefused, match="no group"):
         RegexParser("(?P<a>.*)", pa.schema([("a", pa.string())]), frozenset(), ["z"])

@@ -11,7 +11,9 @@ from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.evidence.pruning import OldBucket, digest_of
 from skidway.audit.evidence.tallies import BucketTallies
 from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.fieldless_note import KIND, OTHERS, FieldlessMembers, body_of
 from skidway.audit.topic.messages import Delta, encode
+from skidway.audit.topic.notes import Note
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
 from support.audit_senders import AGENT, LOGS, REJECTED
@@ -53,3 +55,29 @@ def test_a_report_says_how_many_buckets_were_deleted(
         said = json.loads(_said(tmp_path, capsys, "--topic", asked.topic, "--json"))
         assert (said["buckets_deleted"], said["buckets_shown"]) == (count, shown)
     assert "no longer has" not in _said(tmp_path, capsys, "--since", "1970-01-01T00:03:00Z")
+
+
+def test_members_without_a_field_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`audit report` and `audit why` name the members of lines that agents left out, because the
+    topic's schema has no field for them. The newest note of an agent counts; another topic's
+    members are not named if the command is about one topic."""
+    ledger = Ledger(tmp_path / DATABASE)
+    ledger.take([encode(Delta(AGENT, 1, 1, counts=(_count(LOGS, 0),)))])
+    members = {f"m{number}": 9 - number for number in range(6)} | {OTHERS: 8}
+    for number, topics in ((1, {"logs": {"old": 1}}), (2, {"logs": members, "b": {"x": 1}})):
+        body = body_of(FieldlessMembers(0, topics))
+        note = Note(KIND, AGENT.producer, "h", LOGS.cluster, AGENT.epoch, number, 1, body)
+        ledger.take([encode(note)])
+    ledger.close()
+    words = (
+        f"{LOGS.cluster}.logs: no field for m0 (in 9 lines), m1 (in 8 lines), m2 (in 7 lines), "
+        "m3 (in 6 lines), m4 (in 5 lines) and more"
+    )
+    said = _said(tmp_path, capsys).splitlines()
+    assert said[-2:] == [f"{LOGS.cluster}.b: no field for x (in 1 line)", words]
+    found = json.loads(_said(tmp_path, capsys, "--topic", LOGS.topic, "--json"))["fieldless"]
+    assert found == [{"topic": "logs", "cluster": LOGS.cluster, "members": members}]
+    main(["audit", "why", "logs", "--store", str(tmp_path)])
+    assert capsys.readouterr().out.splitlines()[-1] == words

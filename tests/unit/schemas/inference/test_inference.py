@@ -16,7 +16,7 @@ from skidway.loader.datasource.columns import QUERY_RESERVED
 from skidway.schemas.avro_schema import SchemaInvalid, parse
 from skidway.schemas.inference import Format, FormatUnknown, Inference, infer, read_lines
 from skidway.schemas.inference.lines import LINE_BYTES_MAX
-from skidway.schemas.inference.naming import RESERVED
+from skidway.schemas.inference.naming import EXTRA_FIELD, RESERVED
 from skidway.schemas.inference.shapes import MEMBERS_MAX, SHAPES_MAX
 from skidway.schemas.second_opinion import second_opinion
 
@@ -79,7 +79,9 @@ def test_objects_inside_are_records_and_say_what_may_be_missing() -> None:
     item = {"type": "record", "name": "Log_l_item", "fields": [
         {"name": "x", "type": "long"}, {"name": "y", "type": ["null", "string"], "default": None},
     ]}  # fmt: skip
-    assert types(found) == {"o": record, "l": {"type": "array", "items": item}}
+    assert types(found) == {
+        "o": record, "l": {"type": "array", "items": item}, "_extra": EXTRA_FIELD["type"],
+    }  # fmt: skip
 
 
 def test_each_field_has_its_share_of_the_lines() -> None:
@@ -118,7 +120,7 @@ def test_names_that_avro_does_not_take_are_made_valid() -> None:
     valid and unique name. The field's alias and doc have the original name."""
     found = of({"user-agent": "x", "user_agent": 1, "1st": True, "": 0, "é": 0})
     by_name = {each["name"]: each for each in found.schema["fields"]}
-    assert list(by_name) == ["user_agent_2", "user_agent", "_1st", "_", "__2"]
+    assert list(by_name) == ["user_agent_2", "user_agent", "_1st", "_", "__2", "_extra"]
     assert by_name["user_agent_2"]["aliases"] == ["user-agent"]
     assert "'user-agent'" in by_name["user_agent_2"]["doc"]
     assert "aliases" not in by_name["user_agent"]
@@ -186,6 +188,7 @@ def test_logfmt_is_read() -> None:
         "status": "long",
         "cached": ["null", "boolean"],
         "msg": ["null", "string"],
+        "_extra": EXTRA_FIELD["type"],
     }
 
 
@@ -216,13 +219,23 @@ def test_names_that_are_data_make_a_map() -> None:
     assert types(found)["users"] == {"type": "map", "values": "long"}
 
 
+def test_members_that_no_line_has_yet_find_a_place() -> None:
+    """The schema of JSON lines and of logfmt always has the map `_extra`, and no other field has
+    this name, whether in upper or in lower case. Rows of CSV have a fixed number of values."""
+    found = of({"_extra": 1, "_EXTRA": 2, "a": 3})
+    assert found.schema["fields"][-1] == EXTRA_FIELD
+    assert [x["name"] for x in found.schema["fields"]] == ["EXTRA", "a", "_extra"]
+    rows = infer([b"a,b", b"1,x", b"2,y"], name="Log", kind=Format.CSV)
+    assert [x["name"] for x in rows.schema["fields"]] == ["a", "b"]
+
+
 def test_memory_is_bounded_whatever_the_lines_hold() -> None:
     """When a schema is inferred from a log, only a limited number of fields is stored, and further
     fields are only counted, so that memory is bounded."""
     found = of(
         *({f"f{line}_{at}": 1 for at in range(100)} for line in range(SHAPES_MAX // 100 + 1))
     )
-    assert len(found.schema["fields"]) == SHAPES_MAX
+    assert len(found.schema["fields"]) == SHAPES_MAX + 1  # the last is _extra
     assert found.left_out == 100
 
 
@@ -288,7 +301,9 @@ def test_no_field_has_the_name_of_a_loaders_column() -> None:
     names."""
     found = of({"@timestamp": 1, "timestamp": 2, "_HOST": "a", "dt": 3, "deep": {"_file": "x"}})
     fields = found.schema["fields"]
-    assert [each["name"] for each in fields] == ["timestamp_2", "timestamp", "HOST", "dt_2", "deep"]
+    assert [each["name"] for each in fields] == [
+        "timestamp_2", "timestamp", "HOST", "dt_2", "deep", "_extra",
+    ]  # fmt: skip
     assert fields[0]["aliases"] == ["@timestamp"]
     assert fields[4]["type"]["fields"][0]["name"] == "_file"
     assert QUERY_RESERVED == RESERVED
@@ -299,6 +314,6 @@ def test_no_two_fields_differ_only_in_case() -> None:
     member gets another name. The reason is that the loader and Spark refuse fields whose names
     differ only in case."""
     fields = of({"userId": 1, "userid": "a", "deep": {"A": 1, "a": 2}}).schema["fields"]
-    assert [each["name"] for each in fields] == ["userId", "userid_2", "deep"]
+    assert [each["name"] for each in fields] == ["userId", "userid_2", "deep", "_extra"]
     assert fields[1]["aliases"] == ["userid"]
     assert [each["name"] for each in fields[2]["type"]["fields"]] == ["A", "a_2"]

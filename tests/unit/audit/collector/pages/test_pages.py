@@ -183,6 +183,17 @@ def test_unsafe_bytes_of_a_host_are_at_risk_with_file_time_and_command() -> None
     assert "1 h 32 min" in body
 
 
+def test_members_without_a_field_are_on_the_page_of_topics() -> None:
+    """The page of topics names the members of lines that agents left out, because the topic's
+    schema has no field for them."""
+    made = Site(fieldless={"nginx": {"a": 1, "session": 312}})
+    site = TestClient(made.dashboard().application())
+    rows = {row["topic"]: row["fieldless"] for row in _json(site, "/topics.json")["topics"]}
+    assert rows.pop("dc1.nginx") == {"session": 312, "a": 1}
+    assert not any(rows.values())
+    assert "no field for session (in 312 lines), a (in 1 line)" in site.get("/topics").text
+
+
 def test_what_is_lost_first_comes_first() -> None:
     """In the table of risks, each row names records or bytes that may be lost. The rows are sorted
     by the time of this loss, the earliest time first. Rows without a known time come last."""
