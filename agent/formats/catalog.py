@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -29,8 +29,9 @@ class Format:
     record; None if the parser is of another type. csv, logfmt: the columns of a parser of this
     type; empty for parsers of other types. types: by field, the type of each field that is no
     string. time: the groups or columns that contain the event time, and the format of this time.
-    start: the pattern of a record's first line, or None if each line is a record. sample: records
-    as the program writes them.
+    start: the pattern of a record's first line, or None if each line is a record. sign: a field
+    that most records have; None if nothing shows that a log is not in this format but lines that
+    do not fit. sample: records as the program writes them.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Format:
     types: Mapping[str, str] = field(default_factory=dict)
     time: tuple[list[str], str] | None = None
     start: str | None = None
+    sign: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Returns the format as a JSON document. The time and the pattern of the first line have
@@ -68,7 +70,7 @@ class Format:
     def fields(self) -> list[str]:
         """The names of the fields that the parser finds in a record."""
         if self.pattern is not None:
-            return re.findall(r"\?P<(\w+)>", self.pattern)
+            return list(dict.fromkeys(re.findall(r"\?P<(\w+)>", self.pattern)))
         of_time = self.time[0] if self.logfmt and self.time is not None else []
         return list(dict.fromkeys([*self.csv, *of_time, *self.logfmt]))
 
@@ -105,7 +107,8 @@ def formats() -> dict[str, Format]:
 
     text = files(__package__ or "").joinpath("catalog.yml").read_text()
     document: dict[str, dict[str, Any]] = yaml.safe_load(text)
-    return {name: _read(name, entry) for name, entry in document.items()}
+    words: dict[str, str] = document.pop("words")
+    return {name: _read(name, entry, words) for name, entry in document.items()}
 
 
 def applied(settings: AgentSettings) -> AgentSettings:
@@ -162,6 +165,17 @@ def _of_layout(source: SourceSettings) -> SourceSettings:
     return replace(source, parser=parser, timestamp=timestamp, timezone=None)
 
 
-def _read(name: str, entry: dict[str, Any]) -> Format:
+def _read(name: str, entry: dict[str, Any], words: Mapping[str, str]) -> Format:
     time = entry.pop("time", None)
+    if "pattern" in entry:
+        entry["pattern"] = _spelled_out(entry["pattern"], words)
     return Format(name=name, time=None if time is None else (time[0], time[1]), **entry)
+
+
+def _spelled_out(pattern: str, words: Mapping[str, str]) -> str:
+    """Returns the pattern, with each `%{WORD}` replaced by the pattern for which the word stands,
+    which may have words, too."""
+    return _WORD.sub(lambda word: _spelled_out(words[word[1]], words), pattern)
+
+
+_WORD: Final = re.compile(r"%\{([A-Z_]+)\}")
