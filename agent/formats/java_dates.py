@@ -3,8 +3,8 @@ and Logback have for patterns) to a regular expression and a format of `timestam
 
     yyyy-MM-dd'T'HH:mm:ss,SSS  ->  \d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2},\d{3}  %Y-%m-%dT%H:%M:%S,%f
 
-A fraction of a second with more than six digits must be the end of the pattern. Only its first six
-digits are used for the time.
+A fraction of a second has no fixed number of digits when it is read, so no number may follow it
+directly.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from skidway.agent.parsing.times.directives import FRACTION_DIGITS_MAX
 from skidway.errors import SkidwayError
-
-FRACTION_MAX: Final = 9
-_MICROS: Final = 6
 
 _NAMES: Final = {
     "ABSOLUTE": "HH:mm:ss,SSS",
@@ -27,18 +25,24 @@ _NAMES: Final = {
     "COMPACT": "yyyyMMddHHmmssSSS",
     "ISO8601_BASIC": "yyyyMMdd'T'HHmmss,SSS",
     "ISO8601_BASIC_PERIOD": "yyyyMMdd'T'HHmmss.SSS",
+    "ISO8601_OFFSET_DATE_TIME_HH": "yyyy-MM-dd'T'HH:mm:ss,SSSX",
     "ISO8601_OFFSET_DATE_TIME_HHMM": "yyyy-MM-dd'T'HH:mm:ss,SSSXX",
     "ISO8601_OFFSET_DATE_TIME_HHCMM": "yyyy-MM-dd'T'HH:mm:ss,SSSXXX",
     "US_MONTH_DAY_YEAR2_TIME": "dd/MM/yy HH:mm:ss.SSS",
     "US_MONTH_DAY_YEAR4_TIME": "dd/MM/yyyy HH:mm:ss.SSS",
 }
 _ISO: Final = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}[.,]\d{3,9}"
+_ISO_NAMES: Final = (
+    "", "ISO8601", "DEFAULT", "ISO8601_PERIOD", "DEFAULT_PERIOD", "DEFAULT_MICROS", "DEFAULT_NANOS"
+)  # fmt: skip
+_GMT: Final = r"GMT(?:[+-]\d{1,2}(?::?\d{2})?)?"
+_NAMED_ZONE: Final = rf"(?:{_GMT}|[A-Z]{{1,6}}|[+-]\d{{2}}(?::?\d{{2}})?)"
 _LETTERS: Final = {
     "y": {1: (r"\d{4}", "%Y"), 2: (r"\d{2}", "%y"), 4: (r"\d{4}", "%Y")},
     "M": {
         1: (r"\d{1,2}", "%m"),
         2: (r"\d{2}", "%m"),
-        3: (r"[A-Za-z]{3}", "%b"),
+        3: (r"[A-Za-z]{3,4}\.?", "%b"),
         4: (r"[A-Za-z]+", "%B"),
     },
     "d": {1: (r"\d{1,2}", "%d"), 2: (r"\d{2}", "%d")},
@@ -51,19 +55,33 @@ _LETTERS: Final = {
     },
     "H": {1: (r"\d{1,2}", "%H"), 2: (r"\d{2}", "%H")},
     "h": {1: (r"\d{1,2}", "%I"), 2: (r"\d{2}", "%I")},
-    "a": {1: (r"[AaPp][Mm]", "%p")},
+    "a": {1: (r"[AaPp]\.?[Mm]\.?", "%p")},
     "m": {1: (r"\d{1,2}", "%M"), 2: (r"\d{2}", "%M")},
     "s": {1: (r"\d{1,2}", "%S"), 2: (r"\d{2}", "%S")},
-    "S": {count: (rf"\d{{{count}}}", "%f") for count in range(3, _MICROS + 1)},
-    "Z": dict.fromkeys((1, 2, 3), (r"[+-]\d{4}", "%z")),
-    "X": {2: (r"(?:Z|[+-]\d{4})", "%z"), 3: (r"(?:Z|[+-]\d{2}:\d{2})", "%z")},
-    "x": {2: (r"[+-]\d{4}", "%z"), 3: (r"[+-]\d{2}:\d{2}", "%z")},
+    "S": {count: (rf"\d{{{count}}}", "%f") for count in range(3, FRACTION_DIGITS_MAX + 1)},
+    "z": dict.fromkeys((1, 2, 3), (_NAMED_ZONE, "%z")),
+    "Z": {
+        **dict.fromkeys((1, 2, 3), (r"[+-]\d{4}", "%z")),
+        4: (_GMT, "%z"),
+        5: (r"(?:Z|[+-]\d{2}:\d{2})", "%z"),
+    },
+    "O": dict.fromkeys((1, 4), (_GMT, "%z")),
+    "X": {
+        1: (r"(?:Z|[+-]\d{2}(?:\d{2})?)", "%z"),
+        2: (r"(?:Z|[+-]\d{4})", "%z"),
+        3: (r"(?:Z|[+-]\d{2}:\d{2})", "%z"),
+    },
+    "x": {
+        1: (r"[+-]\d{2}(?:\d{2})?", "%z"),
+        2: (r"[+-]\d{4}", "%z"),
+        3: (r"[+-]\d{2}:\d{2}", "%z"),
+    },
 }
 _SAME: Final = {"u": "y", "L": "M", "n": "S"}
+_NUMBERS: Final = frozenset("yMdDHhmsS")
+_BLANK_BEFORE_HALF: Final = "[ \u00a0\u202f]?"
 _WHY: Final = {
-    "X": "an offset needs its minutes (XX or XXX)",
-    "x": "an offset needs its minutes (xx or xxx)",
-    "z": "names of zones are not unique; let the log write an offset (XXX)",
+    "z": "let the log write an offset (XXX), or the letters of the zone (z)",
     "S": "programs disagree on what a fraction of one or two digits means; use SSS",
 }
 
@@ -80,37 +98,35 @@ class DateRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A compiled date pattern. pattern: a regular expression (RE2) for the time. rest: a regular
-    expression for further digits of the second's fraction, which come after the time and are not
-    used. format: the time's format, as in the setting `timestamp`; None if the date pattern has no
+    """A compiled date pattern. pattern: a regular expression (RE2) for the time. format: the time's
+    format, as in the setting `timestamp`; None if the date pattern has no
     day, because a time without a day names no moment.
     """
 
     pattern: str
-    rest: str = ""
     format: str | None = None
 
 
 def compiled(text: str) -> Date:
     """Compiles a date pattern, or the name of one, such as ISO8601. Raises DateRefused."""
-    if text in ("", "ISO8601", "DEFAULT", "ISO8601_PERIOD", "DEFAULT_PERIOD", "DEFAULT_MICROS"):
+    if text in _ISO_NAMES:
         return Date(_ISO, format="rfc3339")
     if text in ("UNIX", "UNIX_MILLIS"):
         return Date(r"\d+", format="epoch" if text == "UNIX" else "epoch_ms")
-    pattern, form, rest = "", "", ""
-    for at, letters, is_literal in _runs(_NAMES.get(text, text)):
-        if rest:
-            raise DateRefused(at, "a fraction of more than six digits must end the date")
+    pattern, form = "", ""
+    runs = _runs(_NAMES.get(text, text))
+    for (at, letters, is_literal), following in zip(runs, [*runs[1:], None], strict=True):
         if is_literal:
-            if not letters.isascii():
+            if not (letters.isascii() or letters.isspace()):
                 raise DateRefused(at, f"{letters!r} is not ASCII")
-            pattern += escaped(letters)
+            is_before_half = letters.isspace() and following is not None and following[1][0] == "a"
+            pattern += _BLANK_BEFORE_HALF if is_before_half else escaped(letters)
             form += letters.replace("%", "%%")
             continue
         letter = _SAME.get(letters[0], letters[0])
         count = len(letters)
-        if letter == "S" and _MICROS < count <= FRACTION_MAX:
-            rest, count = rf"\d{{{count - _MICROS}}}", _MICROS
+        if letter == "S" and following is not None and _is_number(following):
+            raise DateRefused(following[0], "no number can directly follow a fraction")
         found = _LETTERS.get(letter, {}).get(count)
         if found is None:
             why = _WHY.get(letter, "these letters cannot be read back")
@@ -119,12 +135,18 @@ def compiled(text: str) -> Date:
         form += found[1]
     if "%I" in form and "%p" not in form:
         raise DateRefused(0, "hours from 1 to 12 (h) need the half of the day (a)")
-    return Date(pattern, rest, form if _has_day(form) else None)
+    return Date(pattern, form if _has_day(form) else None)
 
 
 def escaped(text: str) -> str:
     """Returns a regular expression (RE2) that matches exactly this text."""
     return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
+
+
+def _is_number(run: tuple[int, str, bool]) -> bool:
+    _, letters, is_literal = run
+    first = letters[0]
+    return first.isdigit() if is_literal else _SAME.get(first, first) in _NUMBERS
 
 
 def _has_day(form: str) -> bool:

@@ -220,7 +220,7 @@ class _Compiler:
         if self.time is None and date.format is not None:
             self.time = (self.groups.names[-1],), date.format
             self.zone = options[1] if len(options) > 1 else zone
-        return Piece(at, name, group + date.rest, "fixed")
+        return Piece(at, name, group, "fixed")
 
 
 def _mark(at: int) -> Piece:

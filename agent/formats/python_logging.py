@@ -47,8 +47,9 @@ _ATTRIBUTES: Final = {
 }
 _DATES: Final = {
     "Y": r"\d{4}", "y": r"\d{2}", "m": r"\d{2}", "d": r"\d{2}", "j": r"\d{3}", "H": r"\d{2}",
-    "I": r"\d{2}", "M": r"\d{2}", "S": r"\d{2}", "p": "[AaPp][Mm]", "z": r"[+-]\d{4}",
-    "b": "[A-Za-z]{3}", "B": "[A-Za-z]+", "a": "[A-Za-z]{3}", "A": "[A-Za-z]+", "%": "%",
+    "I": r"\d{2}", "M": r"\d{2}", "S": r"\d{2}", "p": r"[AaPp]\.?[Mm]\.?",
+    "z": r"[+-]\d{4}", "Z": r"(?:[A-Z]{1,6}|[+-]\d{2}(?:\d{2})?)",
+    "b": r"[A-Za-z]{3,4}\.?", "B": "[A-Za-z]+", "a": "[A-Za-z]{3}", "A": "[A-Za-z]+", "%": "%",
 }  # fmt: skip
 _DEFAULT: Final = r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2},\d{3}"
 _PERCENT: Final = re.compile(r"%\((\w+)\)([-#0+ ]*)(\d*)(?:\.\d+)?[sdf]|(%%)")
@@ -135,6 +136,7 @@ def _time(groups: Groups, date_format: str | None) -> tuple[tuple[str, ...], str
     directives = set(re.findall("%(.)", date_format))
     if not ("j" in directives or ("d" in directives and directives & {"m", "b", "B"})):
         return None
+    form = re.sub("%(.)", lambda found: "%z" if found[1] == "Z" else found[0], date_format)
     if "milliseconds" in groups.names and "S" in directives:
-        return ("time", "milliseconds"), f"{date_format} %f"
-    return ("time",), date_format
+        return ("time", "milliseconds"), f"{form} %f"
+    return ("time",), form

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from skidway.agent.parsing import lines as line_columns
-from skidway.agent.parsing import misfits
+from skidway.agent.parsing import misfits, unread_times
 from skidway.agent.parsing.aliases import Aliases, renamed
 from skidway.agent.parsing.misfits import plain_types
 from skidway.agent.parsing.parser import (
@@ -39,7 +39,6 @@ from skidway.agent.parsing.parser import (
     NOT_JSON,
     SCHEMA,
     TIME_MARK,
-    TIMESTAMP,
     Int64s,
     Parsed,
     Reject,
@@ -156,14 +155,16 @@ class JsonParser:
         if self._time_format is None:
             return np.full(len(objects), NO_TIME)
         texts = [_joined([member(o, path) for path in self._time_paths]) for o in objects]
-        event_ms, parsed = self._time_format.parse(_strings(texts), now_ms)
+        strings = _strings(texts)
+        event_ms, parsed = self._time_format.parse(strings, now_ms)
         if self._keeps_unreadable:
             return np.where(parsed, event_ms, NO_TIME)
-        detail = f"{' '.join(self._time_fields)}: not a time of timestamp.format"
-        for index in np.flatnonzero(~parsed).tolist():
-            if texts[index] is not None and good[index]:
-                rejects.append(Reject(rows[index], TIMESTAMP, detail))
-                good[index] = False
+        unread = np.flatnonzero(good & ~parsed & np.asarray(strings.is_valid()))
+        for each in unread_times.rejects(
+            self._time_format, self._time_fields, strings, unread, now_ms
+        ):
+            rejects.append(Reject(rows[each.row], each.reason, each.detail))
+        good[unread] = False
         return np.where(parsed, event_ms, NO_TIME)
 
 

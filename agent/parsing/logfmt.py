@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from skidway.agent.parsing import lines as line_columns
+from skidway.agent.parsing import unread_times
 from skidway.agent.parsing.aliases import Aliases
 from skidway.agent.parsing.framing import Booleans, Int64s
 from skidway.agent.parsing.json_lines import extra_field
@@ -32,7 +33,6 @@ from skidway.agent.parsing.parser import (
     NO_TIME,
     SCHEMA,
     TIME_MARK,
-    TIMESTAMP,
     Parsed,
     Reject,
     has_time_mark,
@@ -134,8 +134,9 @@ class LogfmtParser:
         event_ms, is_time = form.parse(joined, now_ms)
         if not self._times.keeps_unreadable:
             unreadable = good & ~is_time & np.asarray(joined.is_valid())
-            detail = f"{' '.join(self._times.fields)}: not a time of timestamp.format"
-            _reject(np.flatnonzero(unreadable), TIMESTAMP, detail, good, rejects)
+            rows = np.flatnonzero(unreadable)
+            rejects += unread_times.rejects(form, self._times.fields, joined, rows, now_ms)
+            good &= ~unreadable
         return np.where(is_time, event_ms, NO_TIME)
 
 

@@ -23,8 +23,9 @@ SCHEMA: Final = "schema"
 ENCODING: Final = "encoding"
 TOO_LONG: Final = "too-long"
 TIMESTAMP: Final = "timestamp"
+ZONE: Final = "zone"
 NUL_BYTES: Final = "nul-bytes"
-REASONS: Final = (NO_MATCH, NOT_JSON, SCHEMA, ENCODING, TOO_LONG, TIMESTAMP, NUL_BYTES)
+REASONS: Final = (NO_MATCH, NOT_JSON, SCHEMA, ENCODING, TOO_LONG, TIMESTAMP, ZONE, NUL_BYTES)
 
 CSV_HEADER: Final = "csv header"
 """The reason of a `Reject` that stands for a header line. The line is not counted as rejected: it

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from skidway.agent.parsing import unread_times
 from skidway.agent.parsing.derived import TIME_FIELDS
 from skidway.agent.parsing.parser import (
     NO_TIME,
     SCHEMA,
     TIME_MARK,
-    TIMESTAMP,
     Int64s,
     Parsed,
     Reject,
@@ -142,8 +142,7 @@ class TextFields:
         if self._times.keeps_unreadable:
             return np.where(parsed, event_ms, NO_TIME), good
         bad = np.flatnonzero(good & ~parsed)
-        detail = f"{' '.join(self._times.fields)}: not a time of timestamp.format"
-        rejects += [Reject(int(row), TIMESTAMP, detail) for row in bad]
+        rejects += unread_times.rejects(self._times.format, self._times.fields, joined, bad, now_ms)
         return event_ms, good & parsed
 
 

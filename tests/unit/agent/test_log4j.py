@@ -200,11 +200,35 @@ def test_a_date_without_a_day_is_no_time() -> None:
     assert (made.rows[0].time, made.rows[0].row["time"]) == (None, "08:15:01.500")
 
 
-def test_fine_digits_are_no_part_of_the_time() -> None:
-    """If a time has a fraction of nine digits, the agent reads the time and keeps the first six
-    digits."""
-    made = read("%d{yyyy-MM-dd HH:mm:ss.SSSSSSSSS} %m", "2026-11-21 08:15:01.123456789 x\n")
-    assert made.rows[0].row["time"] == "2026-11-21 08:15:01.123456"
+@pytest.mark.parametrize(
+    ("date", "text"),
+    [
+        ("yyyy-MM-dd HH:mm:ss.SSSSSSSSS", "2026-11-21 08:15:01.123456789"),
+        ("HH:mm:ss.SSSSSSS dd.MM.yyyy", "08:15:01.1234567 21.11.2026"),
+        ("dd MMM yyyy HH:mm:ss,SSS", "21 Nov. 2026 08:15:01,123"),
+        ("MM/dd/yyyy hh:mm:ss.SSS a", "11/21/2026 08:15:01.123\u202fAM"),
+        ("yyyy-MM-dd HH:mm:ss.SSSX", "2026-11-21 11:15:01.123+03"),
+        ("yyyy-MM-dd HH:mm:ss.SSS z", "2026-11-21 11:15:01.123 GMT+03:00"),
+        ("yyyy-MM-dd HH:mm:ss.SSS O", "2026-11-21 11:15:01.123 GMT+3"),
+        ("yyyy-MM-dd HH:mm:ss.SSS z", "2026-11-21 08:15:01.123 UTC"),
+    ],
+)
+def test_a_date_is_read_whole(date: str, text: str) -> None:
+    """The digits of a fraction, the half of the day and the zone belong to the time, wherever they
+    are in the date."""
+    (row,) = read(f"%d{{{date}}} %m", f"{text} x\n").rows
+    assert (row.row["time"], row.row["message"]) == (text, "x")
+    assert row.time == datetime(2026, 11, 21, 8, 15, 1, 123_000, UTC)
+
+
+def test_the_letters_of_a_zone_count_only_if_the_zone_uses_them() -> None:
+    """If a date ends with the letters of a zone, the time is read if clocks of the source's zone
+    show these letters then. Other lines are rejected, and the reason names the zone."""
+    pattern, text = "%d{yyyy-MM-dd HH:mm:ss,SSS z} %m", "2026-11-21 08:15:01,000 CET x\n"
+    (row,) = read(pattern, text, timezone="Europe/Berlin").rows
+    assert row.time == datetime(2026, 11, 21, 7, 15, 1, tzinfo=UTC)
+    (reject,) = read(pattern, text).rejects
+    assert (reject.reason, "CET" in reject.detail) == ("zone", True)
 
 
 @pytest.mark.parametrize(
@@ -213,11 +237,11 @@ def test_fine_digits_are_no_part_of_the_time() -> None:
         ("%d %K %m", "%K is no directive that can be read back", 3),
         ("%d %t%c %m", "there must be some text between t and c", 5),
         ("%p%m", "there must be some text between p and m", 2),
-        ("%d{yyyy z} %m", "names of zones are not unique", 8),
+        ("%d{yyyy zzzz} %m", "letters of the zone", 8),
         ("%d{yyyy-MM-dd HH:mm:ss.S} %m", "use SSS", 23),
         ("%d{yyyy-MM-dd hh:mm} %m", "need the half of the day", 3),
         ("%d{yyyy-'MM} %m", "quotation mark in a date is not closed", 8),
-        ("%d{SSSSSSSSS yyyy} %m", "must end the date", 12),
+        ("%d{SSSyyyy} %m", "no number can directly follow", 6),
         ("%d{yyyy-MM-dd %m", "this bracket is not closed", 2),
         ("%clr(%p %m", "this bracket is not closed", 4),
         ("%style %m", "needs a pattern in brackets", 0),
@@ -249,6 +273,7 @@ def test_patterns_that_nobody_can_read_back_are_refused(
         ("COMPACT", "20261124000815462"),
         ("ISO8601_BASIC", "20261124T000815,462"),
         ("ISO8601_BASIC_PERIOD", "20261124T000815.462"),
+        ("ISO8601_OFFSET_DATE_TIME_HH", "2026-11-24T01:08:15,462+01"),
         ("ISO8601_OFFSET_DATE_TIME_HHMM", "2026-11-24T01:08:15,462+0100"),
         ("ISO8601_OFFSET_DATE_TIME_HHCMM", "2026-11-24T01:08:15,462+01:00"),
         ("US_MONTH_DAY_YEAR2_TIME", "24/11/26 00:08:15.462"),
@@ -258,6 +283,7 @@ def test_patterns_that_nobody_can_read_back_are_refused(
         ("DEFAULT", "2026-11-24 00:08:15,462"),
         ("DEFAULT_PERIOD", "2026-11-24 00:08:15.462"),
         ("DEFAULT_MICROS", "2026-11-24 00:08:15,462000"),
+        ("DEFAULT_NANOS", "2026-11-24 00:08:15,462000000"),
         ("UNIX", "1795478895"),
         ("UNIX_MILLIS", "1795478895462"),
     ],

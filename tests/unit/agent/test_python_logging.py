@@ -75,7 +75,7 @@ def test_what_logging_writes_is_read_back(
         ("%(name)s%(message)s", None, "there must be some text between name and message"),
         ("%s", None, "no attribute"),
         ("%(message)s %d", None, "here is no attribute that can be read back"),
-        ("%(asctime)s %(message)s", "%Y %Z", "parser.date_format: %Z cannot be read back"),
+        ("%(asctime)s %(message)s", "%Y %c", "parser.date_format: %c cannot be read back"),
         ("", None, "no attribute"),
     ],
 )
