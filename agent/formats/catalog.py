@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import yaml
 
@@ -29,6 +29,7 @@ class Format:
     record; None if the parser is of another type. csv, logfmt: the columns of a parser of this
     type; empty for parsers of other types. types: by field, the type of each field that is no
     string. time: the groups or columns that contain the event time, and the format of this time.
+    on_error: what becomes of a record whose time cannot be read, as in the setting `timestamp`.
     start: the pattern of a record's first line, or None if each line is a record. sign: a field
     that most records have; None if nothing shows that a log is not in this format but lines that
     do not fit. sample: records as the program writes them.
@@ -42,6 +43,7 @@ class Format:
     logfmt: list[str] = field(default_factory=list)
     types: Mapping[str, str] = field(default_factory=dict)
     time: tuple[list[str], str] | None = None
+    on_error: Literal["reject", "read_time"] = "reject"
     start: str | None = None
     sign: str | None = None
 
@@ -58,6 +60,8 @@ class Format:
             entry["types"] = dict(self.types)
         if self.time is not None:
             entry["timestamp"] = {"fields": self.time[0], "format": self.time[1]}
+            if self.on_error != "reject":
+                entry["timestamp"]["on_error"] = self.on_error
         if self.start is not None:
             entry["multiline"] = {"type": "start", "pattern": self.start}
         return {"format": self.name, **entry, "sample": self.sample}
@@ -96,7 +100,9 @@ class Format:
         if self.time is None:
             return None
         fields, form = self.time
-        return TimestampSettings(fields=fields, format=form, timezone=timezone)
+        return TimestampSettings(
+            fields=fields, format=form, timezone=timezone, on_error=self.on_error
+        )
 
 
 @cache
