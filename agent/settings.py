@@ -208,8 +208,8 @@ class TimestampSettings:
     )
     format: str = setting(
         "format",
-        help="Python's strptime directives except %Z, or rfc3339, epoch (seconds), epoch_ms, "
-        "epoch_us, epoch_ns.",
+        help="Python's strptime directives except %Z (%z reads letters of zones, too), or rfc3339, "
+        "epoch (seconds), epoch_ms, epoch_us, epoch_ns.",
     )
     timezone: str = setting(
         "timezone", "UTC", help="Time zone of times that name no zone, such as Europe/Berlin."

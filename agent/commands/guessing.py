@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from skidway.agent.commands import (
     json_schemas,
     leading_texts,
@@ -20,14 +23,17 @@ from skidway.agent.commands.json_schemas import JsonSchema
 from skidway.agent.commands.proposals import (
     SHARE_LEAST,
     Guess,
+    cuts_times,
     misses_times,
+    time_notes,
     tried,
-    zone_notes,
 )
 from skidway.agent.commands.samples import Sample
+from skidway.agent.commands.written_times import Reading
 from skidway.agent.formats import catalog
 from skidway.agent.parsing import derived
 from skidway.agent.parsing.parser import CSV_HEADER, TIME_MARK
+from skidway.agent.parsing.regex import anchored
 from skidway.agent.parsing.replacing import MARK
 from skidway.agent.parsing.runtimes import CRI
 from skidway.agent.settings import ParserSettings, TimestampSettings
@@ -98,6 +104,8 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
     about texts that look like secrets, and about the encoding of lines that are not UTF-8.
     """
     notes = list(sample.notes)
+    if "timestamp" not in found.block and "format" not in found.block and found.schema is None:
+        notes += written_times.doubts(sample.strings)
     secrets = secret_texts.secrets([each.row for each in found.preview.rows])
     if secrets.rules:
         words = " and ".join(f"`{each}`" for each in secrets.rules)
@@ -133,8 +141,8 @@ def _as_json(sample: Sample) -> Guess | None:
     if schema.numbered:
         names = ", ".join(schema.numbered[:3])
         notes.append(f"Members such as {names} have numbers in their names; _extra has them.")
-    for member, form in _times(sample.texts):
-        time: dict[str, Any] = {"fields": [schema.field_of(member)], "format": form}
+    for member, found in _times(sample.texts):
+        time = found.settings([schema.field_of(member)])
         try:
             made = _with_schema(sample, schema, time)
         except ConfigurationRefused:  # the time is in `_extra`, so it has no field
@@ -142,7 +150,7 @@ def _as_json(sample: Sample) -> Guess | None:
         if misses_times(made):
             made = _with_schema(sample, schema, time | {"on_error": "read_time"})
         if made.preview.share >= SHARE_LEAST:
-            notes += zone_notes((time["fields"], form), made.preview)
+            notes += time_notes((time["fields"], found.format), made.preview, found.timezone)
             return replace(made, notes=tuple(notes))
     return replace(_with_schema(sample, schema, None), notes=tuple(notes))
 
@@ -175,9 +183,9 @@ def _with_schema(sample: Sample, schema: JsonSchema, time: dict[str, Any] | None
     return Guess(sample.path, what, source, block, made, text)
 
 
-def _times(texts: list[bytes]) -> list[tuple[str, str]]:
-    """Returns the JSON members that may contain the time of a line, each with the format of this
-    time. Members of the outermost object come first, then members of the objects inside it. A
+def _times(texts: list[bytes]) -> list[tuple[str, Reading]]:
+    """Returns the JSON members that may contain the time of a line, each with how this time is
+    read. Members of the outermost object come first, then members of the objects inside it. A
     nested member is named by its path, for example `a.time`.
     """
     values: dict[tuple[str, ...], list[object]] = {}
@@ -190,8 +198,8 @@ def _times(texts: list[bytes]) -> list[tuple[str, str]]:
             for path, value in _time_members(line):
                 values.setdefault(path, []).append(value)
     paths = sorted(values, key=lambda path: (len(path), TIMES.index(path[-1])))
-    formats = ((path, written_times.of_value(values[path])) for path in paths)
-    return [(".".join(path), form) for path, form in formats if form is not None]
+    readings = ((path, written_times.of_value(values[path])) for path in paths)
+    return [(".".join(path), found) for path, found in readings if found is not None]
 
 
 def _time_members(
@@ -215,19 +223,31 @@ def _as_format(sample: Sample) -> Guess | None:
     can be used together with the other settings that this file needs (such as `container`).
     """
     best: Guess | None = None
+    times = written_times.leading(sample.strings)
+    zone = {"timezone": times.timezone} if times is not None and times.timezone else {}
     for name, form in catalog.formats().items():
         if form.logfmt and not _is_of(form, sample):
             continue
+        if form.pattern is not None and not _begins_a_record(form.pattern, sample):
+            continue  # trying a format takes far longer than looking whether its pattern ever fits
         try:
-            source = catalog.of_source(sample.source(format=name))
+            source = catalog.of_source(sample.source(format=name, **zone))
             made = preview(source, sample.data, str(sample.path))
         except ConfigurationRefused:  # a group and a container's field may share a name
             continue
+        if cuts_times(sample, form.time, made):
+            continue
         if best is None or made.share > best.preview.share:
-            notes = zone_notes(form.time, made)
-            block = sample.block(format=name)
+            notes = time_notes(form.time, made, zone.get("timezone"))
+            block = sample.block(format=name, **zone)
             best = Guess(sample.path, f"{name} ({form.what})", source, block, made, None, notes)
     return best
+
+
+def _begins_a_record(pattern: str, sample: Sample) -> bool:
+    """Whether at least one line is the first line of a record of this pattern."""
+    lines = pa.array(sample.strings, pa.string())
+    return bool(pc.any(pc.match_substring_regex(lines, anchored(pattern))).as_py())
 
 
 def _is_of(form: catalog.Format, sample: Sample) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from skidway.agent.commands import written_times
+from skidway.agent.commands.time_forms import BEGINNING, Form
+from skidway.agent.commands.written_times import Reading
 
 INDENTED_LEAST: Final = 0.05
 """If at least this share of the lines is indented, the proposal joins each indented line to the
@@ -38,7 +40,16 @@ _SIGNS: Final = {
 """For each language, a pattern that only lines of this language's stack traces match."""
 
 _LEVEL: Final = "(?P<level>(?i:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SEVERE))"
-_APART: Final = r"[ \t:,;|-]+"
+_APART: Final = r"[ \t:,;|-]*"
+_BEHIND: Final = (
+    rf"\]?(?:{_APART}[ \t;|](?P<message>.*))?",
+    r"\]?(?:[:,-](?P<message>[^\s\d].*))?",
+    r"\](?P<message>.*)",
+    r"(?P<message>[^\w.,:+/\x{2212}-].*)?",
+)
+"""What may be between a time and the message, so that the message never begins with a digit, a sign
+or a dot that belongs to the time: blanks, a sign and a letter, a bracket that is closed, or
+anything that is no part of a time."""
 
 
 def traces(texts: Sequence[str]) -> str | None:
@@ -62,30 +73,24 @@ def joined(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns one proposal of settings for lines with a time after a short text, such as `[INFO]
-    2026/11/23 08:15:01 up`. Returns an empty list if too few lines have such a time.
+    """Returns proposals of settings for lines with a time after a short text, such as `[INFO]
+    2026/11/23 08:15:01 up`, the most exact one first. Returns an empty list if too few lines have
+    such a time.
     """
     found = written_times.inside(texts)
     if found is None:
         return []
-    form, format_ = found
-    begin = rf"{written_times.BEFORE}{form.pattern}"
+    begin = rf"{written_times.BEFORE}{found.form.pattern}"
     begins = re.compile(begin)
     count = sum(begins.match(text) is not None for text in texts)
     records = sum(text[:1] not in ("", " ", "\t") for text in texts)
     if count < (BEHIND_LEAST * records if traces(texts) is None else TIMED_LEAST * len(texts)):
         return []
-    rule = {"multiline": {"type": "start", "pattern": f"^{begin}"}} if count < len(texts) else {}
-    before, time = f"(?P<before>{written_times.BEFORE})", f"(?P<time>{form.pattern})"
-    return [
-        {
-            "parser": {
-                "type": "regex", "pattern": rf"{before}{time}[\])}}]?{_APART[:-1]}*(?P<message>.*)"
-            },
-            "timestamp": {"fields": ["time"], "format": format_},
-            **rule,
-        }
-    ]  # fmt: skip
+    start = {"type": "start", "pattern": rf"^(?:{begin}|\[?{BEGINNING})"}
+    rule = {"multiline": start} if count < len(texts) else {}
+    time = rf"(?P<before>{written_times.BEFORE})(?P<time>{found.form.pattern}){found.form.behind}"
+    patterns = [rf"{time}[)}}]?{each}" for each in _BEHIND]
+    return _proposals(found, patterns, [rule])
 
 
 def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
@@ -95,25 +100,32 @@ def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
     found = written_times.leading(texts)
     if found is None:
         return []
-    form, format_ = found
-    time = rf"\[?(?P<time>{form.pattern})\]?"
-    begins = re.compile(time)
-    count = sum(begins.match(text) is not None for text in texts)
-    if count < TIMED_LEAST * len(texts):
+    time = rf"\[?(?P<time>{found.form.pattern}){found.form.behind}"
+    begins = [match for match in map(re.compile(time).match, texts) if match is not None]
+    if len(begins) < TIMED_LEAST * len(texts):
         return []
-    start = {"multiline": {"type": "start", "pattern": rf"^\[?{form.pattern}"}}
-    rules = [start] if count < len(texts) else [{}]
+    rules: list[dict[str, Any]] = [{}]
+    if len(begins) < len(texts):
+        rules = [{"multiline": {"type": "start", "pattern": _start(found.form, begins)}}]
     if (language := traces(texts)) is not None:
         rules.insert(0, {"multiline": {"type": language}})
-    patterns = [
-        rf"{time}{_APART}\[?{_LEVEL}\]?{_APART}(?P<message>.*)",
-        rf"{time}{_APART}(?P<message>.*)",
-        rf"{time}(?P<message>.*)",
-    ]
+    level = rf"{time}\]?{_APART}\[? *{_LEVEL}\b *\]?{_APART}(?P<message>.*)"
+    return _proposals(found, [level, *(f"{time}{each}" for each in _BEHIND)], rules)
+
+
+def _start(form: Form, begins: Sequence[re.Match[str]]) -> str:
+    beginning = re.compile(BEGINNING)
+    is_known = all(beginning.match(match["time"]) for match in begins)
+    return rf"^\[?{BEGINNING if is_known else f'(?:{form.pattern}|{BEGINNING})'}"
+
+
+def _proposals(
+    found: Reading, patterns: Sequence[str], rules: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
     return [
         {
             "parser": {"type": "regex", "pattern": pattern},
-            "timestamp": {"fields": ["time"], "format": format_},
+            "timestamp": found.settings(["time"]),
             **rule,
         }
         for pattern in patterns

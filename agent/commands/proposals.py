@@ -11,7 +11,9 @@ import yaml
 
 from skidway.agent.commands import written_times
 from skidway.agent.commands.samples import Sample
+from skidway.agent.commands.time_forms import rest_beside
 from skidway.agent.parsing.parser import TIMESTAMP
+from skidway.agent.parsing.parser import ZONE as ZONE_LETTERS
 from skidway.agent.settings import (
     MultilineSettings,
     ParserSettings,
@@ -59,17 +61,37 @@ class Guess:
         return str(text)
 
 
-def zone_notes(time: tuple[Sequence[str], str] | None, made: Preview) -> tuple[str, ...]:
-    """Returns a note for the reader of the proposal: that the times count as UTC. Returns nothing
-    if the times name their zone. time: the fields that contain the time (if a field contains the
+def time_notes(
+    time: tuple[Sequence[str], str] | None, made: Preview, timezone: str | None = None
+) -> tuple[str, ...]:
+    """Returns notes for the reader of the proposal about its times, for example that they count as
+    UTC because they name no zone. time: the fields that contain the time (if a field contains the
     zone, it is the last one), and the format of the time; None if the records have no time. made:
-    the rows that the proposal makes.
+    the rows that the proposal makes. timezone: the zone of the times; None if the proposal sets
+    none.
     """
     if time is None:
         return ()
     values = [each.row.get(time[0][-1]) for each in made.rows]
     texts = [each for each in values if isinstance(each, str)]
-    return () if written_times.names_zone(time[1], texts) else (ZONE,)
+    zone = () if written_times.names_zone(time[1], texts) else (ZONE,)
+    whole = texts if len(time[0]) == 1 else []
+    return (*zone, *written_times.notes(time[1], whole, timezone))
+
+
+def cuts_times(sample: Sample, time: tuple[Sequence[str], str] | None, made: Preview) -> bool:
+    """Whether something that belongs to a time stands beside it in a line, and so would be a part
+    of the message."""
+    if time is None or len(time[0]) > 1:
+        return False
+    texts = (each.row.get(time[0][0]) for each in made.rows)
+    lines = iter(sample.strings)
+    for text in texts:
+        line = next((each for each in lines if isinstance(text, str) and text in each), "")
+        begin = line.find(str(text)) if line else -1
+        if begin >= 0 and rest_beside(line, begin, begin + len(str(text)), time[1]):
+            return True
+    return False
 
 
 def tried(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
@@ -88,7 +110,7 @@ def tried(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
 def misses_times(made: Guess) -> bool:
     """Whether the proposal fits most records, but rejects some because their time cannot be
     read."""
-    unread = any(each.reason == TIMESTAMP for each in made.preview.rejects)
+    unread = any(each.reason in (TIMESTAMP, ZONE_LETTERS) for each in made.preview.rejects)
     return unread and made.preview.share >= SHARE_LEAST
 
 
@@ -102,6 +124,9 @@ def _made(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
         made = preview(source, sample.data, str(sample.path))
     except SkidwayError:  # a column and a container's field may share a name
         return None
-    time = block.get("timestamp")
-    notes = zone_notes(None if time is None else (time["fields"], time["format"]), made)
+    stamp = block.get("timestamp", {})
+    time = (stamp["fields"], stamp["format"]) if stamp else None
+    if block.get("parser", {}).get("type") != "csv" and cuts_times(sample, time, made):
+        return None
+    notes = time_notes(time, made, stamp.get("timezone"))
     return Guess(sample.path, what, source, sample.block(**block), made, None, notes)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from skidway.agent.commands import written_times
+from skidway.agent.commands.written_times import Reading
 from skidway.agent.parsing import csv_lines, key_values
 from skidway.schemas.inference.naming import RESERVED
 
@@ -44,13 +45,12 @@ _SPELLINGS: Final = str.maketrans(
 )
 _LEVEL: Final = r"(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)"
 LEVEL_AND_JSON: Final = "JSON behind a time and a level"
-_HEADS: Final = (
-    (LEVEL_AND_JSON, r"(?P<time>\S+) " + _LEVEL),
-    ("JSON behind a time", r"(?P<time>\S+)"),
-    ("JSON behind a prefix", ""),
-)
-_OBJECT: Final = r"(?P<prefix>.*?)(?P<json>\{.*\})\s*"
-_MIXED: Final = r'(?:(?P<prefix>.*?)(?P<json>\{\s*(?:".*)?\})\s*|\s*(?P<text>.*))'
+_OBJECT: Final = r"(?P<json>\{.*\})\s*"
+_MIXED: Final = r'(?P<json>\{\s*(?:".*)?\})\s*'
+_TEXT: Final = r"(?:\s+(?P<text>.*))?"
+_PREFIX: Final = "(?P<prefix>.*?)"
+_PREFIX_BEHIND_TIME: Final = r"(?P<prefix>(?:[^\w.,:+/\x{2212}-].*?)?)"
+"""A prefix that does not begin with what may be a part of the time before it."""
 
 
 def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
@@ -59,7 +59,10 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
     """
     lines = texts[:LOOKED_AT_MAX]
     best: tuple[bool, int, str] | None = None
+    time = written_times.first_time(lines)
     for delimiter in DELIMITERS:
+        if delimiter in time:
+            continue
         cut = [csv_lines.split(line, delimiter) for line in lines]
         counts = Counter(len(each) for each in cut if isinstance(each, list))
         count, lines_of_count = counts.most_common(1)[0] if counts else (0, 0)
@@ -79,8 +82,9 @@ def as_csv(texts: Sequence[str]) -> dict[str, Any] | None:
     parser: dict[str, Any] = {"type": "csv", **_columns(whole[0], header)}
     if delimiter != ",":
         parser["delimiter"] = "tab" if delimiter == "\t" else delimiter
-    time = written_times.of_columns(parser["columns"], whole[1:])
-    return {"parser": parser} | ({} if time is None else {"timestamp": time})
+    named = parser["columns"][0] != "column_1"
+    stamp = written_times.of_columns(parser["columns"], whole[1:], delimiter, are_named=named)
+    return {"parser": parser} | ({} if stamp is None else {"timestamp": stamp})
 
 
 def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
@@ -89,7 +93,7 @@ def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
     """
     keys: Counter[str] = Counter()
     good = 0
-    forms: dict[str, str] = {}
+    times: dict[str, Reading] = {}
     lines = texts[:LOOKED_AT_MAX]
     for line in lines:
         pairs = key_values.split(line)
@@ -99,14 +103,14 @@ def as_logfmt(texts: Sequence[str]) -> dict[str, Any] | None:
         good += 1
         keys.update(list(dict.fromkeys(key for key, _ in pairs if _NAME.fullmatch(key))))
         for key, value in pairs:
-            if key in TIME_KEYS and key not in forms:
+            if key in TIME_KEYS and key not in times:
                 form = written_times.of_value([value])
-                forms |= {} if form is None else {key: form}
+                times |= {} if form is None else {key: form}
     if good < SHARE_LEAST * len(lines):
         return None
-    time = next((key for key in TIME_KEYS if key in forms), None)
+    time = next((key for key in TIME_KEYS if key in times), None)
     columns = [key for key, count in keys.items() if count > good / 2 and key != time]
-    stamp = {} if time is None else {"timestamp": {"fields": [time], "format": forms[time]}}
+    stamp = {} if time is None else {"timestamp": times[time].settings([time])}
     return {"parser": {"type": "logfmt", "columns": columns}, **stamp}
 
 
@@ -121,16 +125,40 @@ def as_prefixed_json(texts: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     good = sum(_has_object(line) for line in lines)
     if not lines or good < MIXED_LEAST * len(lines):
         return []
-    found = [(what, _json_behind(head, _OBJECT)) for what, head in _HEADS]
+    heads = _heads(lines)
+    found = [
+        (what, _json_behind(f"{time}{prefix}{_OBJECT}", stamp))
+        for what, time, prefix, stamp in heads
+    ]
+    found.append(("JSON behind a prefix", _json_behind(f"{_PREFIX}{_OBJECT}", {})))
     if good < len(lines):
-        mixed = [(f"{what}, or text", _json_behind(head, _MIXED)) for what, head in _HEADS if head]
+        mixed = [
+            (f"{what}, or text", _json_behind(rf"{time}(?:{prefix}{_MIXED}|{_TEXT})", stamp))
+            for what, time, prefix, stamp in heads
+        ]
         found = mixed if good < SHARE_LEAST * len(lines) else [*found, *mixed]
     return found
 
 
-def _json_behind(head: str, rest: str) -> dict[str, Any]:
-    time = {"timestamp": {"fields": ["time"], "format": "rfc3339"}} if head else {}
-    return {"parser": {"type": "regex", "pattern": head + rest, "json_field": "json"}, **time}
+def _heads(lines: Sequence[str]) -> list[tuple[str, str, str, dict[str, Any]]]:
+    """Returns what may stand before the objects if the lines begin with a time. For each: what it
+    is, regular expressions for the time with what follows and for the rest, and the settings of
+    the time."""
+    found = written_times.leading(lines)
+    if found is None:
+        return []
+    is_word = written_times.is_rfc3339(lines[0].split(" ")[0])
+    time = rf"\[?(?P<time>{found.form.pattern}){found.form.behind}\]?"
+    time = r"(?P<time>\S+)" if is_word else time
+    stamp = {"timestamp": found.settings(["time"])}
+    return [
+        (LEVEL_AND_JSON, f"{time} {_LEVEL}", _PREFIX, stamp),
+        ("JSON behind a time", time, _PREFIX if is_word else _PREFIX_BEHIND_TIME, stamp),
+    ]
+
+
+def _json_behind(pattern: str, stamp: dict[str, Any]) -> dict[str, Any]:
+    return {"parser": {"type": "regex", "pattern": pattern, "json_field": "json"}, **stamp}
 
 
 def _has_object(line: str) -> bool:
@@ -152,7 +180,7 @@ def _columns(first: Sequence[str], header: str | None) -> dict[str, Any]:
     is_header = header is not None and all(
         len(value) <= 40
         and not _NUMBER.fullmatch(value)
-        and not written_times.RFC3339.matches(value)
+        and not written_times.is_rfc3339(value)
         and _name(value)
         for value in texts
     )

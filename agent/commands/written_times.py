@@ -1,9 +1,8 @@
 """Recognizes how the times of an unknown log are written, for `guess`.
 
-A form is a regular expression for the text of a time, and the `timestamp.format` that reads it. In
-`03/04/2026`, 03 or 04 may be the day. If every time of a log can be read in both ways, `guess`
-takes the order of day and month that puts the times closer together. (A log usually has the times
-of a few days.)
+In `03/04/2026`, 03 or 04 may be the day. If every time of a log can be read in several ways,
+`guess` takes the order of day and month that puts the times closer together. (A log usually has the
+times of a few days.) If that decides nothing, `guess` proposes no time.
 """
 
 from __future__ import annotations
@@ -11,217 +10,244 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from skidway.agent.parsing.timestamps import EPOCHS, TimeFormat
+from skidway.agent.commands import time_forms
+from skidway.agent.commands.time_forms import EPOCHS, RFC3339, Composed, Form, composed
+from skidway.agent.commands.zone_letters import ZONES
+from skidway.agent.parsing.timestamps import TimeFormat
 
-_CLOCK: Final = r"\d{1,2}:\d\d:\d\d"
-_FRACTION: Final = r"\.\d{1,6}"
-_COMMA: Final = r",\d{1,6}"
-_DATES: Final = (
-    (r"\d{1,2}\.\d{1,2}\.\d{4}", ("%d.%m.%Y",)),
-    (r"\d{1,2}\.\d{1,2}\.\d{2}", ("%d.%m.%y",)),
-    (r"\d{4}/\d{1,2}/\d{1,2}", ("%Y/%m/%d",)),
-    (r"\d{1,2}/\d{1,2}/\d{4}", ("%d/%m/%Y", "%m/%d/%Y")),
-    (r"\d{1,2}-\d{1,2}-\d{4}", ("%d-%m-%Y", "%m-%d-%Y")),
-    (r"\d{1,2}-[A-Z][a-z]{2}-\d{4}", ("%d-%b-%Y",)),
-    (r"\d{1,2} [A-Z][a-z]{2} \d{4}", ("%d %b %Y",)),
-    (r"\d{1,2}/[A-Z][a-z]{2}/\d{4}", ("%d/%b/%Y",)),
-    (r"[A-Z][a-z]{2} +\d{1,2} \d{4}", ("%b %d %Y",)),
-    (r"[A-Z][a-z]{2} +\d{1,2}, \d{4}", ("%b %d, %Y",)),
-    (r"\d{4}-\d\d-\d\d", ("%Y-%m-%d",)),
-)
-_TIMES: Final = (
-    (_CLOCK + _FRACTION, "%H:%M:%S.%f"),
-    (_CLOCK + _COMMA, "%H:%M:%S,%f"),
-    (_CLOCK, "%H:%M:%S"),
-    (r"\d{1,2}:\d\d", "%H:%M"),
-)
+COLUMNS_MAX: Final = 4
+"""A time may be divided into at most this many columns: day, time of day, half of the day, zone."""
 
-
-_compiled = cache(re.compile)  # there are more forms than re's own cache has room for
+TRIED_MAX: Final = 20
+"""The form of a time is composed from at most this many of the texts that must all have it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """How times are written. pattern: a regular expression for the text of a time. formats: the
-    formats that may read this text.
+class Reading:
+    """How times are read. form: how they are written. format: the format that reads them. timezone:
+    the zone whose letters they have; None if they have no letters that need a zone. others: formats
+    that read the same texts as other times.
     """
 
-    pattern: str
-    formats: tuple[str, ...]
+    form: Form
+    format: str
+    timezone: str | None = None
+    others: tuple[str, ...] = ()
 
-    def matches(self, text: str) -> bool:
-        """Whether a text is a time in this form."""
-        return _compiled(self.pattern).fullmatch(text) is not None
-
-    def format_of(self, texts: Sequence[str]) -> str | None:
-        """Returns the format that reads all texts; None if no format does."""
-        best: tuple[int, str] | None = None
-        for format_ in self.formats:
-            moments, good = TimeFormat(format_).parse(pa.array(texts, pa.string()), 0)
-            if good.all() and len(good):
-                span = int(np.ptp(moments))
-                best = min(best or (span + 1, format_), (span, format_), key=lambda each: each[0])
-        return None if best is None else best[1]
+    def settings(self, fields: Sequence[str]) -> dict[str, Any]:
+        """Returns the setting `timestamp` for times in these fields."""
+        zone = {} if self.timezone is None else {"timezone": self.timezone}
+        return {"fields": list(fields), "format": self.format, **zone}
 
 
-RFC3339: Final = Form(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?", ("rfc3339",)
-)
-_ZONE: Final = r"(?:Z|[+-]\d\d:?\d\d)"
-_WORDS: Final = ("UTC", "GMT")
-"""Words after a time that name its zone. In a format, such a word stands for itself."""
-
-_SPACED: Final = ((f" {_ZONE}", " %z"), *((f" {word}", f" {word}") for word in _WORDS))
-_ATTACHED: Final = ((_ZONE, "%z"),)
-_NO_ZONE: Final = (("", ""),)
-
-
-def _day_first(
-    dates: Sequence[tuple[str, Sequence[str]]],
-    zones: Sequence[tuple[str, str]],
-    times: Sequence[tuple[str, str]] = _TIMES,
-    between: str = " ",
-) -> Iterator[Form]:
-    for zone, directive in zones:
-        for date, formats in dates:
-            for clock, time in times:
-                pattern = f"{date}{between}{clock}{zone}"
-                yield Form(pattern, tuple(f"{x}{between}{time}{directive}" for x in formats))
-
-
-_COMPACT_DATES: Final = ((r"(?:19|20)\d{6}", ("%Y%m%d",)),)
-_COMPACT_TIMES: Final = (
-    (r"\d{6}" + _FRACTION, "%H%M%S.%f"), (r"\d{6}" + _COMMA, "%H%M%S,%f"), (r"\d{6}", "%H%M%S"),
-)  # fmt: skip
-_YEARLESS: Final = (
-    (r"[A-Z][a-z]{2} +\d{1,2}", ("%b %d",)),
-    (r"\d{1,2} [A-Z][a-z]{2}", ("%d %b",)),
-    (r"\d\d-\d\d", ("%m-%d", "%d-%m")),
-)
-_CTIME: Final = r"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d"
-FORMS: Final = (
-    *_day_first(_DATES, _SPACED),
-    RFC3339,
-    Form(r"\d{1,2}/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}", ("%d/%b/%Y:%H:%M:%S %z",)),
-    *_day_first(_DATES, _ATTACHED),
-    *_day_first(_DATES, _NO_ZONE),
-    *(
-        Form(rf"{clock} {date}", tuple(f"{time} {each}" for each in dates))
-        for date, dates in _DATES
-        for clock, time in _TIMES
-    ),
-    *(Form(f"{_CTIME} {word} \\d{{4}}", (f"%a %b %d %H:%M:%S {word} %Y",)) for word in _WORDS),
-    Form(rf"{_CTIME} \d{{4}}", ("%a %b %d %H:%M:%S %Y",)),
-    *(
-        form
-        for zones in (_SPACED, _ATTACHED, _NO_ZONE)
-        for between in ("-", "T", " ", "_", "")
-        for form in _day_first(_COMPACT_DATES, zones, _COMPACT_TIMES, between)
-    ),
-    *_day_first(_YEARLESS, _NO_ZONE),
-)
-"""The forms of times that contain a date. `guess` takes the first form that fits. So forms with a
-zone come before the same forms without a zone, and forms without a year come last.
-"""
-
-_EPOCHS: Final = (
-    Form(r"1[4-9]\d{8}(?:\.\d{1,9})?", ("epoch",)),
-    *(
-        Form(rf"1[4-9]\d{{{digits}}}", (name,))
-        for name, digits in (("epoch_ms", 11), ("epoch_us", 14), ("epoch_ns", 17))
-    ),
-)
-"""Times as numbers of seconds, milliseconds and so on since 1970. Only times from 2014 to 2033
-match, so that `guess` seldom takes another number for a time."""
-
-_DAYS: Final = tuple(Form(date, dates) for date, dates in _DATES)
-_CLOCKS: Final = tuple((Form(clock, (time,)), time) for clock, time in _TIMES)
-
-
-def of_columns(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, Any] | None:
-    """Returns the setting `timestamp` for rows of values: the first column whose values are all
-    times, or a column of days followed by a column of times of day. Returns None if there are no
-    such columns.
-    """
-    values = [[row[place] for row in rows] for place in range(len(columns))]
-    for name, texts in zip(columns, values, strict=True):
-        if (found := format_of(texts, (*FORMS, *_EPOCHS))) is not None:
-            return {"fields": [name], "format": found}
-    for place in range(len(columns) - 1):
-        day = format_of(values[place], _DAYS)
-        form = _first_form(values[place + 1], [form for form, _ in _CLOCKS])
-        if day is not None and form is not None:
-            return {"fields": [*columns[place : place + 2]], "format": f"{day} {form.formats[0]}"}
+def of_texts(texts: Sequence[str]) -> Reading | None:
+    """Returns how all texts, each of which is one time, are read; None if they cannot be read."""
+    for text in texts[:TRIED_MAX]:
+        found = composed(text)
+        if found is None or found.rest or found.end < len(text):
+            return None
+        if all(map(found.form.matches, texts)):
+            return _reading(found.form, texts)
     return None
 
 
-def format_of(texts: Sequence[str], forms: Sequence[Form] = FORMS) -> str | None:
+def format_of(texts: Sequence[str]) -> str | None:
     """Returns the format by which all texts can be read as times; None if there is none."""
-    form = _first_form(texts, forms)
-    return None if form is None else form.format_of(texts)
+    found = of_texts(texts)
+    return None if found is None else found.format
 
 
-def of_value(values: Sequence[object]) -> str | None:
-    """Returns the format of the times in a member of JSON objects: the format that reads all values
-    or, if there is none, a format that reads the first value. Returns None if the first value is no
-    time, or if a value is neither a text nor a number. values: the member's values without null.
+def of_columns(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], delimiter: str, *, are_named: bool
+) -> dict[str, Any] | None:
+    """Returns the setting `timestamp` for rows of values: the first column, or the first columns
+    side by side, whose values are times. Returns None if there are no such columns, or if the
+    delimiter cuts the times. are_named: whether the log names the columns, so that a number behind
+    a time is no fraction of its second.
+    """
+    for first in range(len(columns)):
+        for last in range(min(first + COLUMNS_MAX, len(columns)), first, -1):
+            found = of_texts([" ".join(row[first:last]) for row in rows])
+            if found is not None:
+                is_cut = not are_named and any(
+                    _is_cut(delimiter.join(row[first:last]), delimiter, row[last:]) for row in rows
+                )
+                return None if is_cut else found.settings(columns[first:last])
+    return None
+
+
+def _is_cut(time: str, delimiter: str, following: Sequence[str]) -> bool:
+    """Whether a time goes on behind the delimiter, or may do so."""
+    found = composed(delimiter.join([time, *following]))
+    return found is not None and (found.end > len(time) or bool(found.rest))
+
+
+def of_value(values: Sequence[object]) -> Reading | None:
+    """Returns how the times in a member of JSON objects are read: all values or, if that is not
+    possible, the first value. Returns None if the first value is no time, or if a value is neither
+    a text nor a number. values: the member's values without null.
     """
     texts = [x if isinstance(x, str) else repr(x) for x in values if type(x) in (str, int, float)]
     if not texts or len(texts) < len(values):
         return None
-    forms = (*FORMS, *_EPOCHS)
-    return format_of(texts, forms) or format_of(texts[:1], forms)
+    return of_texts(texts) or of_texts(texts[:1])
 
 
-def names_zone(format_: str, texts: Sequence[str]) -> bool:
-    """Whether times in this format name their zone. texts: some of these times, as in the log."""
-    if format_ == "rfc3339":
-        return all(re.search(_ZONE + "$", text) for text in texts)
-    return format_ in EPOCHS or "%z" in format_ or any(word in format_ for word in _WORDS)
-
-
-def inside(texts: Sequence[str]) -> tuple[Form, str] | None:
-    """Finds times that come after a short text, such as a level. Returns the form of the times, and
-    the format that reads them; None if the first line has no such time.
+def inside(texts: Sequence[str]) -> Reading | None:
+    """Finds times that come after a short text, such as a level. Returns None if the first line has
+    no such time.
     """
-    return _times(texts, BEFORE, r"(?![\w:])")
+    found = _inside(texts)
+    return None if found is None else _of_lines(texts, BEFORE, found)
 
 
-BEFORE: Final = r"[^\n]{0,99}?[^\w\n.:+-]"
+BEFORE_MAX: Final = 99
+_LAST_BEFORE: Final = "[^\\w\n.:+/\u2212-]"
+BEFORE: Final = rf"[^\n]{{0,{BEFORE_MAX}}}?{_LAST_BEFORE}"
 """A regular expression for the text before a time. The text ends with a character that is no part
 of a number.
 """
 
 
-def leading(texts: Sequence[str]) -> tuple[Form, str] | None:
-    """Finds times with which the lines of a log begin. Returns the form of the times, and the
-    format that reads them; None if the first line does not begin with a time. Later lines without a
-    time, such as those of a stack trace, do not matter.
+def leading(texts: Sequence[str]) -> Reading | None:
+    """Finds times with which the lines of a log begin. Returns None if the first line does not
+    begin with a time. Later lines without a time, such as those of a stack trace, do not matter.
     """
-    return _times(texts, r"\[?", r"(?![\d:])", (*FORMS, *_EPOCHS))
+    found = _first(texts)
+    return None if found is None else _of_lines(texts, r"\[?", found)
 
 
-def _times(
-    texts: Sequence[str], before: str, after: str, forms: Sequence[Form] = FORMS
-) -> tuple[Form, str] | None:
-    """Returns the form of the times in the lines, and the format that reads them. before, after:
-    regular expressions for the text before and after a time."""
-    for form in forms if texts else ():
-        pattern = _compiled(f"{before}({form.pattern}){after}")
-        if pattern.match(texts[0]):
-            found = [match[1] for match in map(pattern.match, texts) if match is not None]
-            format_ = form.format_of(found)
-            if format_ is not None:
-                return form, format_
+def first_time(texts: Sequence[str]) -> str:
+    """Returns the time with which the first line begins, or that comes after a short text; empty if
+    there is none, or if it cannot be read whole."""
+    found, before = leading(texts), r"\[?"
+    if found is None:
+        found, before = inside(texts), BEFORE
+    match = found and time_forms.compiled(f"{before}({found.form.pattern})").match(texts[0])
+    return match[1] if match else ""
+
+
+def doubts(texts: Sequence[str]) -> Iterator[str]:
+    """Yields sentences about the times with which lines begin, for a proposal that does not read
+    them."""
+    found = _first(texts)
+    if found is None:
+        return
+    if found.rest:
+        yield (
+            f"The lines begin with times, but {found.rest!r} seems to be a part of the first one, "
+            "and no format reads it, so the times are not proposed."
+        )
+        return
+    text = texts[0][texts[0].startswith("[") : found.end]
+    formats = [each for each in found.form.formats if _is_read(each, text)]
+    if len(formats) > 1:
+        yield (
+            f"Day and month of the times may be {' or '.join(formats)}: set the right one as "
+            "`timestamp.format`."
+        )
+    form = found.form.formats
+    zones = [zone for zone in ZONES if any(_is_read(each, text, zone) for each in form)]
+    if not formats:
+        readers = f"{' or '.join(zones)} shows them" if zones else "no common zone shows them"
+        yield (
+            f"The letters of the zone in {text!r} count only if clocks of the `timezone` show them "
+            f"then: {readers}."
+        )
+
+
+def notes(format_: str, texts: Sequence[str], timezone: str | None) -> Iterator[str]:
+    """Yields sentences about the times of a proposal. texts: some of the times."""
+    found = of_texts(texts)
+    if timezone is not None:
+        yield (
+            f"The letters of the zone in the times count because clocks of {timezone} show them. "
+            "If the host is elsewhere, name its zone."
+        )
+    if found is not None and found.others:
+        yield (
+            f"Day and month of the times may be exchanged: {' or '.join(found.others)} reads them, "
+            f"too. {format_} puts them closer together."
+        )
+
+
+def _is_read(format_: str, text: str, timezone: str = "UTC") -> bool:
+    return bool(TimeFormat(format_, timezone).parse(pa.array([text]), 0)[1][0])
+
+
+def _inside(texts: Sequence[str]) -> Composed | None:
+    """Returns the time that comes after a short text in the first line."""
+    first = texts[0] if texts else ""
+    clock = re.search(r"\d:\d\d", first)
+    for at in range(1, min(len(first), BEFORE_MAX + 2)):
+        found = composed(first, at) if re.match(_LAST_BEFORE, first[at - 1]) else None
+        if found is not None and found.form not in EPOCHS:
+            # If there is a time of day before, the time that was found may be the end of a time.
+            return None if clock is not None and clock.end() < at else found
     return None
 
 
-def _first_form(texts: Sequence[str], forms: Sequence[Form]) -> Form | None:
-    matching = (form for form in forms if all(map(form.matches, texts)))
-    return next(matching, None) if texts else None
+def _first(texts: Sequence[str]) -> Composed | None:
+    """Returns the time with which the first line begins."""
+    first = texts[0] if texts else ""
+    return composed(first, at=int(first.startswith("[")))
+
+
+def _of_lines(texts: Sequence[str], before: str, first: Composed) -> Reading | None:
+    """Returns how the times in the lines are read; None if something that belongs to one of them
+    stands beside it. before: a regular expression for the text before a time. first: the time in
+    the first line."""
+    if first.rest:
+        return None
+    pattern = time_forms.compiled(f"{before}({first.form.pattern}){first.form.behind}")
+    found = [match for match in map(pattern.match, texts) if match is not None]
+    reading = _reading(first.form, [match[1] for match in found])
+    if reading is None:
+        return None
+    for match in found:
+        begin, end = match.start(1), match.end()
+        if time_forms.rest_beside(match.string, begin, end, reading.format):
+            return None
+    return reading
+
+
+def _reading(form: Form, texts: Sequence[str]) -> Reading | None:
+    """Returns the format that reads all texts, and puts them closest together; None if no format
+    does, or if two formats do that equally well, but read other times."""
+    column = pa.array(texts, pa.string())
+    found: list[tuple[int, str, str | None, bytes]] = []
+    for format_ in form.formats:
+        zone, moments = _read(format_, column)
+        if moments is not None and moments.tobytes() not in {each[3] for each in found}:
+            found.append((int(np.ptp(moments)), format_, zone, moments.tobytes()))
+    found.sort(key=lambda each: each[0])
+    if not found or (len(found) > 1 and found[0][0] == found[1][0]):
+        return None
+    (_, best, timezone, _), *others = found
+    return Reading(form, best, timezone, tuple(each[1] for each in others))
+
+
+def _read(format_: str, column: pa.StringArray) -> tuple[str | None, np.ndarray | None]:
+    """Returns the moments of a column of times, and the zone whose letters they have; None instead
+    of the moments if they cannot be read, or if zones with these letters disagree."""
+    form = TimeFormat(format_)
+    moments, good = form.parse(column, 0)
+    if good.all():
+        return None, moments
+    if not any(form.foreign_letters(column, 0)):
+        return None, None
+    readers: dict[bytes, tuple[str, np.ndarray]] = {}
+    for zone in ZONES:
+        moments, good = TimeFormat(format_, zone).parse(column, 0)
+        if good.all():
+            readers.setdefault(moments.tobytes(), (zone, moments))
+    return next(iter(readers.values())) if len(readers) == 1 else (None, None)
+
+
+names_zone = time_forms.names_zone
+is_rfc3339 = RFC3339.matches

@@ -19,7 +19,8 @@ byte_order     code units and byte order marks of encodings
 framing        where each record begins and ends
 lines          makes Arrow arrays of lines from bytes
 parser         the interface of parsers
-timestamps     parses event times
+timestamps     parses event times; its parts are in the package `times`
+unread_times   says why the time of a line could not be read
 text_fields    converts texts to the types of fields
 raw, regex     the parsers `raw` and `regex`; delimited: faster than RE2, for simple patterns only
 csv_lines      the parser `csv`

@@ -200,3 +200,52 @@ def test_numbers_of_different_lengths_are_read_together() -> None:
     found, good = TimeFormat("epoch_ns").parse(texts, NOW_MS)
     assert good.tolist() == [True, True, True, False, True]
     assert found[[0, 1, 2, 4]].tolist() == [0, 0, -9223372036854, 1700000000123]
+
+
+DIGITS = st.text("0123456789", max_size=12)
+DAYS = st.sampled_from(["2026-11-21", "2026-1-2", "2026-02-30", "05 Sept 2026", "5 Jun. 2026"])
+HOURS = st.sampled_from(["08:15:01", " 8:15:01", "8:15:1", "24:00:00", "12:15"])
+MARKS = st.sampled_from(["", ".", ",", "..", "\u202f", " "])
+HALVES = st.sampled_from(["", " AM", "pm", " p.m.", "\u00a0AM", " XM"])
+TAILS = st.sampled_from(
+    ["", "Z", "z", " Z", "+03", "+0300", "-03:30", "+3", " UTC", " GMT+3", " CET", " CEST", " MSK",
+     "7", " ", "\0", " LONGWORDS", "x" * 90]
+)  # fmt: skip
+PIECES = st.tuples(
+    DAYS, st.sampled_from([" ", "T", "t", "  "]), HOURS, MARKS, DIGITS, HALVES, TAILS
+)
+
+
+@given(
+    st.sampled_from(
+        ["rfc3339", "%Y-%m-%d %H:%M:%S.%f %z", "%Y-%m-%d %I:%M:%S %p %z", "%d %b %Y %H:%M:%S%z",
+         "%Y-%m-%dT%H:%M:%S,%f", "%d %b %Y %I:%M:%S.%f%p", "epoch"]
+    ),
+    st.lists(PIECES.map("".join) | DIGITS | st.builds("{}.{}".format, DIGITS, DIGITS), min_size=2),
+)  # fmt: skip
+def test_a_time_does_not_depend_on_the_times_beside_it(format: str, texts: list[str]) -> None:
+    """Each text of a column gives the same time as it gives alone, whatever the other texts are:
+    wider ones, some with a fraction or a zone, some that are no times."""
+    form = TimeFormat(format, "Europe/Berlin")
+    found, good = form.parse(pa.array(texts), NOW_MS)
+    letters = form.foreign_letters(pa.array(texts), NOW_MS)
+    for text, moment, fine, word in zip(texts, found.tolist(), good.tolist(), letters, strict=True):
+        alone, is_fine = form.parse(pa.array([text]), NOW_MS)
+        assert (fine, word) == (is_fine[0], *form.foreign_letters(pa.array([text]), NOW_MS)), text
+        assert not fine or moment == alone[0], text
+
+
+def test_the_letters_of_a_zone_do_not_choose_the_year() -> None:
+    """If a time without a year has letters, the year is the latest possible one, as without them.
+    Letters that the zone does not use on that day are not read as those of an earlier year."""
+    assert parse("Mar 29 12:00:00 CEST", "%b %d %H:%M:%S %z", "Europe/Berlin") == (
+        "2026-03-29T10:00:00.000"
+    )
+    assert parse("Mar 29 12:00:00 CET", "%b %d %H:%M:%S %z", "Europe/Berlin") is None
+
+
+def test_letters_at_the_ends_of_the_calendar() -> None:
+    """Letters beside the first and the last time that a format can name are read, or are not."""
+    for zone in ("Europe/Berlin", "America/New_York"):
+        for text in ("0001-01-01 00:00 CET", "9999-12-31 23:59 EST"):
+            assert parse(text, "%Y-%m-%d %H:%M %z", zone) is None
