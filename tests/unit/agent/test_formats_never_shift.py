@@ -76,10 +76,10 @@ ALLOWED = (
         "each of sshd's other messages is a message as a whole",
     ),
     Allowed(
-        "syslog syslog_iso syslog_busybox", "message", "program pid instance",
+        "syslog syslog_iso syslog_busybox", "message", "program pid",
         "lines such as `-- MARK --` have no program; a word and a colon are a program",
     ),
-    Allowed("syslog_relay", "message", "pid instance", "a word and a colon are a program"),
+    Allowed("syslog_relay", "message", "pid", "a word and a colon are a program"),
     Allowed("mysql_error", "message", "code subsystem", "MariaDB writes neither of these"),
     Allowed("hadoop hdfs spark python_basic", "message", "", "a colon ends the logger"),
     Allowed("log4j1", "ndc", "", "the context is any text behind the logger"),
