@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import cache
-from typing import Any
+from typing import Any, Final, Literal
 
 import yaml
 
@@ -30,8 +30,10 @@ class Format:
     record; None if the parser is of another type. csv, logfmt: the columns of a parser of this
     type; empty for parsers of other types. types: by field, the type of each field that is no
     string. time: the groups or columns that contain the event time, and the format of this time.
-    start: the pattern of a record's first line, or None if each line is a record. sample: records
-    as the program writes them.
+    on_error: what becomes of a record whose time cannot be read, as in the setting `timestamp`.
+    start: the pattern of a record's first line, or None if each line is a record. sign: a field
+    that most records have; None if nothing shows that a log is not in this format but lines that
+    do not fit. sample: records as the program writes them.
     """
 
     name: str
@@ -42,7 +44,9 @@ class Format:
     logfmt: list[str] = field(default_factory=list)
     types: Mapping[str, str] = field(default_factory=dict)
     time: tuple[list[str], str] | None = None
+    on_error: Literal["reject", "read_time"] = "reject"
     start: str | None = None
+    sign: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Returns the format as a JSON document. The time and the pattern of the first line have
@@ -57,6 +61,8 @@ class Format:
             entry["types"] = dict(self.types)
         if self.time is not None:
             entry["timestamp"] = {"fields": self.time[0], "format": self.time[1]}
+            if self.on_error != "reject":
+                entry["timestamp"]["on_error"] = self.on_error
         if self.start is not None:
             entry["multiline"] = {"type": "start", "pattern": self.start}
         return {"format": self.name, **entry, "sample": self.sample}
@@ -69,7 +75,7 @@ class Format:
     def fields(self) -> list[str]:
         """The names of the fields that the parser finds in a record."""
         if self.pattern is not None:
-            return re.findall(r"\?P<(\w+)>", self.pattern)
+            return list(dict.fromkeys(re.findall(r"\?P<(\w+)>", self.pattern)))
         of_time = self.time[0] if self.logfmt and self.time is not None else []
         return list(dict.fromkeys([*self.csv, *of_time, *self.logfmt]))
 
@@ -95,7 +101,9 @@ class Format:
         if self.time is None:
             return None
         fields, form = self.time
-        return TimestampSettings(fields=fields, format=form, timezone=timezone)
+        return TimestampSettings(
+            fields=fields, format=form, timezone=timezone, on_error=self.on_error
+        )
 
 
 def joining(own: MultilineSettings | None, start: str | None) -> MultilineSettings | None:
@@ -118,7 +126,8 @@ def formats() -> dict[str, Format]:
 
     text = files(__package__ or "").joinpath("catalog.yml").read_text()
     document: dict[str, dict[str, Any]] = yaml.safe_load(text)
-    return {name: _read(name, entry) for name, entry in document.items()}
+    words: dict[str, str] = document.pop("words")
+    return {name: _read(name, entry, words) for name, entry in document.items()}
 
 
 def applied(settings: AgentSettings) -> AgentSettings:
@@ -181,6 +190,17 @@ def _of_layout(source: SourceSettings) -> SourceSettings:
     )
 
 
-def _read(name: str, entry: dict[str, Any]) -> Format:
+def _read(name: str, entry: dict[str, Any], words: Mapping[str, str]) -> Format:
     time = entry.pop("time", None)
+    if "pattern" in entry:
+        entry["pattern"] = _spelled_out(entry["pattern"], words)
     return Format(name=name, time=None if time is None else (time[0], time[1]), **entry)
+
+
+def _spelled_out(pattern: str, words: Mapping[str, str]) -> str:
+    """Returns the pattern, with each `%{WORD}` replaced by the pattern for which the word stands,
+    which may have words, too."""
+    return _WORD.sub(lambda word: _spelled_out(words[word[1]], words), pattern)
+
+
+_WORD: Final = re.compile(r"%\{([A-Z_]+)\}")

@@ -2,12 +2,16 @@ r"""Parses lines with a regular expression (RE2). The expression must match the 
 named groups are the fields.
 
 Groups are strings, and `text_fields` converts them to the types of the schema's fields. If an
-optional group matches nothing in a line, the group's string is empty.
+optional group matches nothing in a line, the group's string is empty. Several alternatives of the
+expression may have a group of the same name. Then the field takes the text of the alternative that
+matched.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +30,8 @@ from skidway.errors import ConfigurationRefused
 
 def groups_of(pattern: str) -> list[str]:
     """Returns the named groups of a pattern, in order. Raises ConfigurationRefused if RE2 refuses
-    the pattern, if the pattern has no group, or if groups have no names or equal names."""
+    the pattern, or if it has no group, a group without a name, or groups of the same name that are
+    not in different alternatives."""
     nothing = pa.array([], pa.string())
     try:
         # Does not use `anchored`, so that RE2's error message quotes the pattern as it is in the
@@ -35,12 +40,12 @@ def groups_of(pattern: str) -> list[str]:
         extracted = pc.extract_regex(nothing, anchored(pattern))
     except pa.ArrowInvalid as error:
         raise ConfigurationRefused(f"parser.pattern {pattern!r}: {_sentence(error)}") from error
-    names = [field.name for field in extracted.type]
+    names = list(dict.fromkeys(field.name for field in extracted.type))
     if not names:
         raise ConfigurationRefused(
             f"parser.pattern {pattern!r} has no named group such as (?P<message>.*)"
         )
-    if len(set(names)) < len(names):
+    if _has_twins(pattern):
         raise ConfigurationRefused(f"parser.pattern {pattern!r} has two groups of the same name")
     return names
 
@@ -92,8 +97,36 @@ class RegexParser:
         if self._delimited is not None and len(lines):
             return self._delimited.find(lines)
         found = pc.extract_regex(lines, self._pattern)
-        columns = {field.name: found.field(field.name) for field in found.type}
+        columns: dict[str, pa.StringArray] = {}
+        for index, field in enumerate(found.type):
+            name, column = field.name, found.field(index)
+            columns[name] = _either(columns[name], column) if name in columns else column
         return Found(columns, np.asarray(found.is_valid()))
+
+
+_GROUP: Final = re.compile(r"\\.|(?P<alternative>\|)|\(\?P?<(?P<name>\w+)>", re.DOTALL | re.ASCII)
+
+
+def _has_twins(pattern: str) -> bool:
+    """Whether two groups have the same name without a `|` between them. Such groups are not in
+    different alternatives, so both could match."""
+    names: set[str] = set()
+    for found in _GROUP.finditer(pattern):
+        if found["alternative"]:
+            names.clear()
+        elif found["name"] in names:
+            return True
+        elif found["name"]:
+            names.add(found["name"])
+    return False
+
+
+def _either(first: pa.StringArray, second: pa.StringArray) -> pa.StringArray:
+    """Returns for each line the text that is not empty, of two groups of which one is empty."""
+    for one, other in ((first, second), (second, first)):
+        if not pc.sum(pc.binary_length(one)).as_py():
+            return other
+    return pc.binary_join_element_wise(first, second, "")
 
 
 _NO_MATCH_DETAIL = "the line does not match parser.pattern"
