@@ -76,18 +76,21 @@ def of_columns(
             found = of_texts([" ".join(row[first:last]) for row in rows])
             if found is not None:
                 is_cut = any(
-                    _goes_on(" ".join(row[first:last]), glue, row[last:])
-                    for row in rows
-                    for glue in glues
+                    _goes_on(row[first:last], glue, row[last:]) for row in rows for glue in glues
                 )
                 return None if is_cut else found.settings(columns[first:last])
     return None
 
 
-def _goes_on(time: str, glue: str, following: Sequence[str]) -> bool:
-    """Whether a time goes on in the columns that follow, or may do so."""
-    found = composed(glue.join([time, *following]))
-    return found is not None and (found.end > len(time) or bool(found.rest))
+def _goes_on(time: Sequence[str], glue: str, following: Sequence[str]) -> bool:
+    """Whether a time, which has one or several columns, may be another time if `glue` is a part of
+    it, or if the columns that follow are."""
+    other = composed(glue.join(time))
+    if len(time) > 1 and glue != " " and other is not None and not other.rest:
+        return True
+    width = len(" ".join(time))
+    found = composed(glue.join([" ".join(time), *following]))
+    return found is not None and (found.end > width or bool(found.rest))
 
 
 def of_value(values: Sequence[object]) -> Reading | None:
@@ -209,7 +212,7 @@ def _of_lines(texts: Sequence[str], before: str, first: Composed) -> Reading | N
         return None
     pattern = time_forms.compiled(f"{before}({first.form.pattern}){first.form.behind}")
     found = [match for match in map(pattern.match, texts) if match is not None]
-    reading = _reading(first.form, [match[1] for match in found])
+    reading = _reading(first.form, [match[1] for match in found]) if found else None
     if reading is None:
         return None
     for match in found:
