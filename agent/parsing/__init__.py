@@ -34,7 +34,8 @@ blank_lines, coloured_lines
                what is done with lines before one of the parsers above gets them
 containers     takes a container's lines out of the lines of its runtime (such as Docker);
                    runtimes: the runtimes' names
-multiline      joins lines into records; joins: the rules for joining, as the settings name them
+multiline      joins lines into records; streams: the same for the two streams of a container;
+                   joints: where records begin and end; joins: the rules, as settings name them
 added_fields   fields from the path, from settings and from labels
 replayed       parses repaired lines, with the origins of their rejects
 replacing      wraps another parser, and replaces bytes that its encoding does not have

@@ -23,6 +23,7 @@ PARTS_MAX: Final = 1_000
 """Without a rule, at most this many parts of a container's line are joined."""
 
 HEAD_BYTES: Final = 16
+_SOME: Final = 64
 
 _ASKS_BEHIND: Final = re.compile(r"[$]|\\[bBz]")
 """Matches patterns that may ask what follows a match, or that only look like this."""
@@ -120,7 +121,9 @@ def _matches(values: pa.BinaryArray, pattern: str) -> Booleans:
     """Returns in which texts the pattern is found. If it is found in the head of a text, and does
     not ask what follows, it is found in all texts with this head. So of neighbouring texts with the
     same head, such as the same minute, only the first one's head is searched."""
-    is_new = None if _ASKS_BEHIND.search(pattern) else _new_heads(values)
+    if _ASKS_BEHIND.search(pattern) or _new_heads(values[:_SOME]) is None:
+        return _found(values, pattern)
+    is_new = _new_heads(values)
     if is_new is None:
         return _found(values, pattern)
     first = np.flatnonzero(is_new)

@@ -82,13 +82,14 @@ def _bytes_of(texts: pa.StringArray) -> Bytes:
     if not len(texts) or buffer is None:
         return np.zeros(0, np.uint8)
     bounds = np.frombuffer(texts.buffers()[1], np.int32)
-    return np.frombuffer(buffer, np.uint8)[bounds[texts.offset] : bounds[texts.offset + len(texts)]]
+    begin, end = bounds[texts.offset], bounds[texts.offset + len(texts)]
+    return np.frombuffer(buffer, np.uint8)[begin:end]
 
 
 def _may_have_codes(data: Bytes) -> bool:
     if (data == _ESC_BYTE).any():
         return True
-    if (data < 0x80).all():
+    if data.max(initial=0) < 0x80:
         return False
     before = np.flatnonzero(data[:-1] == 0xC2)
     return bool(np.isin(data[before + 1], _SIGNS).any())
