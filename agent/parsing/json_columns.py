@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
 from skidway.agent.parsing.json_times import UNFIT, holds_times, with_numbers
 from skidway.agent.parsing.misfits import plain_types
+
+_FLOAT_MAX: Final = float(np.finfo(np.float32).max)
 
 MISSING: Final = object()
 """Stands for the value of a missing member whose field has no default."""
@@ -27,7 +30,8 @@ def column(
         values = with_numbers(values, field.type, now_ms)
     kinds = set(map(type, values))
     # `object` in `kinds` means that some values are MISSING or UNFIT, which Arrow cannot convert.
-    if not kinds <= plain_types(field.type) or object in kinds:
+    is_plain = kinds <= plain_types(field.type) and object not in kinds
+    if not is_plain or types.is_float32(field.type):
         fits = _fits(field.type, lambda: odd.add(field.name))
         for index, value in enumerate(values):
             if value is MISSING:
@@ -74,6 +78,8 @@ def _fits(kind: pa.DataType, note: Callable[[], None]) -> Callable[[Any], bool]:
             and all(nullable if each is None else fits(each) for each in value.values())
         )
     allowed = plain_types(kind) - {type(None)}
+    if types.is_float32(kind):  # Arrow makes infinity of numbers that are too large for the type
+        return lambda value: type(value) in allowed and abs(value) <= _FLOAT_MAX
     return lambda value: type(value) in allowed
 
 

@@ -177,7 +177,14 @@ def converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.nda
         return column, None
     if field.nullable:
         column = pc.if_else(pc.equal(column, ""), None, column)
-    return checked_cast(column, field.type)
+    numbers, unfit = checked_cast(column, field.type)
+    if types.is_floating(field.type) and pc.any(pc.is_inf(numbers)).as_py():
+        # Arrow makes infinity of digits that are too large for the type. A text may also say `inf`.
+        large = pc.and_(pc.is_inf(numbers), pc.match_substring_regex(column, "[0-9]"))
+        large = np.asarray(large.fill_null(False))
+        numbers = pc.if_else(pa.array(large), None, numbers)
+        unfit = large if unfit is None else unfit | large
+    return numbers, unfit
 
 
 def moments(event_ms: Int64s, field: pa.Field, now_ms: int) -> pa.Array:

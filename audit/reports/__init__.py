@@ -4,6 +4,8 @@ The package has these modules:
 
     topic_names     the names of source topics, and which source topics a name matches
     report          verdicts on buckets, and the exit status of `skidway audit report`
+    fieldless_report
+                    members of lines for which a topic's schema has no field
     recount_report  the result of a recount
     clock_report    which senders have wrong clocks
     host_report     the state of hosts, and the result of `skidway audit wait`

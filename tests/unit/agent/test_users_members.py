@@ -429,3 +429,17 @@ def test_times_beyond_the_range_of_python_are_shown_as_numbers() -> None:
     made = shown(TIMES, json.dumps({"date": 3_000_000, "nest": {"t": 1_764_230_400_000_000}}))
     assert made.rows[0].row["date"] == 3_000_000
     assert made.rows[0].row["nest"] == {"d": None, "t": 1_764_230_400_000_000}
+
+
+def test_a_number_that_its_type_cannot_hold_is_rejected() -> None:
+    """A number that is too large for a float or a double is rejected, from JSON and from a text,
+    and does not become infinity without a word. A text may say that a number is infinite."""
+    numbers = record("Numbers", field("f", "float"), field("d", "double"))
+    nested = record("Nested", field("a", {"type": "array", "items": "float"}))
+    assert len(parsed("json", numbers, '{"f": 1e300}', '{"f": 3e38, "d": 1e300}').rejects) == 1
+    assert len(parsed("json", nested, '{"a": [1, -1e39]}').rejects) == 1
+    found = parsed(
+        "logfmt", numbers, "f=1e300", "d=1e400", "f=-1e39 d=1", "f=+Inf d=1e300", "f=1.5"
+    )
+    assert [x.row for x in found.rejects] == [0, 2, 1]
+    assert found.batch.column("f").to_pylist() == [float("inf"), 1.5]
