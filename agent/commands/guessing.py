@@ -229,7 +229,7 @@ def _as_format(sample: Sample) -> Guess | None:
     for name, form in catalog.formats().items():
         if form.logfmt and not _is_of(form, sample):
             continue
-        if form.pattern is not None and not _begins_a_record(form.pattern, sample):
+        if not _begins_a_record(form, sample):
             continue  # trying a format takes far longer than looking whether its pattern ever fits
         try:
             source = catalog.of_source(sample.source(format=name, **zone))
@@ -258,10 +258,12 @@ def _is_mistaken(form: catalog.Format, made: Preview) -> bool:
 _LEVEL: Final = re.compile(unnamed_formats.LEVEL)
 
 
-def _begins_a_record(pattern: str, sample: Sample) -> bool:
-    """Whether at least one line is the first line of a record of this pattern."""
+def _begins_a_record(form: catalog.Format, sample: Sample) -> bool:
+    """Whether at least one line may be the first line of a record of this format."""
+    if form.pattern is None or r"\n" in form.pattern:  # one line may be a part of a record
+        return True
     lines = pa.array(sample.strings, pa.string())
-    return bool(pc.any(pc.match_substring_regex(lines, anchored(pattern))).as_py())
+    return bool(pc.any(pc.match_substring_regex(lines, anchored(form.pattern))).as_py())
 
 
 def _is_of(form: catalog.Format, sample: Sample) -> bool:
