@@ -21,7 +21,9 @@ _MONTH: Final = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[A-Za-z]*\
 _ANY_MONTH: Final = r"[A-Za-z]{3,9}\.?"
 _HALF: Final = "[ \u00a0\u202f]*[AaPp]\\.?[Mm]\\.?"
 _OFFSET: Final = r"[+-](?:0\d|1[0-4])(?::?(?:00|15|30|45))?"
-_ZONE: Final = rf"[Zz]|{_OFFSET}|(?i:UTC|GMT)(?:[+-]\d{{1,2}}(?::?\d\d)?)?|{zone_letters.PATTERN}"
+_ZONE: Final = (
+    rf"[Zz]|{_OFFSET}|(?:UTC|GMT|utc|gmt)(?:[+-]\d{{1,2}}(?::?\d\d)?)?|{zone_letters.PATTERN}"
+)
 _YEAR: Final = r"(?:19|20)\d\d"
 _END: Final = r"(?![\w/]|[.:]\d|[+-]\d)"
 
@@ -58,7 +60,7 @@ _OF_CLOCK: Final = (
     rf"{_FRACTION}(?P<half>{_HALF}(?!(?!Z\b)[a-zA-Z]))?(?P<zone> *(?:{_ZONE}){_END})?"
 )
 _BETWEEN: Final = r"(?P<between>[Tt_:-]|,? +| - | at )"
-_LAST_ZONE: Final = rf"(?P<last_zone> *(?:{_ZONE}){_END})?"
+_LAST_ZONE: Final = rf"(?(zone)|(?P<last_zone> *(?:{_ZONE}){_END})?)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,7 @@ def _zone_pattern(text: str) -> str:
     if text[0] in "Zz+-":
         return r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)"
     if text[:3].upper() in ("UTC", "GMT"):
-        return r"(?:(?:UTC|GMT)(?:[+-]\d{1,2}(?::?\d\d)?)?|[A-Z]{3,5})"
+        return r"(?:(?:UTC|GMT|utc|gmt)(?:[+-]\d{1,2}(?::?\d\d)?)?|[A-Z]{3,5})"
     return "[A-Za-z]{2,5}"
 
 
@@ -245,16 +247,20 @@ _AGAIN_IN_LINES: Final = {
 _AGAIN_COMPILED: Final = re.compile(_AGAIN)
 _NEAR: Final = 20
 _MAY_BE_A_COLUMN: Final = re.compile(r",\S")
-_MORE: Final = re.compile(r"\w|[.,:]\d|[+\u2212-]\d|/\d")
-_MORE_BEHIND_ZONE: Final = re.compile(r"\w|[.:]\d|[+\u2212-]\d|/\d")
-_MORE_HALF: Final = re.compile(rf"\s*(?:{zone_letters.HALVES})", re.IGNORECASE)
-_MORE_ZONE: Final = re.compile(
-    rf"[\])]?\s*[\[(<]?(?:Z|{_OFFSET}|\u2212\d\d|(?:UTC|GMT)(?:[+-]\d+)?|{zone_letters.PATTERN}"
-    rf"|{zone_letters.REGION})(?!\w)"
+_APART: Final = r"[\s\])},;|-]*[\[({<]?\s*"
+_ANY_ZONE: Final = (
+    rf"(?:(?:[Zz]|{_OFFSET}|\+\d{{1,4}}|-\d{{3}}|\u2212\d+|(?:UTC|GMT|utc|gmt)(?:[+-]\d+)?"
+    rf"|{zone_letters.PATTERN}|{zone_letters.REGION})(?!\w)|{zone_letters.IN_WORDS})"
 )
-_MORE_YEAR: Final = re.compile(rf"[\])]?,? {_YEAR}(?!\d|[./:-]\d)")
-_HALF_BEFORE: Final = re.compile(rf"(?:{zone_letters.HALVES})\s*$", re.IGNORECASE)
-_YEAR_BEFORE: Final = re.compile(rf"{_YEAR}[\s,/.-]*$")
+_MORE: Final = re.compile(r"\w|\s*[.,']\d|[:/+\u2212-]\d")
+_MORE_BEHIND_ZONE: Final = re.compile(r"\w|[.:/+\u2212-]\d|(?<=UTC|GMT)\s+[+-]\d")
+_MORE_HALF: Final = re.compile(rf"{_APART}(?:{zone_letters.HALVES})", re.IGNORECASE)
+_MORE_ZONE: Final = re.compile(f"{_APART}{_ANY_ZONE}")
+_MORE_YEAR: Final = re.compile(rf"[\])]?,? ?[\[(<]?{_YEAR}(?!\d|[./:-]\d)")
+_CLOSED: Final = r"[\s\])}>,:;|/.-]*$"
+_HALF_BEFORE: Final = re.compile(rf"(?<!\w)(?:{zone_letters.HALVES}){_CLOSED}", re.IGNORECASE)
+_ZONE_BEFORE: Final = re.compile(rf"(?<![\w+-]){_ANY_ZONE}{_CLOSED}")
+_YEAR_BEFORE: Final = re.compile(rf"{_YEAR}{_CLOSED}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,12 +309,15 @@ def names_zone(format_: str, texts: Sequence[str]) -> bool:
 
 
 def _more(text: str, begin: int, end: int, lacks: _Lacks) -> str:
-    behind = [_MORE, _MORE_ZONE] if lacks.zone else [_MORE_BEHIND_ZONE]
-    behind += [_MORE_HALF] if lacks.half else []
-    before = [_HALF_BEFORE] if lacks.half else []
-    if lacks.year:
-        behind.append(_MORE_YEAR)
-        before.append(_YEAR_BEFORE)
+    behind = [_MORE if lacks.zone else _MORE_BEHIND_ZONE]
+    before = []
+    for is_lacking, more_behind, more_before in (
+        (lacks.half, _MORE_HALF, _HALF_BEFORE),
+        (lacks.zone, _MORE_ZONE, _ZONE_BEFORE),
+        (lacks.year, _MORE_YEAR, _YEAR_BEFORE),
+    ):
+        behind += [more_behind] if is_lacking else []
+        before += [more_before] if is_lacking else []
     earlier = text[max(begin - _NEAR, 0) : begin]
     if any(each.search(earlier) for each in before):
         return earlier.strip()

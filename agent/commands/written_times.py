@@ -20,8 +20,8 @@ from skidway.agent.commands.time_forms import EPOCHS, RFC3339, Composed, Form, c
 from skidway.agent.commands.zone_letters import ZONES
 from skidway.agent.parsing.timestamps import TimeFormat
 
-COLUMNS_MAX: Final = 4
-"""A time may be divided into at most this many columns: day, time of day, half of the day, zone."""
+COLUMNS_MAX: Final = 6
+"""A time may be divided into at most this many columns, such as day, time of day and zone."""
 
 TRIED_MAX: Final = 20
 """The form of a time is composed from at most this many of the texts that must all have it."""
@@ -66,25 +66,31 @@ def of_columns(
     columns: Sequence[str], rows: Sequence[Sequence[str]], delimiter: str, *, are_named: bool
 ) -> dict[str, Any] | None:
     """Returns the setting `timestamp` for rows of values: the first column, or the first columns
-    side by side, whose values are times. Returns None if there are no such columns, or if the
-    delimiter cuts the times. are_named: whether the log names the columns, so that a number behind
-    a time is no fraction of its second.
+    side by side, whose values are times. Returns None if there are no such columns, or if a part of
+    the times seems to be in the next column. are_named: whether the log names the columns, so that
+    a number behind a time is no fraction of its second.
     """
+    glues = {" "} if are_named else {" ", delimiter}
     for first in range(len(columns)):
         for last in range(min(first + COLUMNS_MAX, len(columns)), first, -1):
             found = of_texts([" ".join(row[first:last]) for row in rows])
             if found is not None:
-                is_cut = not are_named and any(
-                    _is_cut(delimiter.join(row[first:last]), delimiter, row[last:]) for row in rows
+                is_cut = any(
+                    _goes_on(row[first:last], glue, row[last:]) for row in rows for glue in glues
                 )
                 return None if is_cut else found.settings(columns[first:last])
     return None
 
 
-def _is_cut(time: str, delimiter: str, following: Sequence[str]) -> bool:
-    """Whether a time goes on behind the delimiter, or may do so."""
-    found = composed(delimiter.join([time, *following]))
-    return found is not None and (found.end > len(time) or bool(found.rest))
+def _goes_on(time: Sequence[str], glue: str, following: Sequence[str]) -> bool:
+    """Whether a time, which has one or several columns, may be another time if `glue` is a part of
+    it, or if the columns that follow are."""
+    other = composed(glue.join(time))
+    if len(time) > 1 and glue != " " and other is not None and not other.rest:
+        return True
+    width = len(" ".join(time))
+    found = composed(glue.join([" ".join(time), *following]))
+    return found is not None and (found.end > width or bool(found.rest))
 
 
 def of_value(values: Sequence[object]) -> Reading | None:
@@ -206,7 +212,7 @@ def _of_lines(texts: Sequence[str], before: str, first: Composed) -> Reading | N
         return None
     pattern = time_forms.compiled(f"{before}({first.form.pattern}){first.form.behind}")
     found = [match for match in map(pattern.match, texts) if match is not None]
-    reading = _reading(first.form, [match[1] for match in found])
+    reading = _reading(first.form, [match[1] for match in found]) if found else None
     if reading is None:
         return None
     for match in found:
@@ -218,35 +224,35 @@ def _of_lines(texts: Sequence[str], before: str, first: Composed) -> Reading | N
 
 def _reading(form: Form, texts: Sequence[str]) -> Reading | None:
     """Returns the format that reads all texts, and puts them closest together; None if no format
-    does, or if two formats do that equally well, but read other times."""
+    does, or if nothing decides between two formats or two zones."""
     column = pa.array(texts, pa.string())
-    found: list[tuple[int, str, str | None, bytes]] = []
+    found: dict[bytes, tuple[int, str, str | None]] = {}
     for format_ in form.formats:
-        zone, moments = _read(format_, column)
-        if moments is not None and moments.tobytes() not in {each[3] for each in found}:
-            found.append((int(np.ptp(moments)), format_, zone, moments.tobytes()))
-    found.sort(key=lambda each: each[0])
-    if not found or (len(found) > 1 and found[0][0] == found[1][0]):
+        readers = _readers(format_, column)
+        if len(readers) > 1:
+            return None
+        for timezone, moments in readers:
+            found.setdefault(moments.tobytes(), (int(np.ptp(moments)), format_, timezone))
+    by_span = sorted(found.values(), key=lambda each: each[0])
+    if not by_span or (len(by_span) > 1 and by_span[0][0] == by_span[1][0]):
         return None
-    (_, best, timezone, _), *others = found
-    return Reading(form, best, timezone, tuple(each[1] for each in others))
+    (_, format_, timezone), *others = by_span
+    return Reading(form, format_, timezone, tuple(each[1] for each in others))
 
 
-def _read(format_: str, column: pa.StringArray) -> tuple[str | None, np.ndarray | None]:
-    """Returns the moments of a column of times, and the zone whose letters they have; None instead
-    of the moments if they cannot be read, or if zones with these letters disagree."""
+def _readers(format_: str, column: pa.StringArray) -> list[tuple[str | None, np.ndarray]]:
+    """Returns the different moments that a column of times may mean, each with the zone whose
+    letters the times have; with None for the zone if they have no letters that need one."""
     form = TimeFormat(format_)
     moments, good = form.parse(column, 0)
     if good.all():
-        return None, moments
-    if not any(form.foreign_letters(column, 0)):
-        return None, None
-    readers: dict[bytes, tuple[str, np.ndarray]] = {}
-    for zone in ZONES:
+        return [(None, moments)]
+    found: dict[bytes, tuple[str | None, np.ndarray]] = {}
+    for zone in ZONES if any(form.foreign_letters(column, 0)) else ():
         moments, good = TimeFormat(format_, zone).parse(column, 0)
         if good.all():
-            readers.setdefault(moments.tobytes(), (zone, moments))
-    return next(iter(readers.values())) if len(readers) == 1 else (None, None)
+            found.setdefault(moments.tobytes(), (zone, moments))
+    return list(found.values())
 
 
 names_zone = time_forms.names_zone

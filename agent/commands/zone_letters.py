@@ -12,10 +12,12 @@ ZONES: Final = (
     "Pacific/Auckland", "Asia/Kolkata", "Asia/Jerusalem", "Asia/Shanghai", "Asia/Hong_Kong",
     "Asia/Tokyo", "Asia/Seoul", "Asia/Karachi", "Asia/Manila", "Asia/Jakarta", "Asia/Makassar",
     "Asia/Jayapura", "Australia/Sydney", "Australia/Adelaide", "Australia/Perth",
-    "Africa/Johannesburg", "Africa/Lagos", "Africa/Nairobi", "Africa/Maputo",
+    "Africa/Johannesburg", "Africa/Lagos", "Africa/Nairobi", "Africa/Maputo", "Africa/Algiers",
+    "Europe/Kaliningrad", "America/Panama", "America/Regina", "America/Phoenix",
+    "America/Puerto_Rico", "Australia/Brisbane", "Australia/Darwin",
 )  # fmt: skip
-"""For each zone whose clocks show letters, the zone that most people know. Letters of different
-zones may be equal (CST)."""
+"""For each zone whose clocks show letters, the zone that most people know; at the end, zones that
+have no summer time. Letters of different zones may be equal (CST)."""
 
 _USED: Final = (
     "ACDT ACST ADT AEDT AEST AKDT AKST AST AWST BST CAT CDT CEST CET CHST CST EAT EDT EEST EET EST "
@@ -32,8 +34,11 @@ PATTERN: Final = f"(?:{'|'.join([*_USED.split(), *_FORMER.split()])})"
 """A regular expression for the letters of zones, also of those that no clocks show any more."""
 
 REGION: Final = (
-    r"(?:Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Etc|Europe|Indian|Pacific|US)"
-    r"/[A-Z][\w/+-]*"
+    r"(?:(?:Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Etc|Europe|Indian|Pacific|US)"
+    r"/[A-Z][\w/+-]*|[A-Z]{3}\d[A-Z]{3})"
+)
+IN_WORDS: Final = (
+    r"(?:[A-Z][a-z]+ ){0,3}(?:Standard|Daylight|Summer|European|Universal|Mean|Moscow) Time\b"
 )
 HALVES: Final = (
     r"[ap]\.?\s?m\b|[ap]mZ\b|π\.?\s?μ|μ\.?\s?μ|上午|下午|午前|午後|오전|오후|(?:SA|CH|PTG|PG|fm|em)\b|[fe]\.m\b"
