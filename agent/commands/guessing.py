@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -37,12 +38,15 @@ from skidway.agent.parsing.regex import anchored
 from skidway.agent.parsing.replacing import MARK
 from skidway.agent.parsing.runtimes import CRI
 from skidway.agent.settings import ParserSettings, TimestampSettings
-from skidway.agent.validation.preview import preview
+from skidway.agent.validation.preview import Preview, preview
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 NAMED_LEAST: Final = 0.95
 """If JSON lines or a format of the catalog (such as `access`) fit at least this share of the bytes,
 `guess` proposes them, even if another proposal fits more bytes."""
+
+SIGNS_LEAST: Final = 0.25
+"""`guess` proposes a format of the catalog only if at least this share of the rows has its sign."""
 
 TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t",
@@ -72,11 +76,8 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
     found = [each for each in (as_json, _as_format(sample)) if each is not None]
     best = max(found, key=lambda each: each.preview.share, default=None)
     unnamed = _as_unnamed(sample)
-    # Lines with a time, a level and a JSON object also fit the format `syslog`, but this format
-    # would read the level as the host.
-    has_level = unnamed is not None and unnamed.what.startswith(unnamed_formats.LEVEL_AND_JSON)
     if unnamed is not None and (
-        best is None or has_level or best.preview.share < min(NAMED_LEAST, unnamed.preview.share)
+        best is None or best.preview.share < min(NAMED_LEAST, unnamed.preview.share)
     ):
         best = unnamed
     if best is None or best.preview.share < NAMED_LEAST:
@@ -231,14 +232,14 @@ def _as_format(sample: Sample) -> Guess | None:
     for name, form in catalog.formats().items():
         if form.logfmt and not _is_of(form, sample):
             continue
-        if form.pattern is not None and not _begins_a_record(form.pattern, sample):
+        if not _begins_a_record(form, sample):
             continue  # trying a format takes far longer than looking whether its pattern ever fits
         try:
             source = catalog.of_source(sample.source(format=name, **zone))
             made = preview(source, sample.data, str(sample.path))
         except ConfigurationRefused:  # a group and a container's field may share a name
             continue
-        if cuts_times(sample, form.time, made):
+        if cuts_times(sample, form.time, made) or _is_mistaken(form, made):
             continue
         if best is None or made.share > best.preview.share:
             notes = time_notes(form.time, made, zone.get("timezone"))
@@ -247,10 +248,25 @@ def _as_format(sample: Sample) -> Guess | None:
     return best
 
 
-def _begins_a_record(pattern: str, sample: Sample) -> bool:
-    """Whether at least one line is the first line of a record of this pattern."""
+def _is_mistaken(form: catalog.Format, made: Preview) -> bool:
+    """Whether the rows show that the log is in another format, although its lines fit: few rows
+    have the format's sign, or a level is where the format has a host.
+    """
+    rows = [each.row for each in made.rows]
+    signs = sum(bool(row[form.sign]) for row in rows) if form.sign else len(rows)
+    levels = sum(_LEVEL.fullmatch(row.get("host") or "") is not None for row in rows)
+    return signs < SIGNS_LEAST * len(rows) or 2 * levels > len(rows)
+
+
+_LEVEL: Final = re.compile(unnamed_formats.LEVEL)
+
+
+def _begins_a_record(form: catalog.Format, sample: Sample) -> bool:
+    """Whether at least one line may be the first line of a record of this format."""
+    if form.pattern is None or r"\n" in form.pattern:  # one line may be a part of a record
+        return True
     lines = pa.array(sample.strings, pa.string())
-    return bool(pc.any(pc.match_substring_regex(lines, anchored(pattern))).as_py())
+    return bool(pc.any(pc.match_substring_regex(lines, anchored(form.pattern))).as_py())
 
 
 def _is_of(form: catalog.Format, sample: Sample) -> bool:

@@ -43,7 +43,7 @@ _MEMBERS = re.compile(r"^([^{}]*?)(\{.*\})\s*$", re.DOTALL)
 _SPELLINGS: Final = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"}
 )
-_LEVEL: Final = r"(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)"
+LEVEL: Final = r"(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)"
 LEVEL_AND_JSON: Final = "JSON behind a time and a level"
 _OBJECT: Final = r"(?P<json>\{.*\})\s*"
 _MIXED: Final = r'(?P<json>\{\s*(?:".*)?\})\s*'
@@ -152,7 +152,7 @@ def _heads(lines: Sequence[str]) -> list[tuple[str, str, str, dict[str, Any]]]:
     time = r"(?P<time>\S+)" if is_word else time
     stamp = {"timestamp": found.settings(["time"])}
     return [
-        (LEVEL_AND_JSON, f"{time} {_LEVEL}", _PREFIX, stamp),
+        (LEVEL_AND_JSON, f"{time} {LEVEL}", _PREFIX, stamp),
         ("JSON behind a time", time, _PREFIX if is_word else _PREFIX_BEHIND_TIME, stamp),
     ]
 

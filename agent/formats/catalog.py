@@ -32,8 +32,8 @@ class Format:
     string. time: the groups or columns that contain the event time, and the format of this time.
     on_error: what becomes of a record whose time cannot be read, as in the setting `timestamp`.
     start: the pattern of a record's first line, or None if each line is a record. sign: a field
-    that most records have; None if nothing shows that a log is not in this format but lines that
-    do not fit. sample: records as the program writes them.
+    that many records have, without which `guess` does not take a log to be in this format; None if
+    the lines that fit are sign enough. sample: records as the program writes them.
     """
 
     name: str
@@ -203,4 +203,4 @@ def _spelled_out(pattern: str, words: Mapping[str, str]) -> str:
     return _WORD.sub(lambda word: _spelled_out(words[word[1]], words), pattern)
 
 
-_WORD: Final = re.compile(r"%\{([A-Z_]+)\}")
+_WORD: Final = re.compile(r"%\{([A-Z0-9_]+)\}")

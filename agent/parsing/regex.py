@@ -4,7 +4,7 @@ named groups are the fields.
 Groups are strings, and `text_fields` converts them to the types of the schema's fields. If an
 optional group matches nothing in a line, the group's string is empty. Several alternatives of the
 expression may have a group of the same name. Then the field takes the text of the alternative that
-matched.
+matched. A line in which two such groups have a text is rejected.
 """
 
 from __future__ import annotations
@@ -98,10 +98,14 @@ class RegexParser:
             return self._delimited.find(lines)
         found = pc.extract_regex(lines, self._pattern)
         columns: dict[str, pa.StringArray] = {}
+        matched = np.asarray(found.is_valid())
         for index, field in enumerate(found.type):
-            name, column = field.name, found.field(index)
-            columns[name] = _either(columns[name], column) if name in columns else column
-        return Found(columns, np.asarray(found.is_valid()))
+            column = found.field(index)
+            if field.name in columns:
+                column, is_one = _either(columns[field.name], column)
+                matched = matched & is_one
+            columns[field.name] = column
+        return Found(columns, matched)
 
 
 _GROUP: Final = re.compile(r"\\.|(?P<alternative>\|)|\(\?P?<(?P<name>\w+)>", re.DOTALL | re.ASCII)
@@ -121,12 +125,18 @@ def _has_twins(pattern: str) -> bool:
     return False
 
 
-def _either(first: pa.StringArray, second: pa.StringArray) -> pa.StringArray:
-    """Returns for each line the text that is not empty, of two groups of which one is empty."""
-    for one, other in ((first, second), (second, first)):
-        if not pc.sum(pc.binary_length(one)).as_py():
-            return other
-    return pc.binary_join_element_wise(first, second, "")
+def _either(
+    first: pa.StringArray, second: pa.StringArray
+) -> tuple[pa.StringArray, np.ndarray | bool]:
+    """Returns for each line the text of the group that matched, of two groups of the same name, and
+    whether only one of them did."""
+    has_first, has_second = (pc.greater(pc.binary_length(each), 0) for each in (first, second))
+    if not pc.any(has_second).as_py():
+        return first, True
+    if not pc.any(has_first).as_py():
+        return second, True
+    both = pc.fill_null(pc.and_(has_first, has_second), False)
+    return pc.if_else(has_first, first, second), ~np.asarray(both)
 
 
 _NO_MATCH_DETAIL = "the line does not match parser.pattern"

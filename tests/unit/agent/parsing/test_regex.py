@@ -94,6 +94,26 @@ def test_groups_become_numbers_where_the_schema_says_so() -> None:
     assert [(r.row, r.reason) for r in parsed.rejects] == [(1, "schema"), (3, "schema")]
 
 
+def test_alternatives_may_have_groups_of_the_same_name() -> None:
+    """If several alternatives of a pattern have a group of the same name, its field has the text of
+    the alternative that matched. A line in which two of them match is rejected. A group may not be
+    there twice without a `|` between."""
+    schema = pa.schema([("a", pa.string()), pa.field("n", pa.int32())])
+    pattern = r"(?:x=(?P<a>\w+) (?P<n>\d+)|(?P<n>\d+):(?P<a>\w*)|(?P<a>\w+))"
+    assert groups_of(pattern) == ["a", "n"]
+    rows = [{"a": "one", "n": 1}, {"a": "two", "n": 2}, {"a": "three", "n": None}]
+    lines = [b"x=one 1", b"2:two", b"three"]
+    assert parse(lines, pattern, schema).batch.to_pylist() == rows
+    for line, row in zip(lines, rows, strict=True):
+        assert parse([line], pattern, schema).batch.to_pylist() == [row]
+    both = parse([b"x", b"1x", b"2", b""], r"(?:(?P<a>\d)|b)?(?P<a>x)?", schema.remove(1))
+    assert both.batch.to_pylist() == [{"a": "x"}, {"a": "2"}, {"a": ""}]
+    assert [(each.row, each.reason) for each in both.rejects] == [(1, "no-match")]
+    for twice in (r"(?P<a>\w)(?P<a>\w)", r"(?P<a>\w)\|(?P<a>\w)"):
+        with pytest.raises(ConfigurationRefused, match="two groups of the same name"):
+            groups_of(twice)
+
+
 def test_a_line_whose_time_is_none_is_rejected() -> None:
     """A line without a valid time is rejected, because the parsed time is a field of the record."""
     codec = Codec(schema_of("t", ["d"], with_time=True))
