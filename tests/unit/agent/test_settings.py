@@ -64,7 +64,7 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
             "topic: hdfs-logs\n    schema: nowhere.avsc",
             "schema: cannot read /.*/nowhere.avsc: no such file",
         ),
-        ("%y%m%d %H%M%S", "%y%m%d %H%M%S %Z", "leave the name out of timestamp.fields, and set"),
+        ("%y%m%d %H%M%S", "%y%m%d %H%M%S %Z", "%z reads names of zones, too"),
         ("topic: hdfs-logs", "topci: hdfs-logs", "topic"),
         ("http://127", "127", "schema.registry.url: '127.0.0.1:8081' is no URL"),
         ("(?P<level>", "(?P<level>[", r"missing \]"),
