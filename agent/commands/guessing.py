@@ -25,6 +25,7 @@ from skidway.agent.commands.proposals import (
     SHARE_LEAST,
     Guess,
     cuts_times,
+    letter_notes,
     misses_times,
     time_notes,
     tried,
@@ -109,6 +110,7 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
         notes += written_times.doubts(sample.strings)
     if found.preview.by_rule.get(BLANK):
         notes.append(f"Blank lines are left out, and counted as filtered by `{BLANK}`.")
+    notes += letter_notes(found.preview)
     secrets = secret_texts.secrets([each.row for each in found.preview.rows])
     if secrets.rules:
         words = " and ".join(f"`{each}`" for each in secrets.rules)
