@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from skidway.agent.commands import written_times
-from skidway.agent.commands.time_forms import BEGINNING, Form
+from skidway.agent.commands.time_forms import Form
 from skidway.agent.commands.written_times import Reading
+from skidway.agent.parsing.joins import TIMED
 
 INDENTED_LEAST: Final = 0.05
 """If at least this share of the lines is indented, the proposal joins each indented line to the
@@ -86,7 +87,7 @@ def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
     records = sum(text[:1] not in ("", " ", "\t") for text in texts)
     if count < (BEHIND_LEAST * records if traces(texts) is None else TIMED_LEAST * len(texts)):
         return []
-    start = {"type": "start", "pattern": rf"^(?:{begin}|\[?{BEGINNING})"}
+    start = {"type": "start", "pattern": rf"^(?:{begin}|{TIMED})"}
     rule = {"multiline": start} if count < len(texts) else {}
     time = rf"(?P<before>{written_times.BEFORE})(?P<time>{found.form.pattern}){found.form.behind}"
     patterns = [rf"{time}[)}}]?{each}" for each in _BEHIND]
@@ -114,9 +115,8 @@ def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _start(form: Form, begins: Sequence[re.Match[str]]) -> str:
-    beginning = re.compile(BEGINNING)
-    is_known = all(beginning.match(match["time"]) for match in begins)
-    return rf"^\[?{BEGINNING if is_known else f'(?:{form.pattern}|{BEGINNING})'}"
+    is_known = all(re.match(TIMED, match["time"]) for match in begins)
+    return f"^{TIMED}" if is_known else rf"^(?:\[?{form.pattern}|{TIMED})"
 
 
 def _proposals(

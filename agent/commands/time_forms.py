@@ -96,15 +96,6 @@ EPOCHS: Final = (
 match, so that `guess` seldom takes another number for a time."""
 
 _MONTHS: Final = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
-BEGINNING: Final = (
-    r"(?:(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? +)?"
-    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}(?:[-/.]\d{2,4})?|(?:19|20)?\d{6}"
-    rf"|(?:\d{{1,4}}\.?[-/ ]+)?{_MONTHS}(?:[-/., ]+\d{{1,4}}){{0,2}})"
-    r"[-T_:, ]*(?:at )?\d{1,2}:?\d\d|\d{1,2}:\d\d\W)"
-)
-"""A regular expression for the beginning of a line that begins with a time in any form. Records of
-several lines begin there, so that a time in a new form never becomes a part of the record before
-it."""
 
 
 @dataclass(frozen=True, slots=True)

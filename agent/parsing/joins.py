@@ -51,12 +51,13 @@ _MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
 _DAY: Final = r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? +)?"
 _DATES: Final = (
     r"\d{4}[-/.:]\d\d?[-/.:]\d\d?",
-    rf"{_DAY}\d\d?[-/. ](?:\d\d?|{_MONTH})[-/. ]\d{{2,4}}",
-    rf"{_DAY}{_MONTH} +\d\d?(?:,? +\d{{4}})?",
+    rf"{_DAY}\d\d?[-/.]\d\d?(?:[-/.]\d{{2,4}})?",
+    rf"{_DAY}\d{{1,4}}\.?[-/ ]+{_MONTH}(?:[-/., ]+\d{{1,4}}){{0,2}}",
+    rf"{_DAY}{_MONTH}(?:[-/., ]+\d{{1,4}}){{1,2}}",
     r"\d{6}|\d{8}",
 )
 TIMED: Final = (
-    rf"(?:<\d+>\d* ?)?[\[({{\"]*(?:(?:{'|'.join(_DATES)})(?:[T_:-]|,? +(?:at )?)\d\d?[:.]\d\d"
+    rf"(?:<\d+>\d* ?)?[\[({{\"]*(?:(?:{'|'.join(_DATES)})[T_:, -]+(?:at )?\d\d?[:.]\d\d"
     r"|\d{6} \d{6} |\d{8}(?:T\d{4}|[ -]?\d{6})|[A-Z]\d{4} \d\d:\d\d:\d\d|\d\d?:\d\d:\d\d)"
 )
 """A pattern of lines that begin with a time, in whichever form. If a program's records begin with a
