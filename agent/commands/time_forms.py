@@ -218,7 +218,8 @@ def _piece(name: str, parts: dict[str, str | None]) -> tuple[str, str]:
         case "fraction":
             return rf"{re.escape(text[0])}\d{{1,9}}", f"{text[0]}%f"
         case "half":
-            return _HALF, " %p" if blank else "%p"
+            # `\W` also matches the blanks that are not ASCII, and does not hide them in a pattern.
+            return r"\W{0,2}[AaPp]\.?[Mm]\.?", " %p" if blank else "%p"
         case "year":
             comma = "," if "," in text else ""
             return rf"{comma} \d{{4}}", f"{comma} %Y"

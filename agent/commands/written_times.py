@@ -113,7 +113,7 @@ def inside(texts: Sequence[str]) -> Reading | None:
 
 
 BEFORE_MAX: Final = 99
-_LAST_BEFORE: Final = "[^\\w\n.:+/\u2212-]"
+_LAST_BEFORE: Final = r"[^\w\n.:+/" "\u2212-]"
 BEFORE: Final = rf"[^\n]{{0,{BEFORE_MAX}}}?{_LAST_BEFORE}"
 """A regular expression for the text before a time. The text ends with a character that is no part
 of a number.
