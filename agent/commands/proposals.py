@@ -12,7 +12,7 @@ import yaml
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.commands import written_times
 from skidway.agent.commands.samples import Sample
-from skidway.agent.commands.time_forms import rest_beside
+from skidway.agent.commands.time_neighbours import names_zone, rest_beside
 from skidway.agent.parsing.parser import TIMESTAMP
 from skidway.agent.parsing.parser import ZONE as ZONE_LETTERS
 from skidway.agent.settings import (
@@ -76,7 +76,7 @@ def time_notes(
         return ()
     values = [each.row.get(time[0][-1]) for each in made.rows]
     texts = [each for each in values if isinstance(each, str)]
-    zone = () if written_times.names_zone(time[1], texts) else (ZONE,)
+    zone = () if names_zone(time[1], texts) else (ZONE,)
     whole = texts if len(time[0]) == 1 else []
     return (*zone, *written_times.notes(time[1], whole, timezone))
 
