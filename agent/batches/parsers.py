@@ -126,7 +126,7 @@ def _cleaning(recipe: Recipe, schema: pa.Schema) -> Parser:
     of the lines, and then blank lines are left out."""
     parser = _BUILDERS[recipe.parser](recipe, schema)
     apart = recipe.delimiter if recipe.parser == "csv" else ""
-    if recipe.parser in ("json", "csv", "logfmt"):
+    if recipe.leaves_out_blank_lines:
         parser = BlankLinesParser(parser, apart)
     if recipe.colours == STRIP:
         parser = ColouredLinesParser(parser, _escapes(recipe), apart)

@@ -93,6 +93,12 @@ class Recipe:
         """
         return fills_by_name(self.parser, self.json_field)
 
+    @property
+    def leaves_out_blank_lines(self) -> bool:
+        """Whether the lines are in a format that has no blank lines, so that such lines are left
+        out."""
+        return self.fills_by_name or self.parser == "csv"
+
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text."""
         defaults = {each.name: each.default for each in fields(self)}

@@ -77,7 +77,8 @@ def filters_of(recipe: Recipe, shape: RecordShape | None) -> tuple[str, ...]:
     """Returns the names of all those rules of a recipe that leave records out, including those of
     LEFT_OUT by which the recipe's parser leaves lines out."""
     rules = () if shape is None else tuple(shape.filters)
-    own = {"csv": (CSV_HEADER, BLANK), "json": (BLANK,), "logfmt": (BLANK,)}.get(recipe.parser, ())
+    own = (BLANK,) if recipe.leaves_out_blank_lines else ()
+    own = (CSV_HEADER, *own) if recipe.parser == "csv" else own
     return (*rules, *(name for name in own if name not in rules))
 
 

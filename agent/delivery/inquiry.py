@@ -32,6 +32,7 @@ import errno
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -57,7 +58,7 @@ from skidway.agent.delivery.search import Logs, Search
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.reading import TURN_BYTES, Taken
 from skidway.agent.files.tracking import Tracker
-from skidway.agent.parsing.framing import READ_BYTES, Framer
+from skidway.agent.parsing.framing import READ_BYTES, READ_LINES, Framer
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.identity import GUARD_BYTES
 from skidway.agent.values.intents import Intent, Numbers, Reading, crc_of
@@ -398,7 +399,9 @@ class Inquiry:
         readings: dict[Part, Reading] = {}
         for part in missing:
             if {part.first, part.end} <= ends:
-                readings[part] = self._reading(asked.intent, part, tracked, evidence, recipe)
+                for small in _smaller(part, bounds):
+                    reading = self._reading(asked.intent, small, tracked, evidence, recipe)
+                    readings[small] = reading
             else:
                 plans.append((part, "; lines end elsewhere for this version of the program"))
         behind = list(self._dropped(recipe, list(readings.values())))
@@ -516,6 +519,14 @@ def _record_bounds(intent: Intent, evidence: Evidence, framer: Framer) -> Int64s
         return np.array([intent.first, intent.end])
     frames = framer.frame(evidence.data, np.array([len(evidence.data)]))
     return np.append(intent.first, frames.borders + intent.first)
+
+
+def _smaller(part: Part, bounds: Int64s) -> Iterator[Part]:
+    """Divides a part into parts of at most READ_LINES records. An earlier version of the agent may
+    have made intents with more lines than this version reads at a time."""
+    low, high = np.searchsorted(bounds, [part.first, part.end]).tolist()
+    for begin, end in pairwise([*range(low, high, READ_LINES), high]):
+        yield replace(part, first=int(bounds[begin]), end=int(bounds[end]))
 
 
 def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:

@@ -120,12 +120,13 @@ class Presses:
         """Finds the partitions to which the records of these readings would go, without sending
         them. Yields, for each batch, its partition and the positions of its records in the file.
         """
-        press = self._press_of(recipe.fingerprint)
-        pressed = press.press(self._agent, readings, self._sources(recipe), self._bucket_ms)
-        for batch in pressed.batches:
-            origins = decode_headers([unpack(seal(batch.encoded))]).origins
-            assert origins is not None
-            yield batch.tp, origins.first
+        press, sources = self._press_of(recipe.fingerprint), self._sources(recipe)
+        for reading in readings:
+            pressed = press.press(self._agent, [reading], sources, self._bucket_ms)
+            for batch in pressed.batches:
+                origins = decode_headers([unpack(seal(batch.encoded))]).origins
+                assert origins is not None
+                yield batch.tp, origins.first
 
     def arrived(self, recipe: Recipe, file: int, records: Records) -> ReadingOutcome:
         """Returns the outcome (bytes and counts) of these records. They belong to one file, and

@@ -76,8 +76,10 @@ def lines_of(name: str) -> list[str]:
 
 
 def cri() -> Log:
-    """A container's log, in which long lines are divided into parts. It contains stack traces."""
-    records = [each for each in (DATA / "traces" / "java.txt").read_text().split("=== ") if each]
+    """A container's log, in which long lines are divided into parts. It contains stack traces. The
+    parser's pattern begins with a time, so a record begins at each line that begins with one."""
+    sample = (DATA / "traces" / "java.txt").read_text().replace("=== ", "")
+    records = re.split(r"(?m)^(?=\d{4}-)", sample)[1:]
     pattern = re.compile(
         r"(?P<time>\S+ \S+) (?P<level>[A-Z]+) +\[(?P<thread>[^]]*)\] (?P<logger>\S+) - "
         r"(?P<message>.*)\n",

@@ -77,11 +77,12 @@ def pods(trial: Trial) -> Told:
 def containers(trial: Trial) -> Told:
     """The lines that containers have printed, and that Docker's log driver json-file has stored,
     become rows."""
-    texts = [f"line {number} ".ljust(40, "x") for number in range(200)]
+    size = 16_384  # after so many bytes, Docker divides a line
+    texts = [f"line {number} ".ljust(size + 20, "x") for number in range(20)]
     wrapped = b""
     for number, text in enumerate(texts):
         time = f"2026-11-20T08:15:{number % 60:02d}.5Z"
-        for part in (text[:20], f"{text[20:]}\n"):
+        for part in (text[:size], f"{text[size:]}\n"):
             wrapped += json.dumps({"log": part, "stream": "stderr", "time": time}).encode() + b"\n"
     write(trial, "containers/abc/abc-json.log", wrapped)
     trial.settle()

@@ -11,16 +11,18 @@ import pytest
 
 from skidway.agent.batches import parsers, press, program_versions
 from skidway.agent.batches.recipe import Recipe
+from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.commands.state import given_up
-from skidway.agent.delivery import inquiry
+from skidway.agent.delivery import inquiry, presses
 from skidway.agent.loop import beginning
-from skidway.agent.settings import ParserSettings
+from skidway.agent.settings import BATCH_BYTES_MIN, ParserSettings
 from skidway.agent.state.database import StateDatabase
 from skidway.audit.topic.messages import Certainty, Seal
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.types import TopicPartition
+from skidway.schemas.codec import Codec
 from support.agent_press import rejected_rows
-from support.agent_world import World, datum_text, raw, settings
+from support.agent_world import World, datum_text, pa_binary, raw, settings
 from support.promises import promise
 
 A, B = "/log/a.log", "/log/b.log"
@@ -463,3 +465,49 @@ def test_no_partition_begins_at_its_end_while_something_is_on_its_way(world: Wor
     world.kill_in_flight(b"one\n", arrives=FIRST)
     world.connection.execute("DELETE FROM floors")
     assert beginning.without_floor(state, destinations) == []
+
+
+def test_an_intent_of_many_lines_is_sent_in_parts(
+    world: World, upgrade: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An earlier version may have made an intent with more lines than this version reads at a time.
+    After the upgrade, the agent divides the intent's missing records, so that it never handles more
+    lines together, and sends each of them once."""
+    counts = []
+    press_ = press.Press.press
+
+    def noted(self: press.Press, agent: int, readings: Any, *others: Any) -> press.Pressed:
+        counts.append(sum(each.data.count(b"\n") for each in readings))
+        return press_(self, agent, readings, *others)
+
+    world.kill_in_flight(b"".join(b"%d\n" % number for number in range(10)))
+    monkeypatch.setattr(press.Press, "press", noted)
+    for module in (inquiry, presses):
+        monkeypatch.setattr(module, "READ_LINES", 3)
+    upgrade()
+    world.start()
+    world.settle()
+    assert world.values() == [str(number) for number in range(10)]
+    assert counts == [3, 3, 3, 1]
+    assert world.losses() == []
+
+
+def test_mixed_streams_are_divided_only_between_records(upgrade: Any) -> None:
+    """If an intent has mixed lines of a container's two streams, and the broker has its first
+    records, the agent sends the others once, after an upgrade, as whole lines."""
+    time = b"2026-11-20T08:15:01Z"
+    texts = (b"stdout P a", b"stderr F b", b"stdout F c", b"stdout F d")
+    lines = [b"%s %s\n" % (time, text) for text in texts]
+    small = settings(raw(container="cri"), batch_size=BATCH_BYTES_MIN)
+    world = World(small)
+    filler = b"%s stdout F %s\n" % (time, b"x" * 12_000)
+    world.kill_in_flight(filler + b"".join(lines) + filler, arrives=FIRST)
+    upgrade()
+    world.start()
+    world.settle()
+    codec = Codec(derived_schema(small.sources[0]))
+    values = pa_binary([each.value[5:] for each in world.brokers.records("logs")])
+    rows = codec.decode(values).batch.column("line").to_pylist()
+    assert [row for row in rows if len(row) < 9] == ["ac", "b", "d"]
+    assert len(rows) == 5
+    assert world.losses() == []

@@ -209,6 +209,16 @@ A = '{"type": "record", "name": "a", "fields": [{"name": "a", "type": "int"}]}'
             None,
         ),
         (
+            ('x {"a":1}', 'x {"a":2}'),
+            {
+                "parser": {
+                    "type": "regex", "pattern": r"\w (?P<json>\{.*\})", "json_field": "json",
+                    "types": {"a": "int"},
+                }
+            },
+            None,
+        ),
+        (
             ("1,x", "2,y"),
             {"parser": {"type": "csv", "columns": ["a", "b"], "types": {"a": "int"}}},
             None,
