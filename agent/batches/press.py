@@ -249,7 +249,7 @@ class Press:
             self._unread_times(parsed, kept),
             lines.frames.pieces,
             filtered,
-            parsed.fieldless,
+            fieldless=parsed.fieldless,
         )
 
     def _refused(self, owner: int, line: RejectedLine) -> tuple[int, RejectedLine]:

@@ -134,10 +134,12 @@ class JsonParser:
             found[TIME_MARK] = pa.array(event_ms == NO_TIME)
         batch = pa.RecordBatch.from_pydict(found)
         if good.all():
-            return Parsed(np.asarray(rows, np.int64), batch, event_ms, rejects, fieldless)
+            return Parsed(np.asarray(rows, np.int64), batch, event_ms, rejects, fieldless=fieldless)
         kept = np.flatnonzero(good)
         taken = batch.take(pa.array(kept))
-        return Parsed(np.asarray(rows, np.int64)[kept], taken, event_ms[kept], rejects, fieldless)
+        return Parsed(
+            np.asarray(rows, np.int64)[kept], taken, event_ms[kept], rejects, fieldless=fieldless
+        )
 
     def _outer(self, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Returns, for each object, its own members that have no field. Returns an empty list if

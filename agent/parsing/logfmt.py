@@ -104,7 +104,9 @@ class LogfmtParser:
         batch = pa.RecordBatch.from_arrays(columns, names=names)
         rows = np.flatnonzero(good)
         fieldless = index.fieldless(good, self._removed)
-        return Parsed(rows, batch.take(pa.array(rows)), event_ms[rows], rejects, fieldless)
+        return Parsed(
+            rows, batch.take(pa.array(rows)), event_ms[rows], rejects, fieldless=fieldless
+        )
 
     def _column(
         self, field: pa.Field, index: _Index, good: Booleans, rejects: list[Reject]

@@ -50,7 +50,7 @@ class PrefixedJsonParser:
         event_ms = outer.event_ms[inner.rows] if self._prefix_has_time else inner.event_ms
         placed = in_places(inner, outer.rows)
         rejects = outer.rejects + placed.rejects
-        return Parsed(placed.rows, batch, event_ms, rejects, inner.fieldless)
+        return Parsed(placed.rows, batch, event_ms, rejects, fieldless=inner.fieldless)
 
 
 def prefix_groups(pattern: str, json_field: str) -> list[str]:
