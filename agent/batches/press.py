@@ -251,8 +251,8 @@ class Press:
             self._unread_times(parsed, kept),
             lines.frames.pieces,
             filtered,
-            parsed.coloured,
-            parsed.fieldless,
+            coloured=parsed.coloured,
+            fieldless=parsed.fieldless,
         )
 
     def _refused(self, owner: int, line: RejectedLine) -> tuple[int, RejectedLine]:

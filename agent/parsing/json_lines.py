@@ -36,6 +36,7 @@ from skidway.agent.parsing import misfits, unread_times
 from skidway.agent.parsing.aliases import Aliases, renamed
 from skidway.agent.parsing.fieldless import known_members
 from skidway.agent.parsing.json_columns import MISSING, column
+from skidway.agent.parsing.json_times import strings_of
 from skidway.agent.parsing.parser import (
     ENCODING,
     EXTRA,
@@ -107,7 +108,7 @@ class JsonParser:
         if self._aliases is not None:
             objects = [renamed(each, self._aliases) for each in objects]
         good = np.ones(len(rows), np.bool_)
-        extra: list[dict[str, Any]] = [] if self._extra is None else [{} for _ in objects]
+        extra = self._outer(objects)
         found, members, odd = {}, 0, set[str]()
         for field, default in self._fields:
             values = _members(objects, field.name, default)
@@ -139,6 +140,14 @@ class JsonParser:
             np.asarray(rows, np.int64)[kept], taken, event_ms[kept], rejects, fieldless=fieldless
         )
 
+    def _outer(self, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Returns, for each object, its own members that have no field. Returns an empty list if
+        the schema has no field EXTRA, which could take them."""
+        if self._extra is None:
+            return []
+        names = self._known.names
+        return [{name: each[name] for name in each.keys() - names} for each in objects]
+
     def _fieldless(
         self,
         objects: list[dict[str, Any]],
@@ -146,19 +155,14 @@ class JsonParser:
         good: np.ndarray,
         odd: set[str],
     ) -> Counter[str]:
-        """Adds to `extra`, by place, the members that have no field. Returns, for each name of
-        those members that `extra` cannot take, the number of the good objects with such members.
-        odd: the fields that contain records with such members.
+        """Adds to `extra`, by place, the members of records inside the objects that have no field.
+        Returns, for each name of a member that `extra` does not take, the number of the good
+        objects with such members. odd: the fields that contain records with such members.
         """
         names, found = self._known.names, Counter[str]()
         if self._extra is None:
-            found.update(chain.from_iterable(compress(objects, good)))
+            found.update(chain.from_iterable(compress(objects, good.tolist())))
             found = Counter({name: count for name, count in found.items() if name not in names})
-        elif any(extra):
-            for each, own in zip(objects, extra, strict=True):
-                own |= {name: each[name] for name in each.keys() - names}
-        else:
-            extra[:] = [{name: each[name] for name in each.keys() - names} for each in objects]
         for index in np.flatnonzero(good).tolist() if odd else ():
             own, lost = extra[index] if extra else {}, set()
             for name, place, value in self._known.inside(objects[index], own):
@@ -180,7 +184,7 @@ class JsonParser:
         if self._time_format is None:
             return np.full(len(objects), NO_TIME)
         texts = [_joined([member(o, path) for path in self._time_paths]) for o in objects]
-        strings = _strings(texts)
+        strings = strings_of(texts)
         event_ms, parsed = self._time_format.parse(strings, now_ms)
         if self._keeps_unreadable:
             return np.where(parsed, event_ms, NO_TIME)
@@ -289,15 +293,6 @@ def _joined(values: list[Any]) -> str | None:
     if any(value is None for value in values):
         return None
     return " ".join(value if type(value) is str else json.dumps(value) for value in values)
-
-
-def _strings(texts: list[str | None]) -> pa.StringArray:
-    try:
-        return pa.array(texts, pa.string())
-    except ValueError:  # a text with an unpaired surrogate is no time
-        return pa.array([None if t is None else t.encode("utf-8", "replace") for t in texts]).cast(
-            pa.string()
-        )
 
 
 def extra_field(schema: pa.Schema) -> pa.Field | None:

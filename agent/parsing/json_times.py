@@ -51,6 +51,8 @@ def with_numbers(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]
     if is_time(kind):
         places = [index for index, value in enumerate(values) if type(value) is str]
         numbers = _numbers([values[index] for index in places], kind, now_ms)
+        if len(numbers) == len(values):
+            return numbers
         for index, number in zip(places, numbers, strict=True):
             values[index] = number
         return values
@@ -62,6 +64,16 @@ def with_numbers(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]
     for own, found in texts.items():
         found.update(zip(found, _numbers(list(found), own, now_ms), strict=True))
     return [_rebuilt(value, kind, texts) for value in values]
+
+
+def strings_of(texts: Sequence[str | None]) -> pa.StringArray:
+    """Returns the texts as a column. A text that UTF-8 cannot encode, because it has half of a
+    surrogate pair, is no time, and has `?` in place of the half."""
+    try:
+        return pa.array(texts, pa.string())
+    except ValueError:
+        raw = [None if text is None else text.encode("utf-8", "replace") for text in texts]
+        return pa.array(raw, pa.binary()).cast(pa.string())
 
 
 def _inner(kind: pa.DataType) -> dict[str, pa.DataType]:
@@ -112,8 +124,7 @@ def _numbers(texts: Sequence[str], kind: pa.DataType, now_ms: int) -> list[Any]:
         return [_of_day(x, digits) for x in texts]
     if kind.tz is None:
         return [_local(x, digits) for x in texts]
-    column = pa.array([x.encode("utf-8", "replace") for x in texts], pa.binary()).cast(pa.string())
-    moments, good = _RFC3339.parse(column, now_ms)
+    moments, good = _RFC3339.parse(strings_of(texts), now_ms)
     if digits == _DIGITS["ms"]:
         found = moments.tolist()
     else:
