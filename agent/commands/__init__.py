@@ -8,8 +8,8 @@ guessing      `guess`: proposes settings for an unknown log (samples: the first 
               unnamed_formats: values with a delimiter, pairs, JSON after a prefix;
               json_schemas: schemas of JSON lines; leading_texts: text after a time, stack traces;
               written_times: how times are written (time_forms: composes forms of their parts;
-              zone_letters: letters of zones); secret_texts: what looks like secrets;
-              guess_report: shows the proposal)
+              time_neighbours: what else belongs to a time; zone_letters: letters of zones);
+              secret_texts: what looks like secrets; guess_report: shows the proposal)
 replaying     `replay`, `replayed`: sends repaired lines once
 testing       `test`: the rows and rejects that the lines of a file would become
 installation  `install-snippet`: for a host without Ansible

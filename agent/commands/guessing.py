@@ -25,6 +25,7 @@ from skidway.agent.commands.proposals import (
     SHARE_LEAST,
     Guess,
     cuts_times,
+    letter_notes,
     misses_times,
     time_notes,
     tried,
@@ -107,6 +108,7 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
     notes = list(sample.notes)
     if "timestamp" not in found.block and "format" not in found.block and found.schema is None:
         notes += written_times.doubts(sample.strings)
+    notes += letter_notes(found.preview)
     secrets = secret_texts.secrets([each.row for each in found.preview.rows])
     if secrets.rules:
         words = " and ".join(f"`{each}`" for each in secrets.rules)

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import yaml
 
+from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.commands import written_times
 from skidway.agent.commands.samples import Sample
-from skidway.agent.commands.time_forms import rest_beside
+from skidway.agent.commands.time_neighbours import names_zone, rest_beside
 from skidway.agent.parsing.parser import TIMESTAMP
 from skidway.agent.parsing.parser import ZONE as ZONE_LETTERS
 from skidway.agent.settings import (
@@ -30,6 +31,7 @@ ZONE: Final = (
     "The times name no zone, so they count as UTC. If the host writes local times, add the zone, "
     "such as Europe/Berlin, as `timezone`; beside `timestamp`, as `timestamp.timezone`."
 )
+_LETTERS_TRIED_MAX: Final = 20
 _SECTIONS: Final = {
     "parser": ParserSettings, "timestamp": TimestampSettings, "multiline": MultilineSettings,
 }  # fmt: skip
@@ -74,9 +76,28 @@ def time_notes(
         return ()
     values = [each.row.get(time[0][-1]) for each in made.rows]
     texts = [each for each in values if isinstance(each, str)]
-    zone = () if written_times.names_zone(time[1], texts) else (ZONE,)
+    zone = () if names_zone(time[1], texts) else (ZONE,)
     whole = texts if len(time[0]) == 1 else []
     return (*zone, *written_times.notes(time[1], whole, timezone))
+
+
+def letter_notes(made: Preview) -> tuple[str, ...]:
+    """Returns a note if records are rejected because of the letters of their zone. It names the
+    zones that would read the first of them."""
+    lines = [each.line.decode("utf-8", "replace") for each in made.rejects if _has_letters(each)]
+    if not lines:
+        return ()
+    readings = map(written_times.leading, ([line] for line in lines[:_LETTERS_TRIED_MAX]))
+    zones = dict.fromkeys(each.timezone for each in readings if each and each.timezone)
+    hint = f"; {' or '.join(zones)} would read some of them" if zones else ""
+    return (
+        f"{len(lines):,} records are rejected because clocks of the `timezone` do not show the "
+        f"letters of their zone{hint}.",
+    )
+
+
+def _has_letters(line: RejectedLine) -> bool:
+    return line.reason == ZONE_LETTERS
 
 
 def cuts_times(sample: Sample, time: tuple[Sequence[str], str] | None, made: Preview) -> bool:

@@ -9,22 +9,21 @@ the parts alone are no form of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 from skidway.agent.commands import zone_letters
+from skidway.agent.commands.time_neighbours import OFFSET, YEAR, Lacks, more
 from skidway.agent.parsing.times.directives import FRACTION_DIGITS_MAX
 
 _MONTH: Final = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[A-Za-z]*\.?"
 _ANY_MONTH: Final = r"[A-Za-z]{3,9}\.?"
 _HALF: Final = "[ \u00a0\u202f]*[AaPp]\\.?[Mm]\\.?"
-_OFFSET: Final = r"[+-](?:0\d|1[0-4])(?::?(?:00|15|30|45))?"
 _ZONE: Final = (
-    rf"[Zz]|{_OFFSET}|(?:UTC|GMT|utc|gmt)(?:[+-]\d{{1,2}}(?::?\d\d)?)?|{zone_letters.PATTERN}"
+    rf"[Zz]|{OFFSET}|(?:UTC|GMT|utc|gmt)(?:[+-]\d{{1,2}}(?::?\d\d)?)?|{zone_letters.PATTERN}"
 )
-_YEAR: Final = r"(?:19|20)\d\d"
 _END: Final = r"(?![\w/]|[.:]\d|[+-]\d)"
 
 _DATES: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
@@ -124,7 +123,7 @@ def _orders() -> tuple[_Order, ...]:
     for date, formats in (*_DATES, *_YEARLESS):
         has_year = (date, formats) in _DATES
         day = f"(?P<date>{date.replace('MONTH', _MONTH)})"
-        year = "" if has_year else rf"(?P<year>,? {_YEAR}(?!\d))?"
+        year = "" if has_year else rf"(?P<year>,? {YEAR}(?!\d))?"
         parts = [f"{_WEEKDAY}{day}{_BETWEEN}{_CLOCK}{_OF_CLOCK}{year}{_LAST_ZONE}"]
         if has_year:
             parts.append(f"{_CLOCK}{_OF_CLOCK}{_BETWEEN}{_WEEKDAY}{day}{_LAST_ZONE}")
@@ -161,11 +160,11 @@ def _candidates(text: str, at: int) -> Iterator[Composed]:
     whole = compiled(RFC3339.pattern).match(text, at)
     if whole is not None:
         has_zone = re.search(r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)$", whole[0][len("2026-11-21") :])
-        yield _ended(text, at, whole.end(), RFC3339, _Lacks(zone=has_zone is None))
+        yield _ended(text, at, whole.end(), RFC3339, Lacks(zone=has_zone is None))
     for form in EPOCHS:
         whole = compiled(form.pattern).match(text, at)
         if whole is not None:
-            yield _ended(text, at, whole.end(), form, _Lacks(zone=False, half=False))
+            yield _ended(text, at, whole.end(), form, Lacks(zone=False, half=False))
     for order in _orders():
         match = order.parts.match(text, at)
         if match is not None and _has_sound_fraction(match):
@@ -188,7 +187,7 @@ def _of_parts(match: re.Match[str], order: _Order) -> Composed:
         for date in order.formats
         for month in (("%b", "%B") if "%b" in date else ("",))
     )
-    lacks = _Lacks(
+    lacks = Lacks(
         zone=not (parts["zone"] or parts.get("last_zone")),
         half=not parts["half"],
         year=not (order.has_year or parts.get("year")),
@@ -218,7 +217,8 @@ def _piece(name: str, parts: dict[str, str | None]) -> tuple[str, str]:
         case "fraction":
             return rf"{re.escape(text[0])}\d{{1,9}}", f"{text[0]}%f"
         case "half":
-            return _HALF, " %p" if blank else "%p"
+            # `\W` also matches the blanks that are not ASCII, and does not hide them in a pattern.
+            return r"\W{0,2}[AaPp]\.?[Mm]\.?", " %p" if blank else "%p"
         case "year":
             comma = "," if "," in text else ""
             return rf"{comma} \d{{4}}", f"{comma} %Y"
@@ -245,82 +245,15 @@ _AGAIN_IN_LINES: Final = {
     "+": r" [+-]\d{2,4}\b", "-": r" [+-]\d{2,4}\b",
 }  # fmt: skip
 _AGAIN_COMPILED: Final = re.compile(_AGAIN)
-_NEAR: Final = 20
 _MAY_BE_A_COLUMN: Final = re.compile(r",\S")
-_APART: Final = r"[\s\])},;|-]*[\[({<]?\s*"
-_ANY_ZONE: Final = (
-    rf"(?:(?:[Zz]|{_OFFSET}|\+\d{{1,4}}|-\d{{3}}|\u2212\d+|(?:UTC|GMT|utc|gmt)(?:[+-]\d+)?"
-    rf"|{zone_letters.PATTERN}|{zone_letters.REGION})(?!\w)|{zone_letters.IN_WORDS})"
-)
-_MORE: Final = re.compile(r"\w|\s*[.,']\d|[:/+\u2212-]\d")
-_MORE_BEHIND_ZONE: Final = re.compile(r"\w|[.:/+\u2212-]\d|(?<=UTC|GMT)\s+[+-]\d")
-_MORE_HALF: Final = re.compile(rf"{_APART}(?:{zone_letters.HALVES})", re.IGNORECASE)
-_MORE_ZONE: Final = re.compile(f"{_APART}{_ANY_ZONE}")
-_MORE_YEAR: Final = re.compile(rf"[\])]?,? ?[\[(<]?{_YEAR}(?!\d|[./:-]\d)")
-_CLOSED: Final = r"[\s\])}>,:;|/.-]*$"
-_HALF_BEFORE: Final = re.compile(rf"(?<!\w)(?:{zone_letters.HALVES}){_CLOSED}", re.IGNORECASE)
-_ZONE_BEFORE: Final = re.compile(rf"(?<![\w+-]){_ANY_ZONE}{_CLOSED}")
-_YEAR_BEFORE: Final = re.compile(rf"{_YEAR}{_CLOSED}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Lacks:
-    """Which parts a time does not have, so that they may stand beside it."""
-
-    zone: bool = True
-    half: bool = True
-    year: bool = False
-
-
-def _ended(text: str, begin: int, end: int, form: Form, lacks: _Lacks) -> Composed:
+def _ended(text: str, begin: int, end: int, form: Form, lacks: Lacks) -> Composed:
     """Returns a time whose parts end at this place of a text, with what belongs to it, too."""
     if not lacks.zone and (again := _AGAIN_COMPILED.match(text, end)) is not None:
         kind = "" if again[0].strip()[0].isalnum() else again[0].strip()[0]
         end, form = again.end(), Form(form.pattern, form.formats, _AGAIN_IN_LINES[kind])
-    rest = _more(text, begin, end, lacks)
+    rest = more(text, begin, end, lacks)
     if not rest and _MAY_BE_A_COLUMN.match(text, end) and re.search(r",\d+$", text[begin:end]):
         rest = text[begin:end].rpartition(",")[2]  # a fraction, or a column of numbers
     return Composed(form, end, rest)
-
-
-def rest_beside(text: str, begin: int, end: int, format_: str) -> str:
-    """Returns the text that stands directly behind or before a time that a format reads, and
-    belongs to it; empty if there is none. begin, end: where the time is in the text."""
-    if format_ in {form.formats[0] for form in EPOCHS}:
-        return _more(text, begin, end, _Lacks(zone=False, half=False))
-    is_rfc3339 = format_ == "rfc3339"
-    has_zone = names_zone(format_, [text[begin:end]])
-    return _more(
-        text, begin, end,
-        _Lacks(
-            zone=not has_zone, half="%p" not in format_,
-            year=not (is_rfc3339 or "%Y" in format_ or "%y" in format_),
-        ),
-    )  # fmt: skip
-
-
-def names_zone(format_: str, texts: Sequence[str]) -> bool:
-    """Whether times in this format name their zone. texts: some of these times, as in the log."""
-    if format_ == "rfc3339":
-        zoned = re.compile(r"\d\d:\d\d:\d\d[.,\d]*(?:[Zz]|[+-]\d\d(?::?\d\d)?)$")
-        return all(zoned.search(text) for text in texts)
-    is_epoch = any(format_ in form.formats for form in EPOCHS)
-    return is_epoch or "%z" in format_ or any(word in format_ for word in ("UTC", "GMT"))
-
-
-def _more(text: str, begin: int, end: int, lacks: _Lacks) -> str:
-    behind = [_MORE if lacks.zone else _MORE_BEHIND_ZONE]
-    before = []
-    for is_lacking, more_behind, more_before in (
-        (lacks.half, _MORE_HALF, _HALF_BEFORE),
-        (lacks.zone, _MORE_ZONE, _ZONE_BEFORE),
-        (lacks.year, _MORE_YEAR, _YEAR_BEFORE),
-    ):
-        behind += [more_behind] if is_lacking else []
-        before += [more_before] if is_lacking else []
-    earlier = text[max(begin - _NEAR, 0) : begin]
-    if any(each.search(earlier) for each in before):
-        return earlier.strip()
-    if any(each.match(text, end) for each in behind):
-        return text[end : end + _NEAR].strip()
-    return ""

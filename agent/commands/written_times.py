@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from skidway.agent.commands import time_forms
 from skidway.agent.commands.time_forms import EPOCHS, RFC3339, Composed, Form, composed
+from skidway.agent.commands.time_neighbours import rest_beside
 from skidway.agent.commands.zone_letters import ZONES
 from skidway.agent.parsing.timestamps import TimeFormat
 
@@ -113,7 +114,7 @@ def inside(texts: Sequence[str]) -> Reading | None:
 
 
 BEFORE_MAX: Final = 99
-_LAST_BEFORE: Final = "[^\\w\n.:+/\u2212-]"
+_LAST_BEFORE: Final = r"[^\w\n.:+/" "\u2212-]"
 BEFORE: Final = rf"[^\n]{{0,{BEFORE_MAX}}}?{_LAST_BEFORE}"
 """A regular expression for the text before a time. The text ends with a character that is no part
 of a number.
@@ -217,7 +218,7 @@ def _of_lines(texts: Sequence[str], before: str, first: Composed) -> Reading | N
         return None
     for match in found:
         begin, end = match.start(1), match.end()
-        if time_forms.rest_beside(match.string, begin, end, reading.format):
+        if rest_beside(match.string, begin, end, reading.format):
             return None
     return reading
 
@@ -255,5 +256,4 @@ def _readers(format_: str, column: pa.StringArray) -> list[tuple[str | None, np.
     return list(found.values())
 
 
-names_zone = time_forms.names_zone
 is_rfc3339 = RFC3339.matches

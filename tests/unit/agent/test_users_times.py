@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from skidway.agent.commands.proposals import letter_notes
 from skidway.agent.formats import catalog
 from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSettings
 from skidway.agent.validation.preview import Preview, preview
@@ -241,6 +242,16 @@ def test_the_zone_that_would_read_the_letters_is_named(tmp_path: Path) -> None:
     assert found.block["timestamp"]["timezone"] == "Europe/Berlin"
     assert any("Europe/Berlin" in note for note in found.notes)
     assert not any("name no zone" in note for note in found.notes)
+
+
+def test_the_zones_of_rejected_records_are_named() -> None:
+    """If a format with a name rejects records because of the letters of their zone, `guess` names
+    the zones that would read them."""
+    lines = [f"2026-11-21 08:15:01.123 {zone} x" for zone in ("UTC", "CET", "MSK", "CST")]
+    (note,) = letter_notes(made("%Y-%m-%d %H:%M:%S.%f %z", lines))
+    assert note.startswith("3 records")
+    assert "Europe/Berlin or Europe/Moscow would" in note
+    assert letter_notes(made("%Y-%m-%d %H:%M:%S.%f %z", lines[:1])) == ()
 
 
 @pytest.mark.parametrize(
