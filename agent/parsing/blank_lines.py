@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skidway.agent.parsing.framing import Booleans
-from skidway.agent.parsing.lines import sizes, spans
+from skidway.agent.parsing.lines import sizes
 from skidway.agent.parsing.parser import BLANK, Parsed, Parser, Reject, in_places
 
 _BLANKS: Final = " \t\r\n\v\f"
@@ -44,8 +44,11 @@ class BlankLinesParser:
 
     def _is_blank(self, lines: pa.BinaryArray) -> Booleans:
         found: Booleans = sizes(lines) == 0
-        data, begin, _ = spans(lines)
-        first = np.frombuffer(data, np.uint8)[np.minimum(begin, len(data) - 1)]
+        if found.all():
+            return found
+        data = np.frombuffer(lines.buffers()[2], np.uint8)
+        begin = np.frombuffer(lines.buffers()[1], np.int32)[lines.offset :][: len(lines)]
+        first = data[np.minimum(begin, len(data) - 1)]
         may_be = np.flatnonzero(~found & (first <= ord(" ")))
         if len(may_be):
             texts = lines.take(pa.array(may_be)).view(pa.string())
