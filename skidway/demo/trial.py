@@ -163,7 +163,7 @@ class Trial(Demo):
             self._revive("broker-dc1")
             ends = self.watermarks(DATACENTER, _topics(killed.acknowledged_offsets))
             self.until(lambda: self._agent().has_passed(killed.promised), "the agent")  # noqa: B023
-            kill = kills.of_broker(killed, ends, self._agent(), time.monotonic() - begin)
+            kill = kills.of_broker(killed, ends, time.monotonic() - begin)
             if killed.in_flight:
                 break
         self._made_good(kill)
