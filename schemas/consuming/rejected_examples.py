@@ -74,6 +74,18 @@ def rejected_example(
     return other
 
 
+def line_text(document: Mapping[str, Any], bytes_max: int = TEXT_BYTES_MAX) -> str:
+    """Returns the first bytes of a rejected line as `shown_text` does. An ellipsis also shows that
+    the record does not have the whole line."""
+    line: bytes = document["line"]
+    if document["reason"] == NUL_BYTES:
+        return f"({document['length']:,} NUL bytes)"
+    text = shown_text(line, bytes_max)
+    if is_cut(document) and line != WITHHELD and len(line) <= bytes_max:
+        text += CUT
+    return text
+
+
 def shown_text(data: bytes, bytes_max: int = TEXT_BYTES_MAX) -> str:
     """Returns the first bytes of a text as one line that a terminal can print: control characters,
     bytes that are not UTF-8, and characters that reorder text are escaped. If a part of the text is
@@ -104,13 +116,6 @@ def _whole_characters(data: bytes) -> bytes:
 
 def _example(found: FoundLine) -> RejectedExample:
     document = found.document
-    line: bytes = document["line"]
-    if document["reason"] == NUL_BYTES:
-        text = f"({document['length']:,} NUL bytes)"
-    else:
-        text = shown_text(line)
-        if is_cut(document) and line != WITHHELD and len(line) <= TEXT_BYTES_MAX:
-            text += CUT
     return RejectedExample(
         found.tp,
         found.offset,
@@ -120,5 +125,5 @@ def _example(found: FoundLine) -> RejectedExample:
         printable(document["host"]),
         printable(document["path"]),
         int(document["first"]),
-        text,
+        line_text(document),
     )

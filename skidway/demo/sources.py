@@ -23,7 +23,7 @@ from skidway.errors import UsageError
 
 SPARK_LINE = (
     r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d\.\d{3}) (?P<level>[A-Z]+) +"
-    r"\[(?P<thread>[^\]]*)\] (?P<logger>[^ ]*) - (?P<message>(?s:.*))"
+    r"\[(?P<thread>[^\]]*)\] (?P<logger>[^ ]*) - (?P<message>.*)"
 )
 OWN_SCHEMA = {
     "type": "record",
