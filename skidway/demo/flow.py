@@ -30,7 +30,7 @@ from typing import Any
 from skidway.demo import obstacles, sources, states
 from skidway.demo.display import Display
 from skidway.demo.outcome import DemoOutcome
-from skidway.demo.site import DATACENTER, OFFLINE, Site
+from skidway.demo.site import DATACENTER, LOADS_EVERY, OFFLINE, Site
 from skidway.demo.summary import shown
 from skidway.demo.supervisor import Supervisor, health_of
 from skidway.errors import SkidwayError, Unreachable
@@ -53,8 +53,6 @@ without Spark if it is small. The demo's other loads run on Spark, whatever thei
 HELD_WITHIN_S = 15.0
 """The demo waits so long for the verdict on topics of which the agent cannot read a path."""
 RECOUNT_AGAIN_S = 30.0
-LOADS_EVERY = "10s"
-"""With --keep, a load runs this often: as often as a bucket begins (`Timing.bucket_ms`)."""
 UNREADABLE_SHOWN = 5
 ASK_TIMEOUT_MS = 5_000
 PROGRAMS = (

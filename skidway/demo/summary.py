@@ -14,7 +14,7 @@ from typing import Any
 from skidway.cli.output import render_table
 from skidway.demo import tiers, writer
 from skidway.demo.outcome import DemoOutcome
-from skidway.demo.site import Site
+from skidway.demo.site import LOADS_EVERY, Site
 from skidway.demo.sources import GIVEN_TOPIC, ZOOKEEPER_TOPIC
 
 COLUMNS = ("topic", "agent", "broker", "mirror", "hdfs", "rejects", "verdict")
@@ -46,8 +46,8 @@ def show(site: Site, outcome: DemoOutcome, seconds: float) -> None:
 
 def show_addresses(site: Site) -> None:
     """For --keep: prints the programs' addresses."""
-    print("\nEverything keeps running: the agent goes on reading, and a load runs every 10 s.")
-    print("Ctrl-C stops it.")
+    every = f"a load runs every {LOADS_EVERY}"
+    print(f"\nEverything keeps running: the agent goes on reading, and {every}. Ctrl-C stops it.")
     for name in ("zookeeper", "broker-dc1", "broker-offline"):
         print(f"  {name:16} {site.address(name)}")
     print(f"  {'registry':16} {site.url('registry')}")

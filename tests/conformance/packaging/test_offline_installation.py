@@ -4,12 +4,15 @@ wheels` creates are sufficient, because they include a wheel of the stock pip.""
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from support.packages import VERSION, install, run, wheels_of
+from support.peers import ROOT
 
 pytestmark = [pytest.mark.foreign, pytest.mark.slow]
 
@@ -38,6 +41,30 @@ def test_an_agent_is_installed_offline_and_runs(tmp_path: Path) -> None:
     installed = {each.name for each in venv.glob("lib/python*/site-packages/*")}
     assert "skidway" in installed
     assert "pyspark" not in installed
+
+
+@pytest.mark.parametrize(
+    ("page", "works"),
+    [
+        ("client.md", "import skidway.producer, skidway.consumer"),
+        ("spark.md", "import skidway; skidway.register"),
+        ("loader.md", "import skidway.loader.spark.session"),
+        ("kubernetes.md", "import skidway.agent.program"),
+    ],
+)
+def test_the_command_of_a_page_installs_what_the_page_needs(
+    page: str, works: str, tmp_path: Path
+) -> None:
+    """Pages install Skidway from the directory of wheels with pip and without any index. This works
+    with the pip of a new virtual environment, and what the page uses can then be imported."""
+    text = (ROOT / "docs" / page).read_text()
+    found = re.search(r"pip install --no-index --find-links (\S+) '(skidway\[\w+\])'", text)
+    assert found is not None
+    run([sys.executable, "-m", "venv", str(tmp_path)])
+    python = str(tmp_path / "bin" / "python")
+    wheels = str(wheels_of(VERSION))
+    run([python, "-m", "pip", "install", "-q", "--no-index", "--find-links", wheels, found[2]])
+    run([python, "-c", works], cwd=tmp_path)
 
 
 def test_programs_of_one_host_share_an_environment(tmp_path: Path) -> None:
