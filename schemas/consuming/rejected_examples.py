@@ -25,7 +25,7 @@ from skidway.schemas.consuming.rejected_lines import (
 
 TEXT_BYTES_MAX: Final = 300
 CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
-DETAIL_CHARACTERS_MAX: Final = 120
+DETAIL_BYTES_MAX: Final = 120
 RECORDS_MAX: Final = 1_000
 """The search for examples of rejected lines reads at most this many records of each partition."""
 
@@ -121,7 +121,7 @@ def _example(found: FoundLine) -> RejectedExample:
         found.offset,
         found.timestamp,
         printable(document["reason"]),
-        printable(document["detail"][:DETAIL_CHARACTERS_MAX]),
+        shown_text(document["detail"].encode(), DETAIL_BYTES_MAX),
         printable(document["host"]),
         printable(document["path"]),
         int(document["first"]),
