@@ -27,7 +27,10 @@ def foreign(registry: RegistryClient, topic: SourceTopic) -> str:
     try:
         newest_schema(registry, topic)
     except NoSchema as error:
-        return f"not loaded: {error}, or leave the topic out of the patterns in topics"
+        return (
+            f"not loaded: {error}; if these are no rows, leave the topic out of the patterns in "
+            "topics, and name it in the audit's exempt.hdfs"
+        )
     return ""
 
 
