@@ -109,7 +109,9 @@ class Demo:
         /health is good."""
         before = self._unread_before
         for path, reason in list(before.items())[:UNREADABLE_SHOWN]:
-            self.display.say(f"cannot read {shown(path)}: {reason}; so it cannot end complete")
+            self.display.say(
+                f"cannot read {shown(path)}: {reason}; so the demo cannot end complete"
+            )
         if (more := len(before) - UNREADABLE_SHOWN) > 0:
             self.display.say(f"and cannot read {more:,} further paths")
         self.display.say("starting ZooKeeper, 2 brokers, registry, audit, 2 counters and the agent")

@@ -202,7 +202,7 @@ class DemoOutcome:
     def is_short_of_held(self) -> bool:
         """Whether all judged buckets are good, but for those of topics in `held`."""
         held = self.held
-        return bool(self.judged) and all(_sent_topic(x["topic"]) in held for x in self.short)
+        return bool(self.judged) and all(sent_topic(x["topic"]) in held for x in self.short)
 
     @property
     def held(self) -> set[str]:
@@ -216,7 +216,7 @@ class DemoOutcome:
         for bucket in self.judged:
             for place in bucket["places"]:
                 if bucket["topic"].endswith(REJECTED_SUFFIX) and place["tier"] == "agent":
-                    found[_sent_topic(bucket["topic"])] += place.get("count", 0)
+                    found[sent_topic(bucket["topic"])] += place.get("count", 0)
         return found
 
     @property
@@ -276,7 +276,7 @@ class DemoOutcome:
         return self.accounts.get(file.key) or Account()
 
 
-def _sent_topic(topic: str) -> str:
+def sent_topic(topic: str) -> str:
     """Returns the topic whose lines were rejected, for a topic of rejects; else the topic."""
     return topic.removesuffix(REJECTED_SUFFIX)
 

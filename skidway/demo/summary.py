@@ -13,7 +13,7 @@ from typing import Any
 
 from skidway.cli.output import render_table
 from skidway.demo import tiers, writer
-from skidway.demo.outcome import DemoOutcome
+from skidway.demo.outcome import DemoOutcome, sent_topic
 from skidway.demo.site import LOADS_EVERY, Site
 from skidway.demo.sources import GIVEN_TOPIC, ZOOKEEPER_TOPIC
 
@@ -59,8 +59,8 @@ def topic_rows(outcome: DemoOutcome) -> list[dict[str, Any]]:
     """Returns one row per source topic. A row has the sums of the counts in the judged time buckets
     of the topic. The row's verdict is "complete" if all buckets are complete. Otherwise it is the
     verdict of a bucket that is neither complete nor accepted, or, if there is no such bucket, of an
-    accepted bucket. The rejects are those of the agent, which are also the records of the topic of
-    rejects, and those of the loader."""
+    accepted bucket. The rejects are those of the agent, whose topic of rejects has the same number
+    beside it, and those of the loader."""
     rows: dict[str, dict[str, Any]] = {}
     by_loader: Counter[str] = Counter()
     for bucket in outcome.judged:
@@ -75,7 +75,7 @@ def topic_rows(outcome: DemoOutcome) -> list[dict[str, Any]]:
             by_loader[bucket["topic"]] += place.get("rejects", 0)
     by_agent = outcome.agents_rejects
     for topic, row in rows.items():
-        row["rejects"] = _rejects(by_agent[topic], by_loader[topic])
+        row["rejects"] = _rejects(by_agent[sent_topic(topic)], by_loader[topic])
     return [rows[name] for name in sorted(rows)]
 
 

@@ -138,8 +138,8 @@ def test_a_file_that_cannot_be_read_is_not_waited_for_and_spoils_the_verdict() -
 
 
 def test_rejects_are_those_of_the_agent_and_of_the_loader() -> None:
-    """The table's column REJECTS counts the records that the agent rejected beside their own topic,
-    and the rejects of the loader, and says whose they are."""
+    """The table's column REJECTS counts the lines that the agent rejected, beside their own topic
+    and beside the topic of rejects, and the rejects of the loader. It says whose they are."""
     sent = BUCKET | {"places": [{"tier": "hdfs", "count": 7, "rejects": 2}]}
     rejected = BUCKET | {
         "topic": "a.rejected",
@@ -148,7 +148,7 @@ def test_rejects_are_those_of_the_agent_and_of_the_loader() -> None:
     clean = BUCKET | {"topic": "b"}
     rows = summary.topic_rows(outcome(buckets=[sent, rejected, clean, NEWER]))
     assert {row["topic"]: row["rejects"] for row in rows} == {
-        "a": "3 by the agent, 2 by the loader", "a.rejected": "0", "b": "0",
+        "a": "3 by the agent, 2 by the loader", "a.rejected": "3 by the agent", "b": "0",
     }  # fmt: skip
 
 
