@@ -44,26 +44,29 @@ def test_an_agent_is_installed_offline_and_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "works"),
+    ("extra", "pages", "works"),
     [
-        ("client.md", "import skidway.producer, skidway.consumer"),
-        ("spark.md", "import skidway; skidway.register"),
-        ("loader.md", "import skidway.loader.spark.session"),
-        ("kubernetes.md", "import skidway.agent.program"),
+        ("columns", ["client.md"], "import skidway.producer, skidway.consumer"),
+        (
+            "loader",
+            ["spark.md", "loader.md"],
+            "import skidway.loader.spark.session; skidway.register",
+        ),
+        ("agent", ["kubernetes.md"], "import skidway.agent.program"),
     ],
 )
-def test_the_command_of_a_page_installs_what_the_page_needs(
-    page: str, works: str, tmp_path: Path
+def test_the_commands_of_pages_install_what_the_pages_need(
+    extra: str, pages: list[str], works: str, tmp_path: Path
 ) -> None:
     """Pages install Skidway from the directory of wheels with pip and without any index. This works
-    with the pip of a new virtual environment, and what the page uses can then be imported."""
-    text = (ROOT / "docs" / page).read_text()
-    found = re.search(r"pip install --no-index --find-links (\S+) '(skidway\[\w+\])'", text)
-    assert found is not None
+    with the pip of a new virtual environment, and what the pages use can then be imported."""
+    for page in pages:
+        text = (ROOT / "docs" / page).read_text()
+        assert re.search(rf"pip install --no-index --find-links \S+ 'skidway\[{extra}\]'", text)
     run([sys.executable, "-m", "venv", str(tmp_path)])
     python = str(tmp_path / "bin" / "python")
-    wheels = str(wheels_of(VERSION))
-    run([python, "-m", "pip", "install", "-q", "--no-index", "--find-links", wheels, found[2]])
+    source = ["--no-index", "--find-links", str(wheels_of(VERSION))]
+    run([python, "-m", "pip", "install", "--quiet", *source, f"skidway[{extra}]"])
     run([python, "-c", works], cwd=tmp_path)
 
 
