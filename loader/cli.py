@@ -123,7 +123,8 @@ def _run(args: argparse.Namespace) -> int:
         print_json(document)
     else:
         rows = [{**each, "loads": each["loads"] or None} for each in document["topics"]]
-        print_rows(rows, ("topic", "loads", "rows", "rejects", "repeats", "files"), as_json=False)
+        columns = ("topic", "status", "loads", "rows", "rejects", "repeats", "files")
+        print_rows(rows, columns, as_json=False)
     for sentence in report.sentences():
         sys.stderr.write(f"skidway load: {sentence}\n")
     return report.exit_code

@@ -1,7 +1,7 @@
 """The packages of a program's extra, and the pip command that installs them. Every program needs
 the packages of the kernel. An extra has the packages that one program needs in addition.
 
-`pip install 'skidway[agent]'` fails if pip's package index does not have this project. Therefore
+No package index has this project yet, so anybody could publish a package of this name. Therefore
 the pip command that `how` returns names the missing packages themselves. The names come from the
 installed distribution's metadata (PEP 508).
 """
@@ -37,7 +37,7 @@ def lacking(extra: str) -> list[str]:
 def how(extra: str) -> str:
     """Returns the pip command that installs the missing requirements of an extra. If none is
     missing, the command installs all requirements of the extra."""
-    wanted = lacking(extra) or needed(extra) or [f"skidway[{extra}]"]
+    wanted = lacking(extra) or needed(extra)
     return f"{sys.executable} -m pip install {' '.join(map(shlex.quote, wanted))}"
 
 

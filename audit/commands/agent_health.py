@@ -6,11 +6,11 @@ import argparse
 import json
 import socket
 import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
 from skidway.errors import UsageError
+from skidway.http_client import open_url
 
 DEFAULT_URL = "http://127.0.0.1:9101/health"
 ANSWER_WITHIN_S = 2
@@ -32,7 +32,7 @@ def healths(url: str) -> Mapping[str, Mapping[str, Any]]:
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"--agent-health {url!r} is not a URL like {DEFAULT_URL}.")
     try:
-        with urllib.request.urlopen(url, timeout=ANSWER_WITHIN_S) as answer:  # noqa: S310 - http
+        with open_url(url, ANSWER_WITHIN_S) as answer:
             said = answer.read(ANSWER_BYTES_MAX)
     except urllib.error.HTTPError as error:  # an unhealthy agent answers 503
         said = error.read(ANSWER_BYTES_MAX)

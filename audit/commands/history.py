@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import json
 import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -16,6 +15,7 @@ from skidway.audit.reports import history_report
 from skidway.audit.settings import DASHBOARD_LISTENER
 from skidway.cli.output import print_json, print_lines
 from skidway.errors import Unreachable, UsageError
+from skidway.http_client import open_url
 
 ANSWER_WITHIN_S = 30
 ANSWER_BYTES_MAX = 64 << 20
@@ -71,7 +71,7 @@ def _asked(collector: str, query: dict[str, str]) -> Any:
         raise UsageError(f"--collector {collector!r} is not a URL like http://host:8088.")
     url = f"{collector.rstrip('/')}/history.json?{urlencode(query)}"
     try:
-        with urllib.request.urlopen(url, timeout=ANSWER_WITHIN_S) as answer:  # noqa: S310 - http
+        with open_url(url, ANSWER_WITHIN_S) as answer:
             return json.loads(answer.read(ANSWER_BYTES_MAX))
     except urllib.error.HTTPError as error:
         words = error.read(1_000).decode("utf-8", "replace").strip()

@@ -12,7 +12,6 @@ import argparse
 import http.client
 import json
 import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from skidway.broker.settings import BrokerSettings
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_json, table
 from skidway.errors import ConfigurationRefused, Unreachable, UsageError
+from skidway.http_client import open_url
 from skidway.telemetry import host_and_port
 
 NOUN: Final = "mirror"
@@ -116,7 +116,7 @@ def details(sources: Sequence[Source]) -> list[str]:
 def health(url: str) -> dict[str, Any]:
     """Returns the broker's /health, even if its HTTP status is 503. Raises Unreachable."""
     try:
-        with urllib.request.urlopen(url, timeout=ASK_TIMEOUT_S) as answer:  # noqa: S310 - checked
+        with open_url(url, ASK_TIMEOUT_S) as answer:
             return _document(url, answer.read())
     except urllib.error.HTTPError as error:
         with error:

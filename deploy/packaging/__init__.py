@@ -6,6 +6,7 @@ the agent.
     environment  builds a virtual environment in a folder other than its final folder
     third_party  collects third-party wheels once for all programs, and keeps them
     installation  `make demo`: runs pip with short output, before anything is installed
+    directories  fills a directory that is complete whenever it exists
     own_wheel    builds Skidway's own wheel from a copy of the sources, with a given version
 
 All programs of one version of Skidway use each package in the same version, because a host has one

@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import shutil
 import sysconfig
 import tempfile
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from deploy.packaging.directories import replacement
 from deploy.packaging.own_wheel import PackagingFailed, pip, project
 
 PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
@@ -60,24 +60,21 @@ def collect(folder: Path, own: Path) -> ThirdParty:
     known = _read(folder, key)
     if known is not None:
         return known
-    fresh = folder.with_name(f"{folder.name}.new")
-    shutil.rmtree(fresh, ignore_errors=True)
-    _fetch(f"skidway[{','.join(PROGRAMS)}] @ {own.as_uri()}", fresh)
-    programs: dict[str, list[str]] = {}
-    sha256: dict[str, str] = {}
-    for program in PROGRAMS:
-        needs = _needs(program, own, fresh)
-        programs[program] = sorted(needs)
-        sha256 |= needs
-    boot = next(fresh.glob("pip-*.whl"))
-    sha256[boot.name] = sha256_of(boot)
-    for wheel in fresh.glob("*.whl"):
-        if wheel.name not in sha256:
-            wheel.unlink()  # this is the wheel `own`, which pip also copies
-    document = {"key": key, "programs": programs, "sha256": sha256}
-    (fresh / INDEX).write_text(json.dumps(document, indent=1))
-    shutil.rmtree(folder, ignore_errors=True)
-    fresh.rename(folder)
+    with replacement(folder) as fresh:
+        _fetch(f"skidway[{','.join(PROGRAMS)}] @ {own.as_uri()}", fresh)
+        programs: dict[str, list[str]] = {}
+        sha256: dict[str, str] = {}
+        for program in PROGRAMS:
+            needs = _needs(program, own, fresh)
+            programs[program] = sorted(needs)
+            sha256 |= needs
+        boot = next(fresh.glob("pip-*.whl"))
+        sha256[boot.name] = sha256_of(boot)
+        for wheel in fresh.glob("*.whl"):
+            if wheel.name not in sha256:
+                wheel.unlink()  # this is the wheel `own`, which pip also copies
+        document = {"key": key, "programs": programs, "sha256": sha256}
+        (fresh / INDEX).write_text(json.dumps(document, indent=1))
     return ThirdParty(folder, programs, sha256)
 
 
@@ -136,7 +133,12 @@ def _fetch(requirement: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         constraints = Path(name) / "constraints.txt"
         constraints.write_text("\n".join(installed) + "\n")
-        pip("wheel", "--wheel-dir", str(folder), "-c", str(constraints), requirement, "pip")
+        pip(
+            # pip below 23.1, as in Debian 12, else builds sources without pyproject.toml (pyspark)
+            # with the environment's own setuptools, and fails if there is no package `wheel`.
+            *("wheel", "--use-pep517", "--wheel-dir", str(folder), "-c", str(constraints)),
+            *(requirement, "pip"),
+        )
 
 
 def _needs(program: str, own: Path, wheels: Path) -> dict[str, str]:

@@ -7,8 +7,7 @@
         wheels.json     version, python, implementation, platform; pip: the file of pip's wheel;
                         programs: {program: [file, ...]}, the files to copy for the program
 
-This program makes the directory under another name and then renames it, so the directory is always
-complete. Two builds from the same sources produce the same wheels and hashes.
+Two builds from the same sources produce the same wheels and hashes.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from deploy.packaging import own_wheel, third_party
+from deploy.packaging.directories import replacement
 from deploy.packaging.own_wheel import ROOT, PackagingFailed
 from deploy.packaging.third_party import PROGRAMS, ThirdParty
 
@@ -54,17 +54,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def collect(version: str, wheels: Path = WHEELS) -> Path:
     """Builds the directory of a version, and replaces an earlier directory of this version. Raises
     PackagingFailed."""
-    fresh = wheels / f"{version}.new"
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    own = own_wheel.build(version, fresh)
-    others = third_party.collect(wheels / "third-party", own)
-    for file in others.sha256:
-        _link(others.folder / file, fresh / file)
-    _write_lists(fresh, version, own, others)
     folder = wheels / version
-    shutil.rmtree(folder, ignore_errors=True)
-    fresh.rename(folder)
+    with replacement(folder) as fresh:
+        own = own_wheel.build(version, fresh)
+        others = third_party.collect(wheels / "third-party", own)
+        for file in others.sha256:
+            _link(others.folder / file, fresh / file)
+        _write_lists(fresh, version, own, others)
     return folder
 
 

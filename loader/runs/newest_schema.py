@@ -16,9 +16,31 @@ from skidway.schemas.client import (
 )
 
 
+def foreign(registry: RegistryClient, topic: SourceTopic) -> str:
+    """Returns a sentence if a topic is foreign: it has records and no schema, so these are probably
+    another program's, and no rows. Agents register a schema before they send the first record. Else
+    returns "". The caller asks only about topics that were never loaded, and that a pattern chose,
+    which chooses whatever else the brokers carry.
+    """
+    if all(each.log_start == each.high_watermark for each in topic.bounds):
+        return ""
+    try:
+        newest_schema(registry, topic)
+    except NoSchema as error:
+        return (
+            f"not loaded: {error}; if these are no rows, leave the topic out of the patterns in "
+            "topics, and name it in the audit's exempt.hdfs"
+        )
+    return ""
+
+
+class NoSchema(SkidwayError):
+    """Raised if the registry has no schema for a topic that has records."""
+
+
 def newest_schema(registry: RegistryClient, topic: SourceTopic) -> Registered:
-    """Returns the newest schema of the topic's subject. Raises SkidwayError if the subject has no
-    schema, or if the schema cannot become columns.
+    """Returns the newest schema of the topic's subject. Raises NoSchema if the subject has no
+    schema, and SkidwayError if the schema cannot become columns.
     """
     subject = topic.subject
     try:
@@ -28,7 +50,7 @@ def newest_schema(registry: RegistryClient, topic: SourceTopic) -> Registered:
         # may come from a proxy in front of the registry.
         if error.error_code != SUBJECT_UNKNOWN:
             raise
-        raise SkidwayError(
+        raise NoSchema(
             f"{topic.name} has records, but no schema is registered under {subject}; "
             "register it: skidway schemas register"
         ) from error

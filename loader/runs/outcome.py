@@ -28,7 +28,8 @@ problems ends with the gravest exit status.
 @dataclass(slots=True)
 class TopicOutcome:
     """The result of a topic in this run. problems: errors, each with its exit status. notes: other
-    sentences for the operator."""
+    sentences for the operator. foreign: says that the topic was left out, because it has no schema
+    and only a pattern has chosen it; else ""."""
 
     topic: str
     loads: list[int] = field(default_factory=list)
@@ -41,11 +42,22 @@ class TopicOutcome:
     problems: list[SkidwayError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     ranges: list[PartitionRange] = field(default_factory=list)
+    foreign: str = ""
+
+    @property
+    def status(self) -> str:
+        """Returns a word for what became of the topic in this run."""
+        if self.problems:
+            return "problem"
+        if self.foreign:
+            return "no schema"
+        return "waiting" if self.waiting else "good"
 
     def document(self) -> dict[str, Any]:
         """Returns this topic's result as the fields that `--json` prints."""
         return {
             "topic": self.topic,
+            "status": self.status,
             "loads": self.loads,
             "rows": self.rows,
             "rejects": self.rejects,
@@ -58,7 +70,7 @@ class TopicOutcome:
             ],
             "waiting": [stop.sentence for stop in self.waiting],
             "problems": [str(problem) for problem in self.problems],
-            "notes": self.notes,
+            "notes": [*self.notes, *filter(None, [self.foreign])],
         }
 
 
@@ -84,6 +96,7 @@ class Report:
             for each in self.outcomes
             for sentence in (
                 *map(str, each.problems), *(stop.sentence for stop in each.waiting), *each.notes,
+                *filter(None, [each.foreign]),
             )
         ]  # fmt: skip
 

@@ -2,7 +2,9 @@
 run.
 
 If one topic cannot be loaded, the other topics are still loaded. The run succeeds only if no topic
-has a problem. Records that wait for an announcement are no problem; a later run loads them.
+has a problem. Records that wait for an announcement are no problem; a later run loads them. Neither
+is a topic without a schema that only a pattern has chosen: it has a status and a sentence of its
+own.
 """
 
 from __future__ import annotations
@@ -107,7 +109,7 @@ def load_all(
     outcome, and loads the other topics."""
     offsets = GroupOffsets(parts.client, parts.settings.group_id)
     runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
-    begun = [run for run in runs if _do(run.begin, run.outcome)]
+    begun = [run for run in runs if _do(run.begin, run.outcome) and not run.outcome.foreign]
     needing = [run for run in begun if run.needs_audit_topics]
     if needing:
         parts.feed.begin(_lowest(run.newest for run in needing))

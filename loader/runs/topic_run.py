@@ -27,6 +27,7 @@ from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.conversion import conversion
 from skidway.loader.runs.group_offsets import GroupOffsets
 from skidway.loader.runs.hour_marking import HourMarking
+from skidway.loader.runs.newest_schema import foreign
 from skidway.loader.runs.outcome import TopicOutcome, note
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.run_progress import MARK, REWRITE, RunProgress
@@ -87,8 +88,10 @@ class TopicRun:
 
     def begin(self) -> None:
         """Moves into place the committed files that earlier loads have not moved yet. Reads the
-        newest manifest."""
+        newest manifest. If the topic is foreign, says so in the outcome."""
         self.newest = operations.run(commit.begin(self._topic.name), self._parts.store)
+        if self.newest is None and self._topic.name not in self._parts.settings.topics:
+            self.outcome.foreign = foreign(self._parts.registry, self._topic)
 
     @property
     def needs_audit_topics(self) -> bool:

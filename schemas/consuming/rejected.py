@@ -4,15 +4,11 @@ the position in the log file, or writes them to a file in which people can repai
 from __future__ import annotations
 
 import argparse
-import base64
 import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
-
-import numpy as np
-import pyarrow as pa
 
 from skidway.cli.moments import parse_since, shown
 from skidway.cli.options import add_bootstrap_option, add_json_option
@@ -20,26 +16,13 @@ from skidway.cli.output import print_json, print_rows
 from skidway.cli.topics import connect
 from skidway.clock import SystemClock
 from skidway.errors import SkidwayError, UsageError
-from skidway.kafka.client import EARLIEST, LATEST, Client
-from skidway.kafka.columns import DecodedRecords
-from skidway.kafka.types import TopicPartition
-from skidway.schemas import wire
-from skidway.schemas.codec import Codec
-from skidway.schemas.consuming.consume import offsets_at
-from skidway.schemas.consuming.rejected_lines import (
-    SUFFIX,
-    RejectedLines,
-    Wanted,
-    repairable,
-    topic_of_rejects,
-)
+from skidway.schemas.consuming.rejected_examples import line_text
+from skidway.schemas.consuming.rejected_lines import FoundLine, RejectedLines, Wanted, repairable
 from skidway.schemas.consuming.values import plain
-from skidway.schemas.single_object import schema_text
-from skidway.schemas.topic_reading import read_ranges
 
 LINES = 20
-LINE_CHARACTERS_MAX = 160
-"""A table shows at most this many characters of a line. --json prints the whole line."""
+LINE_BYTES_MAX = 160
+"""A table shows at most this many bytes of a line. --json prints the whole line."""
 COLUMNS = ("time", "reason", "host", "file", "position", "line")
 
 
@@ -78,30 +61,15 @@ def register(subparsers: Any) -> None:
 def _show(args: argparse.Namespace) -> int:
     if args.max < 1:
         raise UsageError("--max must be at least 1")
-    name = args.topic if args.topic.endswith(SUFFIX) else args.topic + SUFFIX
     since = None if args.since is None else parse_since(args.since, SystemClock().time_ms())
-    wanted = Wanted(since)
-    codec = Codec(schema_text("Rejected"))
     with connect(args) as client:
-        topic = topic_of_rejects(client, name)
-        partitions = [TopicPartition(name, each.index) for each in topic.partitions]
-        ranges = _ranges(client, partitions, since, args.max)
-        unread = 0
-        found: list[dict[str, Any]] = []
-        for tp, batch in read_ranges(client, ranges):
-            rows, refused = _rows(codec, batch, ranges[tp][0])
-            unread += refused
-            found += [row for row in rows if wanted.takes(row, row["timestamp"])]
-            found = sorted(found, key=lambda row: row["timestamp"])[-args.max :]
+        lines = RejectedLines(client, args.topic)
+        found = lines.newest(Wanted(since), args.max)
     if args.json:
-        print_json([{**row, "time": shown(row["timestamp"])} for row in found])
+        print_json([_document(each) for each in found])
     else:
-        print_rows([_table_row(row) for row in found], COLUMNS, as_json=False)
-    if unread:
-        sys.stderr.write(
-            f"skidway rejected: this version cannot read {unread} records as rejected lines\n"
-        )
-    return 1 if unread else 0
+        print_rows([_table_row(each) for each in found], COLUMNS, as_json=False)
+    return _status(lines)
 
 
 def _export(args: argparse.Namespace) -> int:
@@ -118,6 +86,11 @@ def _export(args: argparse.Namespace) -> int:
             out.write(json.dumps(repairable(document), ensure_ascii=False) + "\n")
             count += 1
     sys.stderr.write(f"skidway rejected: {count:,} lines\n")
+    return _status(lines)
+
+
+def _status(lines: RejectedLines) -> int:
+    """Says how many records are no rejected lines for this version. Returns the exit status."""
     if lines.unread:
         sys.stderr.write(
             f"skidway rejected: this version cannot read {lines.unread} records as rejected lines\n"
@@ -143,57 +116,26 @@ def _new_file(name: str) -> Iterator[TextIO]:
         ) from error
 
 
-def _ranges(
-    client: Client, partitions: list[TopicPartition], since: int | None, most: int
-) -> dict[TopicPartition, tuple[int, int]]:
-    """Returns, for each partition, the range of offsets of the last `most` records. If `since` (a
-    time in ms) is given, the range has no records before the first record with the time `since` or
-    a later time. After this first record, the range may have records with earlier times than
-    `since`."""
-    first = offsets_at(client, partitions, EARLIEST if since is None else since)
-    end = offsets_at(client, partitions, LATEST)
-    return {tp: (max(first[tp], end[tp] - most), end[tp]) for tp in partitions}
-
-
-def _rows(codec: Codec, batch: DecodedRecords, begin: int) -> tuple[list[dict[str, Any]], int]:
-    """Returns the rejected lines in a batch, from offset `begin` on, and the number of records that
-    `codec` cannot decode."""
-    wanted = np.flatnonzero(np.asarray(batch.offsets) >= begin)
-    ids, datums = wire.split(batch.values.take(pa.array(wanted)))
-    framed = np.flatnonzero(ids >= 0)
-    decoded = codec.decode(datums.take(pa.array(framed)))
-    good = wanted[framed[decoded.good]].tolist()
-    rows = [
-        {
-            "timestamp": int(batch.timestamps[row]),
-            "offset": int(batch.offsets[row]),
-            **_document(document),
-        }
-        for row, document in zip(good, decoded.batch.to_pylist(), strict=True)
-    ]
-    return rows, len(wanted) - len(good)
-
-
-def _document(rejected: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = plain(rejected)
-    return {**found, "position": found.pop("first")}
-
-
-def _table_row(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns the row of the table for a rejected line. Bytes that are not UTF-8 are escaped, for
-    example as \\xff. U+FFFD stands for each character that cannot be printed, such as a control
-    character or a no-break space."""
-    line = row.get("line")
-    if line is None:  # the line is not UTF-8
-        line = base64.b64decode(row["line_base64"]).decode("utf-8", "backslashreplace")
-    printable = "".join(
-        char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line
-    )
+def _document(found: FoundLine) -> dict[str, Any]:
+    """Returns a rejected line as --json prints it."""
+    rejected = plain(dict(found.document))
+    where = {"timestamp": found.timestamp, "offset": found.offset}
     return {
-        "time": shown(row["timestamp"]),
-        "reason": row["reason"],
-        "host": row["host"],
-        "file": row["path"],
-        "position": row["position"],
-        "line": printable[:LINE_CHARACTERS_MAX],
+        **where, **rejected, "position": rejected.pop("first"), "time": shown(found.timestamp),
+    }  # fmt: skip
+
+
+def _table_row(found: FoundLine) -> dict[str, Any]:
+    """Returns the row of the table for a rejected line. The reason includes its detail, such as the
+    field that does not fit. What cannot be printed, such as a tab or a byte that is not UTF-8, has
+    an escape (\\t, \\xff); an ellipsis shows that a line is longer."""
+    document = found.document
+    detail = f": {document['detail']}" if document["detail"] else ""
+    return {
+        "time": shown(found.timestamp),
+        "reason": f"{document['reason']}{detail}",
+        "host": document["host"],
+        "file": document["path"],
+        "position": document["first"],
+        "line": line_text(document, LINE_BYTES_MAX),
     }

@@ -25,7 +25,7 @@ from skidway.schemas.consuming.rejected_lines import (
 
 TEXT_BYTES_MAX: Final = 300
 CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
-DETAIL_CHARACTERS_MAX: Final = 120
+DETAIL_BYTES_MAX: Final = 120
 RECORDS_MAX: Final = 1_000
 """The search for examples of rejected lines reads at most this many records of each partition."""
 
@@ -74,6 +74,18 @@ def rejected_example(
     return other
 
 
+def line_text(document: Mapping[str, Any], bytes_max: int = TEXT_BYTES_MAX) -> str:
+    """Returns the first bytes of a rejected line as `shown_text` does. An ellipsis also shows that
+    the record does not have the whole line."""
+    line: bytes = document["line"]
+    if document["reason"] == NUL_BYTES:
+        return f"({document['length']:,} NUL bytes)"
+    text = shown_text(line, bytes_max)
+    if is_cut(document) and line != WITHHELD and len(line) <= bytes_max:
+        text += CUT
+    return text
+
+
 def shown_text(data: bytes, bytes_max: int = TEXT_BYTES_MAX) -> str:
     """Returns the first bytes of a text as one line that a terminal can print: control characters,
     bytes that are not UTF-8, and characters that reorder text are escaped. If a part of the text is
@@ -104,21 +116,14 @@ def _whole_characters(data: bytes) -> bytes:
 
 def _example(found: FoundLine) -> RejectedExample:
     document = found.document
-    line: bytes = document["line"]
-    if document["reason"] == NUL_BYTES:
-        text = f"({document['length']:,} NUL bytes)"
-    else:
-        text = shown_text(line)
-        if is_cut(document) and line != WITHHELD and len(line) <= TEXT_BYTES_MAX:
-            text += CUT
     return RejectedExample(
         found.tp,
         found.offset,
         found.timestamp,
         printable(document["reason"]),
-        printable(document["detail"][:DETAIL_CHARACTERS_MAX]),
+        shown_text(document["detail"].encode(), DETAIL_BYTES_MAX),
         printable(document["host"]),
         printable(document["path"]),
         int(document["first"]),
-        text,
+        line_text(document),
     )

@@ -91,15 +91,34 @@ class RejectedLines:
     def found(self, wanted: Wanted, most: int | None = None) -> Iterator[FoundLine]:
         """Yields each wanted line once, with the partition and offset of its record. most: how many
         records of each partition are read at most. Raises Unreachable, KafkaError, UsageError."""
+        ranges = self._bounds(wanted)
+        if most is not None:
+            ranges = {tp: (first, min(end, first + most)) for tp, (first, end) in ranges.items()}
+        yield from self._once(wanted, ranges)
+
+    def newest(self, wanted: Wanted, most: int) -> list[FoundLine]:
+        """Returns the wanted lines among the last `most` records of each partition: the newest
+        `most` of these lines, ordered by the time of rejection. Raises Unreachable, KafkaError,
+        UsageError."""
+        bounds = self._bounds(wanted)
+        ranges = {tp: (max(first, end - most), end) for tp, (first, end) in bounds.items()}
+        return sorted(self._once(wanted, ranges), key=lambda found: found.timestamp)[-most:]
+
+    def _bounds(self, wanted: Wanted) -> dict[TopicPartition, tuple[int, int]]:
+        """Returns the first offset and the end offset of each partition. If `wanted` has a time, no
+        record before the first offset was rejected since this time. Later records may have earlier
+        times."""
         topic = topic_of_rejects(self._client, self._name)
         partitions = [TopicPartition(self._name, each.index) for each in topic.partitions]
         begin = EARLIEST if wanted.since is None else wanted.since
         first = offsets_at(self._client, partitions, begin)
         end = offsets_at(self._client, partitions, LATEST)
+        return {tp: (first[tp], end[tp]) for tp in partitions}
+
+    def _once(
+        self, wanted: Wanted, ranges: Mapping[TopicPartition, tuple[int, int]]
+    ) -> Iterator[FoundLine]:
         codec = Codec(schema_text("Rejected"))
-        if most is not None:
-            end = {tp: min(end[tp], first[tp] + most) for tp in partitions}
-        ranges = {tp: (first[tp], end[tp]) for tp in partitions}
         seen: set[tuple[int, int, int]] = set()
         for tp, batch in read_ranges(self._client, ranges):
             for found in self._lines(codec, tp, batch, ranges[tp]):

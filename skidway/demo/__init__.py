@@ -5,7 +5,7 @@
     sources       the files to tail: the writer's or the programs' own logs, and those of --logs
     supervisor    starts the programs as child processes, waits for them, kills and stops them
     states        what agent and counter have stored durably, read from their files
-    kills         a sentence for each kill -9: what the program was doing, and what was lost
+    kills         a sentence for each kill -9: what the program was doing, and what became of it
     tiers         how many lines each tier (stage of the pipeline) has, as a table
     display       shows the progress: updated in place on a terminal, else line by line
     outcome       what a demo has found out, and whether everything agrees

@@ -30,7 +30,8 @@ from typing import Any
 from skidway.demo import obstacles, sources, states
 from skidway.demo.display import Display
 from skidway.demo.outcome import DemoOutcome
-from skidway.demo.site import DATACENTER, OFFLINE, Site
+from skidway.demo.site import DATACENTER, LOADS_EVERY, OFFLINE, Site
+from skidway.demo.summary import shown
 from skidway.demo.supervisor import Supervisor, health_of
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.client import LATEST, Client
@@ -49,7 +50,10 @@ LOAD_AGAIN_S = 30.0
 SMALL_WITHOUT_SPARK = ("--set", "spark.above.offsets=400000")
 """The options of loads that bring only the remaining records. As in production, such a load runs
 without Spark if it is small. The demo's other loads run on Spark, whatever their size."""
+HELD_WITHIN_S = 15.0
+"""The demo waits so long for the verdict on topics of which the agent cannot read a path."""
 RECOUNT_AGAIN_S = 30.0
+UNREADABLE_SHOWN = 5
 ASK_TIMEOUT_MS = 5_000
 PROGRAMS = (
     ("zookeeper", ("zookeeper", "run")),
@@ -75,6 +79,8 @@ class Demo:
         site.logs.mkdir(parents=True, exist_ok=True)
         self.sources = [*self.own_sources(), *sources.given(given)]
         self.outcome = DemoOutcome(has_given=bool(given))
+        self._unread_before = sources.unreadable(self.sources)
+        self._unreadable = obstacles.UnreadablePaths(self._unread_before)
         self.supervisor = Supervisor(site.logs)
 
     def __enter__(self) -> Demo:
@@ -99,7 +105,15 @@ class Demo:
         return self.outcome
 
     def start(self) -> None:
-        """Starts every program, and waits until the program's /health is good."""
+        """Names the files that cannot be read. Starts every program, and waits until the program's
+        /health is good."""
+        before = self._unread_before
+        for path, reason in list(before.items())[:UNREADABLE_SHOWN]:
+            self.display.say(
+                f"cannot read {shown(path)}: {reason}; so the demo cannot end complete"
+            )
+        if (more := len(before) - UNREADABLE_SHOWN) > 0:
+            self.display.say(f"and cannot read {more:,} further paths")
         self.display.say("starting ZooKeeper, 2 brokers, registry, audit, 2 counters and the agent")
         self.site.write(self.sources)
         for name, _ in PROGRAMS:
@@ -118,7 +132,13 @@ class Demo:
         self.load()
 
     def wait_until_interrupted(self) -> None:
-        """For --keep: leaves everything running until Ctrl-C, or until a program ends."""
+        """For --keep: loads again and again, and leaves everything running until Ctrl-C, or until a
+        program ends."""
+        config = str(self.site.config("loader"))
+        self.supervisor.begin(
+            "loader", "load", "run", "--every", LOADS_EVERY, "--config", config,
+            *SMALL_WITHOUT_SPARK,
+        )  # fmt: skip
         self.supervisor.wait_for(lambda: False, "Ctrl-C", float("inf"))
 
     def cut_off(self) -> None:
@@ -193,17 +213,19 @@ class Demo:
 
     def wait_for_verdict(self) -> None:
         """Waits until every bucket that is to be judged is complete, or one of them is lost, but
-        not longer than `WITHIN_S`. If a program wrote a line later than the audit allows for, the
-        line's bucket needs a further load.
+        not longer than `WITHIN_S`, and not longer than `HELD_WITHIN_S` for topics that the agent
+        does not seal. If a program wrote a line later than the audit allows for, the line's bucket
+        needs a further load.
         """
         self.display.say("the audit judges these windows; then the rows are counted again")
-        deadline = time.monotonic() + WITHIN_S
+        begin = time.monotonic()
         load_at = time.monotonic() + LOAD_AGAIN_S
         while True:
             self.outcome.report = json.loads(self._audit("report").stdout)
             if self.outcome.counts_balance or self.outcome.has_loss:
                 break
-            if time.monotonic() > deadline:
+            within_s = HELD_WITHIN_S if self.outcome.is_short_of_held else WITHIN_S
+            if time.monotonic() > begin + within_s:
                 break
             if time.monotonic() > load_at:
                 self.load(*SMALL_WITHOUT_SPARK)
@@ -301,14 +323,12 @@ class Demo:
     def _until_delivered(
         self, ready: Callable[[], bool], what: str, obstacle: Callable[[], str]
     ) -> None:
-        """Waits as `until` does. Raises SkidwayError if the agent cannot read a path."""
-        unreadable = obstacles.UnreadablePaths()
+        """Waits as `until` does. Notes before each call of `ready` which paths the agent cannot
+        read."""
 
         def is_ready() -> bool:
-            if ready():
-                return True
-            unreadable.take(self.agent_health(), time.monotonic())
-            return False
+            self.outcome.unread = self._unreadable.take(self.agent_health(), time.monotonic())
+            return ready()
 
         self.until(is_ready, what, obstacle)
 
@@ -336,8 +356,10 @@ class Demo:
         return is_sealed
 
     def _sealed_until(self) -> int:
-        """The time (ms) up to which the agent has sealed all topics."""
-        topics = [source["topic"] for source in self.sources]
+        """The time (ms) up to which the agent has sealed all topics, but for those that it cannot
+        seal because it cannot read a path."""
+        held = self.outcome.held
+        topics = [each["topic"] for each in self.sources if each["topic"] not in held]
         return states.sealed_until(self.site.data("agent"), topics)
 
     def _begun(self) -> bool:

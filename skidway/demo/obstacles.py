@@ -3,17 +3,18 @@ delivered yet. This module does no I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from skidway.agent.files.plain_sizes import not_yet
-from skidway.demo.outcome import DemoOutcome, fates_of
+from skidway.demo.outcome import DemoOutcome, Unread, fates_of
 from skidway.demo.summary import shown
 from skidway.errors import SkidwayError
 
 UNREADABLE_FOR_S = 15.0
-"""The demo gives up if the agent cannot read a path for this long. For some seconds, a path may be
-unreadable without a fault, for example while a program renames files."""
+"""The demo no longer waits for a path that the agent has not been able to read for this long. For
+some seconds, a path may be unreadable without a fault, for example while a program renames files.
+"""
 
 STUCK_FOR_S = 120.0
 """The demo gives up if the agent has delivered no byte of a file for this long. Even a busy machine
@@ -23,30 +24,27 @@ ASK_EVERY_S = 10.0
 
 
 class UnreadablePaths:
-    """Remembers the first unreadable path that the agent's /health names, and since when this path
-    is the first one."""
+    """Remembers which unreadable paths the agent's /health names, and since when."""
 
-    def __init__(self) -> None:
-        self._first: tuple[str, str] | None = None
-        self._since = 0.0
+    def __init__(self, known: Iterable[str]) -> None:
+        """known: the paths that could not be read before the agent started."""
+        self._since = dict.fromkeys(known, float("-inf"))
 
-    def take(self, health: Mapping[str, Any], now_s: float) -> None:
-        """Notes the first unreadable path in `health`, which is what the agent's /health says now.
-        Raises SkidwayError if the first unreadable path has been the same for `UNREADABLE_FOR_S`. A
-        file that is being decompressed is no obstacle.
+    def take(self, health: Mapping[str, Any], now_s: float) -> dict[str, Unread]:
+        """Takes what the agent's /health says now. Returns the paths that it has named for
+        `UNREADABLE_FOR_S`, or names and were known before. A file that is being decompressed is not
+        unreadable.
         """
         passing = not_yet().strerror
-        paths = {
-            path: reason
-            for reasons in health.get("unreadable", {}).values()
+        named = {
+            path: Unread(topic, reason)
+            for topic, reasons in health.get("unreadable", {}).items()
             for path, reason in reasons.items()
             if reason != passing
         }
-        first = min(paths.items(), default=None)
-        if first != self._first:
-            self._first, self._since = first, now_s
-        if first is not None and now_s - self._since >= UNREADABLE_FOR_S:
-            raise SkidwayError(f"the agent cannot read {shown(first[0])}: {first[1]}")
+        self._since = {path: self._since.get(path, now_s) for path in named}
+        since = self._since
+        return {x: why for x, why in named.items() if now_s - since[x] >= UNREADABLE_FOR_S}
 
 
 class StuckFiles:

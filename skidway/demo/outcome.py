@@ -22,6 +22,7 @@ from skidway.demo.sources import FileKey, FileSize
 from skidway.demo.tiers import Tiers
 from skidway.demo.writer import Tally
 
+REJECTED_SUFFIX = ".rejected"
 DONE = ("acknowledged", "rejected", "filtered")
 UNDONE = ("lost", "uncertain")
 
@@ -88,6 +89,14 @@ class Account:
         return sum(self.fates[fate] for fate in UNDONE) - self.read_again
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Why the agent cannot read a path, and the topic of the path's source."""
+
+    topic: str
+    reason: str
+
+
 @dataclass(slots=True)
 class DemoOutcome:
     """The results that the summary prints. `files` has the sizes at the cut-off. `accounts` has the
@@ -95,7 +104,8 @@ class DemoOutcome:
     if a file is compressed, its id gets the key of the compressed file. `former_ids` has the ids of
     contents that were truncated before the cut-off. `undone` has the number of lost and uncertain
     bytes of all file ids. `written` has the writer's own counts of lines, torn lines and
-    bytes, by topic. `has_given` says whether the user named files with --logs."""
+    bytes, by topic. `has_given` says whether the user named files with --logs. `unread` has the
+    paths that the agent cannot read, each with the topic and the reason."""
 
     has_given: bool = False
     files: list[FileSize] = field(default_factory=list)
@@ -108,14 +118,16 @@ class DemoOutcome:
     recount: dict[str, Any] = field(default_factory=dict)
     recount_agrees: bool = False
     written: dict[str, Tally] = field(default_factory=dict)
+    unread: Mapping[str, Unread] = field(default_factory=dict)
     kills: list[Kill] = field(default_factory=list)
     loads: list[dict[str, Any]] = field(default_factory=list)
     tiers: Tiers = field(default_factory=Tiers)
 
     @property
     def is_settled(self) -> bool:
-        """Whether the agent has said what happened to every byte up to the cut-off."""
-        return not self.unsettled
+        """Whether the agent has said what happened to every byte up to the cut-off, but for the
+        files that it cannot read."""
+        return all(str(file.path) in self.unread for file in self.unsettled)
 
     @property
     def unsettled(self) -> dict[FileSize, int]:
@@ -187,6 +199,27 @@ class DemoOutcome:
         return any(x["verdict"] == "lost" for x in self.short)
 
     @property
+    def is_short_of_held(self) -> bool:
+        """Whether all judged buckets are good, but for those of topics in `held`."""
+        held = self.held
+        return bool(self.judged) and all(sent_topic(x["topic"]) in held for x in self.short)
+
+    @property
+    def held(self) -> set[str]:
+        """The topics that the agent does not seal, because it cannot read a path of theirs."""
+        return {each.topic for each in self.unread.values()}
+
+    @property
+    def agents_rejects(self) -> Counter[str]:
+        """How many records of each topic the agent rejected, in the judged buckets."""
+        found: Counter[str] = Counter()
+        for bucket in self.judged:
+            for place in bucket["places"]:
+                if bucket["topic"].endswith(REJECTED_SUFFIX) and place["tier"] == "agent":
+                    found[sent_topic(bucket["topic"])] += place.get("count", 0)
+        return found
+
+    @property
     def rows(self) -> dict[str, int]:
         """The number of rows that the recount found for each topic. In the offline cluster, topics
         have names with the prefix `dc1.`. The keys are the names without this prefix.
@@ -210,16 +243,16 @@ class DemoOutcome:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all judged buckets are complete or accepted, the recount agrees, every byte up to
-        the cut-off was acknowledged, rejected or filtered, every line of the writer is a row, and
-        nothing was lost because of a kill.
+        """Whether the audit says so (all judged buckets are complete or accepted), the recount
+        agrees, and every line of the writer is a row. Of bytes that the agent cannot read, the
+        audit may know no bucket, so there may be none. Lost bytes are for the audit to judge, which
+        knows what a person has accepted. What the kills hit is told, and judged by nobody.
         """
         return (
             self.counts_balance
             and self.recount_agrees
-            and not self.unaccounted
             and not self.miscounted
-            and not any(kill.lost for kill in self.kills)
+            and not self.unsettled
         )
 
     def note(self, files: list[FileSize]) -> None:
@@ -241,6 +274,11 @@ class DemoOutcome:
 
     def _account(self, file: FileSize) -> Account:
         return self.accounts.get(file.key) or Account()
+
+
+def sent_topic(topic: str) -> str:
+    """Returns the topic whose lines were rejected, for a topic of rejects; else the topic."""
+    return topic.removesuffix(REJECTED_SUFFIX)
 
 
 def fates_of(row: Mapping[str, Any]) -> Counter[str]:

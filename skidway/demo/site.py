@@ -23,6 +23,9 @@ from skidway.ports import Reservation
 DATACENTER, OFFLINE = "dc1", "offline"
 PORTS_TRIED = 200  # for each program; the first port that is tried is its default port
 
+LOADS_EVERY = "10s"
+"""With --keep, a load runs this often: as often as a bucket begins (`Timing.bucket_ms`)."""
+
 DEFAULT_PORTS = {
     "zookeeper": 2181,
     "broker-dc1": 9092,

@@ -21,10 +21,6 @@ from skidway.agent.values.found import Found
 from skidway.demo import writer
 from skidway.errors import UsageError
 
-ZOOKEEPER_LINE = (
-    r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d,\d{3}) \[myid:(?P<myid>[^\]]*)\] - "
-    r"(?P<level>[A-Z]+) +\[(?P<thread>.*):(?P<class>[^:@]*)@(?P<line>\d+)\] - (?P<message>.*)"
-)
 SPARK_LINE = (
     r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d\.\d{3}) (?P<level>[A-Z]+) +"
     r"\[(?P<thread>[^\]]*)\] (?P<logger>[^ ]*) - (?P<message>.*)"
@@ -92,13 +88,13 @@ def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
         {
             "topic": ZOOKEEPER_TOPIC,
             "paths": [str(logs / "zookeeper.log")],
-            "parser": {"type": "regex", "pattern": ZOOKEEPER_LINE},
-            "timestamp": {"fields": ["date", "time"], "format": "%Y-%m-%d %H:%M:%S,%f"},
+            "format": "zookeeper",
         },
         {
             "topic": SPARK_TOPIC,
             "paths": [str(logs / "spark.log")],
             "parser": {"type": "regex", "pattern": SPARK_LINE},
+            "multiline": {"type": "start", "pattern": r"^\d{4}-\d\d-\d\d "},
             "timestamp": {"fields": ["date", "time"], "format": "%Y-%m-%d %H:%M:%S.%f"},
         },
         {
@@ -154,6 +150,19 @@ def check_given(patterns: Sequence[str]) -> None:
         if not scan.found:
             reasons = "".join(f"; {shown(path)}: {said}" for path, said in scan.unreadable[:1])
             raise UsageError(f"--logs {pattern!r}: the pattern matches no regular file{reasons}")
+
+
+def unreadable(found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Returns the files and directories that the sources' patterns match and that cannot be read,
+    each with the reason."""
+    scan = OperatingSystem().scan([Pattern(text) for source in found for text in source["paths"]])
+    reasons = {path: said for path, said in scan.unreadable if path not in scan.dead}
+    for file in scan.found:
+        try:
+            os.close(os.open(file.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+        except OSError as error:
+            reasons[file.path] = error.strerror or str(error)
+    return dict(sorted(reasons.items()))
 
 
 def noted(

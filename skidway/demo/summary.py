@@ -6,24 +6,27 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from skidway.cli.output import render_table
 from skidway.demo import tiers, writer
-from skidway.demo.outcome import DemoOutcome
-from skidway.demo.site import Site
+from skidway.demo.outcome import DemoOutcome, sent_topic
+from skidway.demo.site import LOADS_EVERY, Site
 from skidway.demo.sources import GIVEN_TOPIC, ZOOKEEPER_TOPIC
 
 COLUMNS = ("topic", "agent", "broker", "mirror", "hdfs", "rejects", "verdict")
-UNACCOUNTED_SHOWN = 5
+UNACCOUNTED_SHOWN = UNREAD_SHOWN = 5
 BUCKETS_SHOWN = 3
 
 
 def show(site: Site, outcome: DemoOutcome, seconds: float) -> None:
     """Prints the whole summary."""
-    print(render_table(topic_rows(outcome.judged), COLUMNS), end="")
+    print(render_table(topic_rows(outcome), COLUMNS), end="")
+    for path, unread in list(outcome.unread.items())[:UNREAD_SHOWN]:
+        print(f"Unread:   {shown(path)}: {unread.reason}. Make it readable, or leave it out.")
     for kill in outcome.kills:
         print(f"kill -9 {kill.program}: {kill.sentence}")
     if outcome.written:
@@ -42,28 +45,26 @@ def show(site: Site, outcome: DemoOutcome, seconds: float) -> None:
 
 
 def show_addresses(site: Site) -> None:
-    """For --keep: prints the programs' addresses, and how to load newer lines."""
-    print("\nEverything keeps running, and the agent goes on reading; Ctrl-C stops it.")
+    """For --keep: prints the programs' addresses."""
+    every = f"a load runs every {LOADS_EVERY}"
+    print(f"\nEverything keeps running: the agent goes on reading, and {every}. Ctrl-C stops it.")
     for name in ("zookeeper", "broker-dc1", "broker-offline"):
         print(f"  {name:16} {site.address(name)}")
     print(f"  {'registry':16} {site.url('registry')}")
     print(f"  {'dashboard':16} {site.url('dashboard')}")
-    config = shown(site.config("loader"))
-    print("A load brings newer lines to HDFS:")
-    print(f"  {shown(sys.executable)} -m skidway load run --config {config}")
     sys.stdout.flush()
 
 
-def topic_rows(buckets: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns one row per source topic. A row has the sums of the counts in these time buckets of
-    the topic. The row's verdict is "complete" if all buckets are complete. Otherwise it is the
+def topic_rows(outcome: DemoOutcome) -> list[dict[str, Any]]:
+    """Returns one row per source topic. A row has the sums of the counts in the judged time buckets
+    of the topic. The row's verdict is "complete" if all buckets are complete. Otherwise it is the
     verdict of a bucket that is neither complete nor accepted, or, if there is no such bucket, of an
-    accepted bucket."""
+    accepted bucket. The rejects are those of the agent, whose topic of rejects has the same number
+    beside it, and those of the loader."""
     rows: dict[str, dict[str, Any]] = {}
-    for bucket in buckets:
-        row = rows.setdefault(
-            bucket["topic"], {"topic": bucket["topic"], "rejects": 0, "verdict": "complete"}
-        )
+    by_loader: Counter[str] = Counter()
+    for bucket in outcome.judged:
+        row = rows.setdefault(bucket["topic"], {"topic": bucket["topic"], "verdict": "complete"})
         if bucket["verdict"] != "complete" and not bucket["accepted"]:
             row["verdict"] = bucket["verdict"]
         elif bucket["accepted"] and row["verdict"] == "complete":
@@ -71,8 +72,16 @@ def topic_rows(buckets: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for place in bucket["places"]:
             tier = place["tier"]
             row[tier] = row.get(tier, 0) + place.get("count", 0)
-            row["rejects"] += place.get("rejects", 0)
+            by_loader[bucket["topic"]] += place.get("rejects", 0)
+    by_agent = outcome.agents_rejects
+    for topic, row in rows.items():
+        row["rejects"] = _rejects(by_agent[sent_topic(topic)], by_loader[topic])
     return [rows[name] for name in sorted(rows)]
+
+
+def _rejects(by_agent: int, by_loader: int) -> str:
+    named = {"agent": by_agent, "loader": by_loader}
+    return ", ".join(f"{count:,} by the {who}" for who, count in named.items() if count) or "0"
 
 
 def verdict(outcome: DemoOutcome) -> str:

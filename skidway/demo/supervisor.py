@@ -22,16 +22,17 @@ import sys
 import tempfile
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from skidway.errors import SkidwayError
+from skidway.http_client import open_url
 
 PR_SET_PDEATHSIG = 1
 STOP_WITHIN_S = 20.0
+HEALTH_WITHIN_S = 2.0
 LOOK_EVERY_S = 0.1
 TAIL_CHARACTERS = 2000
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -231,7 +232,7 @@ def health_of(url: str) -> dict[str, Any]:
     """Returns what a program's /health says, even if it says that the program is not healthy.
     Returns an empty dict if the program does not answer."""
     try:
-        with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310 - our own loopback URL
+        with open_url(url, HEALTH_WITHIN_S) as answer:
             return dict(json.load(answer))
     except urllib.error.HTTPError as error:
         with error:
@@ -243,7 +244,7 @@ def health_of(url: str) -> dict[str, Any]:
 def healthy(url: str) -> bool:
     """Returns whether the URL answers 200."""
     try:
-        with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310 - our own loopback URL
+        with open_url(url, HEALTH_WITHIN_S) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False

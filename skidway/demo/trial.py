@@ -53,7 +53,6 @@ class Trial(Demo):
         self._away: dict[str, str] = {}
         self._records = dict.fromkeys(tiers.TIERS[2:], 0)
         self._rows_before, self._loads_before = 0, 0
-        self._log_begins = 0
         self._looked_at = 0.0
 
     def own_sources(self) -> list[dict[str, Any]]:
@@ -137,10 +136,7 @@ class Trial(Demo):
             self.idle()
 
     def _begin_load_to_kill(self) -> None:
-        """Begins a load. Notes the position in the loader's log file at which the log of this load
-        begins."""
         config = str(self.site.config("loader"))
-        self._log_begins = len(self._loader_log())
         self.supervisor.begin_once("loader", "load", "run", "--config", config)
 
     def _kill_agent(self) -> None:
@@ -163,7 +159,7 @@ class Trial(Demo):
             self._revive("broker-dc1")
             ends = self.watermarks(DATACENTER, _topics(killed.acknowledged_offsets))
             self.until(lambda: self._agent().has_passed(killed.promised), "the agent")  # noqa: B023
-            kill = kills.of_broker(killed, ends, self._agent(), time.monotonic() - begin)
+            kill = kills.of_broker(killed, ends, time.monotonic() - begin)
             if killed.in_flight:
                 break
         self._made_good(kill)
@@ -230,12 +226,10 @@ class Trial(Demo):
         return sum(max(end - counted.get(tp, 0), 0) for tp, end in ends.items())
 
     def _is_loading(self) -> bool:
-        """Whether Spark has begun to run the parts (slices) of a load."""
-        return EVENT.encode() in self._loader_log()[self._log_begins :]
-
-    def _loader_log(self) -> bytes:
+        """Whether Spark has begun to run the parts (slices) of the newest load, whose log is the
+        whole file."""
         path = self.supervisor.errors("loader")
-        return path.read_bytes() if path.exists() else b""
+        return path.exists() and EVENT.encode() in path.read_bytes()
 
     def _loaded(self) -> list[dict[str, Any]]:
         config = str(self.site.config("loader"))

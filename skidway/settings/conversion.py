@@ -48,7 +48,8 @@ def _missing(spec: Spec, where: str, path: str) -> Any:
 
 
 def _inline(text: str) -> str:
-    return " ".join(text.split()).rstrip(".")
+    line = " ".join(text.split())
+    return line if line.endswith("...") else line.removesuffix(".")
 
 
 def _value(spec: Spec, shape: Shape, given: Node | Tree, where: str, path: str) -> Any:

@@ -39,7 +39,7 @@ from skidway.loader.spark.runner import Progress
 from skidway.loader.state import layout
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.run_notes import OwnNote
-from skidway.schemas.client import Registered
+from skidway.schemas.client import SUBJECT_UNKNOWN, Registered, RegistryRefused
 from support.clock import ManualClock
 from support.loading import (
     SCHEMA,
@@ -91,7 +91,9 @@ class MemoryLoading:
         """The object that writes a file by which other runs into the same output see that this run
         is at work. If it is None, no such file is written."""
         self.beside: list[SourceTopic] = []
-        """Further topics that each run loads. These topics have no records."""
+        """Further topics that each run loads. These topics have no records, or no schema."""
+        self.outcomes: list[TopicOutcome] = []
+        """The outcomes of all topics of the newest run."""
         self.announce()
 
     def announce(self) -> None:
@@ -158,8 +160,8 @@ class MemoryLoading:
         topics = [self._topic(until), *self.beside]
         with self._substitutes():
             progress = RunProgress(self.clock, self.shown.append, self.note)
-            outcomes = load_all(parts, topics, progress, lambda _: None)
-        return outcomes[0]
+            self.outcomes = load_all(parts, topics, progress, lambda _: None)
+        return self.outcomes[0]
 
     def reload(
         self, wish: Wish, other: Callable[[], object] = lambda: None, **settings: Any
@@ -260,6 +262,8 @@ class _Registry(Registry):
         self._newest = Registered("", count - deleted, SCHEMA_ID + count - 1, versions[-1])
 
     def latest(self, subject: str) -> Registered:
+        if subject != f"{TOPIC}-value":
+            raise RegistryRefused(404, SUBJECT_UNKNOWN, "not found")
         return replace(self._newest, subject=subject)
 
 

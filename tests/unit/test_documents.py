@@ -168,6 +168,16 @@ def test_an_operator_reads_a_version_in_one_sitting() -> None:
     assert len(lines) <= 80 * versions
 
 
+def test_no_document_asks_a_package_index_for_skidway() -> None:
+    """No package index has Skidway, so anybody could publish a package of this name. Commands that
+    install Skidway take it from a directory of wheels only."""
+    pages = [*PAGES, *(ROOT / "deploy").rglob("*.md")]
+    lines = [line for page in pages for line in page.read_text().splitlines()]
+    asked = [line for line in lines if re.search(r"pip3? install\b.*\bskidway\b", line)]
+    assert asked
+    assert [line for line in asked if "--no-index --find-links" not in line] == []
+
+
 def test_files_that_documents_name_exist() -> None:
     """If a document has a path in backticks that begins with a folder of the repository, the path
     exists."""

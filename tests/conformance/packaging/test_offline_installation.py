@@ -4,12 +4,15 @@ wheels` creates are sufficient, because they include a wheel of the stock pip.""
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from support.packages import VERSION, install, run, wheels_of
+from support.peers import ROOT
 
 pytestmark = [pytest.mark.foreign, pytest.mark.slow]
 
@@ -38,6 +41,33 @@ def test_an_agent_is_installed_offline_and_runs(tmp_path: Path) -> None:
     installed = {each.name for each in venv.glob("lib/python*/site-packages/*")}
     assert "skidway" in installed
     assert "pyspark" not in installed
+
+
+@pytest.mark.parametrize(
+    ("extra", "pages", "works"),
+    [
+        ("columns", ["client.md"], "import skidway.producer, skidway.consumer"),
+        (
+            "loader",
+            ["spark.md", "loader.md"],
+            "import skidway.loader.spark.session; skidway.register",
+        ),
+        ("agent", ["kubernetes.md"], "import skidway.agent.program"),
+    ],
+)
+def test_the_commands_of_pages_install_what_the_pages_need(
+    extra: str, pages: list[str], works: str, tmp_path: Path
+) -> None:
+    """Pages install Skidway from the directory of wheels with pip and without any index. This works
+    with the pip of a new virtual environment, and what the pages use can then be imported."""
+    for page in pages:
+        text = (ROOT / "docs" / page).read_text()
+        assert re.search(rf"pip install --no-index --find-links \S+ 'skidway\[{extra}\]'", text)
+    run([sys.executable, "-m", "venv", str(tmp_path)])
+    python = str(tmp_path / "bin" / "python")
+    source = ["--no-index", "--find-links", str(wheels_of(VERSION))]
+    run([python, "-m", "pip", "install", "--quiet", *source, f"skidway[{extra}]"])
+    run([python, "-c", works], cwd=tmp_path)
 
 
 def test_programs_of_one_host_share_an_environment(tmp_path: Path) -> None:

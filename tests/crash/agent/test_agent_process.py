@@ -385,9 +385,9 @@ def test_people_read_what_an_agent_wrote(
     shown = run_skidway("rejected", "show", "logs", *at[-2:])
     head, row = shown.stdout.splitlines()
     assert head.split() == ["TIME", "REASON", "HOST", "FILE", "POSITION", "LINE"]
-    assert row.split()[1:2] == ["no-match"]
+    assert row.split()[1:2] == ["no-match:"]
     position = sum(len(line) + 1 for line in lines.written)
-    assert row.endswith(f"{path}  {position:>8}  a line\N{REPLACEMENT CHARACTER}without a number")
+    assert row.endswith(f"{path}  {position:>8}  a line\\twithout a number")
     (found,) = json.loads(run_skidway("rejected", "show", "logs", "--json", *at[-2:]).stdout)
     assert (found["line"], found["position"]) == ("a line\twithout a number", position)
     assert run_skidway("rejected", "show", "logs.rejected", *at[-2:]).stdout == shown.stdout

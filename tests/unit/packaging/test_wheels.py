@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from deploy.packaging import own_wheel, wheels
@@ -35,6 +37,24 @@ def test_other_versions_are_refused_with_a_sentence(version: str) -> None:
 def test_without_a_version_it_is_that_of_the_project() -> None:
     """`make wheels` without a version builds the version that pyproject.toml gives."""
     assert version_or_default(None) == own_wheel.project()["project"]["version"]
+
+
+def test_a_build_that_fails_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If pip fails, `make wheels` leaves the directory of an earlier build as it is, and no half
+    directory beside it."""
+
+    def fail(*_: str) -> None:
+        raise PackagingFailed("pip wheel failed")
+
+    earlier = tmp_path / "1.2.3" / "wheels.json"
+    earlier.parent.mkdir()
+    earlier.touch()
+    monkeypatch.setattr(own_wheel, "pip", fail)
+    with pytest.raises(PackagingFailed, match="pip wheel failed"):
+        wheels.collect("1.2.3", tmp_path)
+    assert [*tmp_path.rglob("*")] == [earlier.parent, earlier]
 
 
 def test_every_program_is_an_extra() -> None:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import io
 import json
 import urllib.error
-import urllib.request
 from email.message import Message
 from typing import Any
 
 import pytest
 
+from skidway.audit.commands import history
 from skidway.audit.commands.history import bucket_history
 from skidway.cli.commands import main
 
@@ -35,13 +35,13 @@ ANSWER: dict[str, Any] = {
 def _answering(monkeypatch: pytest.MonkeyPatch, answer: bytes | Exception) -> list[str]:
     asked: list[str] = []
 
-    def urlopen(url: str, timeout: float) -> Any:
+    def open_url(url: str, timeout_s: float) -> Any:
         asked.append(url)
         if isinstance(answer, Exception):
             raise answer
         return io.BytesIO(answer)
 
-    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+    monkeypatch.setattr(history, "open_url", open_url)
     return asked
 
 

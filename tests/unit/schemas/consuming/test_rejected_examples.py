@@ -50,6 +50,13 @@ def test_an_example_is_a_line_of_its_time(topic: RejectedTopic) -> None:
     )
 
 
+def test_a_detail_that_is_cut_says_so(topic: RejectedTopic) -> None:
+    """The detail of an example's reason has a limited length, and ends with an ellipsis if it is
+    longer."""
+    topic.reject(200, b"one", detail="x" * 500)
+    assert example(topic, 200, 201).detail == "x" * 120 + "\u2026"
+
+
 def test_an_example_is_of_the_agent_that_is_meant(topic: RejectedTopic) -> None:
     """A caller that wants an example of a rejected line can say which agent's lines it prefers. A
     line of this agent is chosen even if records of other agents' lines come earlier in the log. If

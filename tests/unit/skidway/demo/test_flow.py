@@ -3,6 +3,7 @@ while the demo waits."""
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import subprocess
@@ -13,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from skidway.demo import flow, obstacles, sources
+from skidway.demo import flow, obstacles, sources, summary
 from skidway.demo.display import Display
 from skidway.demo.flow import Demo, Offsets
+from skidway.demo.outcome import Unread
 from skidway.demo.site import DATACENTER, OFFLINE, Site
-from skidway.demo.supervisor import ProgramFailed
-from skidway.errors import SkidwayError
+from skidway.demo.supervisor import ProgramFailed, Stopped
 from skidway.kafka.types import TopicPartition
 
 LINE = b"a line\n"
@@ -110,16 +111,55 @@ def test_a_busy_log_does_not_keep_the_demo_from_ending(demo: Scripted) -> None:
     assert not demo.outcome.unaccounted
 
 
-def test_a_path_that_the_agent_cannot_read_is_named(
+def test_a_file_that_the_agent_cannot_read_keeps_no_verdict_back(
     demo: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the agent names a path that it cannot read, the demo does not wait for the agent until the
-    limit, but ends with an error that names the path."""
+    """If the agent cannot read a file, the demo waits neither for its bytes nor for a seal of
+    its topic, and ends with the verdict on what the audit knows."""
     monkeypatch.setattr(obstacles, "UNREADABLE_FOR_S", 0.0)
-    demo.health = {"unreadable": {TOPIC: {"/w/a.log": "Permission denied"}}}
+    monkeypatch.setattr(flow, "HELD_WITHIN_S", 0.0)
+    monkeypatch.setattr(Scripted, "_sealed_until", Demo._sealed_until)
+    monkeypatch.setattr(flow.states, "sealed_until", lambda _, topics: 0 if topics else 1 << 62)
+    demo.health = {"unreadable": {TOPIC: {str(demo.log): "Permission denied"}}}
     demo.cut_off()
-    with pytest.raises(SkidwayError, match=r"cannot read /w/a\.log: Permission denied"):
-        demo.drain()
+    demo.drain()
+    demo.outcome.until_ms = 10
+    demo.reports = ["incomplete"]
+    demo.wait_for_verdict()
+    assert demo.outcome.unread == {str(demo.log): Unread(TOPIC, "Permission denied")}
+    assert summary.verdict(demo.outcome) == "NOT complete"
+
+
+def test_what_cannot_be_read_is_said_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of --logs that cannot be read is named with the reason before the demo starts its
+    programs."""
+    log = tmp_path / "secret.log"
+    log.write_bytes(LINE)
+
+    def refuse(path: str, *_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    monkeypatch.setattr(sources.os, "open", refuse)
+    out = io.StringIO()
+    site = Site(tmp_path, {}, str(tmp_path / "hdfs"))
+    with Demo(site, Display(out, lambda: 0.0), [str(log)]) as demo:
+        monkeypatch.setattr(Site, "write", lambda *_: pytest.fail("nothing was said"))
+        with pytest.raises(pytest.fail.Exception):
+            demo.start()
+    assert out.getvalue().startswith(f"0:00  cannot read {log}: Permission denied")
+
+
+def test_with_keep_loads_go_on(demo: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While --keep leaves everything running, a loader loads again and again. So newer buckets
+    become complete, too."""
+    begun: list[tuple[str, ...]] = []
+    monkeypatch.setattr(demo.supervisor, "begin", lambda *arguments: begun.append(arguments))
+    monkeypatch.setattr(demo.supervisor, "_signals", [2])
+    with pytest.raises(Stopped):
+        demo.wait_until_interrupted()
+    assert [each[:5] for each in begun] == [("loader", "load", "run", "--every", "10s")]
 
 
 def test_a_file_that_is_waited_for_in_vain_is_named(

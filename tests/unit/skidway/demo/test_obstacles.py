@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skidway.demo import obstacles
-from skidway.demo.outcome import DemoOutcome
+from skidway.demo.outcome import DemoOutcome, Unread
 from skidway.demo.sources import FileSize
 from skidway.errors import SkidwayError
 
@@ -26,24 +26,24 @@ def health(**paths: str) -> dict[str, Any]:
     return {"unreadable": {"app-logs": {f"/w/{name}": said for name, said in paths.items()}}}
 
 
-def test_a_path_that_stays_unreadable_ends_the_wait() -> None:
-    """If the agent names the same unreadable path for some seconds, the demo does not wait longer.
-    Its error names the path and the reason."""
-    paths = obstacles.UnreadablePaths()
-    paths.take(health(b=REASON, c=REASON), 0.0)
-    paths.take(health(b=REASON), 14.0)
-    with pytest.raises(SkidwayError, match=f"^the agent cannot read /w/b: {REASON}$"):
-        paths.take(health(b=REASON), 15.0)
+def test_a_path_that_stays_unreadable_is_waited_for_only_some_seconds() -> None:
+    """If the agent names the same unreadable path for some seconds, the demo no longer waits for
+    it. For a path that it could not read itself before the agent started, the demo does not wait at
+    all."""
+    paths = obstacles.UnreadablePaths(["/w/c"])
+    assert paths.take(health(b=REASON, c=REASON), 0.0) == {"/w/c": Unread("app-logs", REASON)}
+    assert paths.take(health(b=REASON), 14.0) == {}
+    assert paths.take(health(b=REASON), 15.0) == {"/w/b": Unread("app-logs", REASON)}
 
 
 def test_a_path_that_can_be_read_soon_is_no_obstacle() -> None:
-    """A path that was unreadable for a moment, a file that is being decompressed, and an agent that
-    does not answer do not end the wait."""
-    paths = obstacles.UnreadablePaths()
+    """The demo waits for a path that was unreadable for a moment, and for a file that is being
+    decompressed. An agent that does not answer names no path."""
+    paths = obstacles.UnreadablePaths([])
     for now_s, answer in enumerate((health(a=REASON), health(), health(a=REASON), {}, health())):
-        paths.take(answer, now_s * 10.0)
+        assert not paths.take(answer, now_s * 10.0)
     for now_s in range(100, 200, 10):
-        paths.take(health(a="it is being decompressed"), now_s)
+        assert not paths.take(health(a="it is being decompressed"), now_s)
 
 
 def test_the_first_file_that_is_waited_for_in_vain_is_named() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 from pathlib import Path
 
 import pytest
 
+from skidway.cli.commands import main
 from skidway.demo import sources
+from skidway.demo.site import DEFAULT_PORTS, Site
 from skidway.errors import UsageError
 
 LONG_AGO = 1_000_000_000
@@ -88,3 +91,24 @@ def test_a_pattern_that_matches_no_file_is_refused(
         sources.check_given(["b"])
     with pytest.raises(UsageError, match=r"--logs \\xff: the pattern is not UTF-8"):
         sources.check_given(["\udcff"])
+
+
+TRACE = "java.lang.NullPointerException: null\n\tat org.apache.Foo.bar(Foo.java:7)\n\nCaused by: x"
+ZOOKEEPER = "2026-11-21 08:15:0{},747 [myid:] - ERROR [NIOWorkerThread-2:NIOServerCnxn@374] - odd"
+SPARK = "2026-11-21 08:15:0{}.123 WARN [Executor task-1] org.apache.spark.Task - odd"
+
+
+@pytest.mark.parametrize(("name", "line"), [("zookeeper.log", ZOOKEEPER), ("spark.log", SPARK)])
+def test_a_stack_trace_in_an_own_log_is_one_row(
+    name: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The logs of ZooKeeper and Spark have stack traces. The demo's agent makes one row of a
+    message and its trace, and rejects nothing."""
+    site = Site(tmp_path, dict.fromkeys(DEFAULT_PORTS, 1), str(tmp_path / "hdfs"))
+    site.write(sources.of_programs(site.logs, tmp_path / "etc" / "own.avsc"))
+    log = site.logs / name
+    log.write_text(f"{line.format(1)}\n{TRACE}\n{line.format(2)}\n")
+    command = ["agent", "test", "--config", str(site.config("agent")), "--json", str(log)]
+    assert main(command) == 0
+    results = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [each["row"]["message"] for each in results] == [f"odd\n{TRACE}", "odd"]

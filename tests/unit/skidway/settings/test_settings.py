@@ -251,6 +251,18 @@ def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
     assert str(refused.value) == f"{path}: the key 'state.dir' is missing: Directory of the state"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addresses:
+    brokers: str = setting("bootstrap.servers", help="Brokers to load from,\n host:port,...")
+
+
+def test_the_meaning_of_a_missing_key_is_whole() -> None:
+    """A help text that ends with dots, because its list goes on, ends with them in the error,
+    too."""
+    with pytest.raises(ConfigurationRefused, match=r": Brokers to load from, host:port,\.\.\.$"):
+        load(Addresses, None)
+
+
 def test_missing_key_without_a_file_says_where_a_file_was_looked_for(tmp_path: Path) -> None:
     """If a program's settings lack a required key, and nobody named a configuration file, the error
     says where the program looked for a file."""

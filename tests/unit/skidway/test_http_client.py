@@ -1,0 +1,83 @@
+"""Tests that no command of ours asks our own programs through a proxy."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+import skidway
+from skidway.audit.commands import agent_health, history
+from skidway.broker.mirror import cli as mirror
+from skidway.demo import supervisor
+from skidway.kafka.source import Source
+from skidway.loader.complete_hours.collector import Collector
+from skidway.schemas.client.transport import HttpTransport
+
+NOWHERE = "http://127.0.0.1:9"
+ANSWER = b'{"hours": [], "buckets": [{"bucket": "2026-02-01T10:04:00Z"}]}'
+
+
+class Answering(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)  # type: ignore[attr-defined]
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(ANSWER)))
+        self.end_headers()
+        self.wfile.write(ANSWER)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[HTTPServer]:
+    with HTTPServer(("127.0.0.1", 0), Answering) as found:
+        found.asked = []  # type: ignore[attr-defined]
+        thread = threading.Thread(target=found.serve_forever, args=(0.01,))
+        thread.start()
+        yield found
+        found.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        supervisor.health_of,
+        supervisor.healthy,
+        agent_health.healths,
+        mirror.health,
+        lambda url: history.bucket_history(url, "a", "2026-02-01T10:04:00Z"),
+        lambda url: Collector(url).judged(
+            Source("offline", "", "dc1.a", ""), "2026-02-01T10", "2026-02-01T11"
+        ),
+        lambda url: HttpTransport(5.0).send("GET", urlsplit(url), "/subjects", None),
+    ],
+)
+def test_our_own_addresses_are_asked_without_a_proxy(
+    server: HTTPServer, monkeypatch: pytest.MonkeyPatch, ask: Callable[[str], object]
+) -> None:
+    """If http_proxy is set, as companies do for pip, every command of ours still reaches our own
+    programs, although the proxy cannot."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, NOWHERE)
+    monkeypatch.setenv("no_proxy", "")
+    ask(f"http://127.0.0.1:{server.server_port}")
+    assert len(server.asked) == 1  # type: ignore[attr-defined]
+
+
+def test_one_module_opens_urls() -> None:
+    """No module imports the functions of Python that go through a proxy, except the module that
+    opens URLs without one."""
+    root = Path(skidway.__file__).parent
+    paths = [path for name in ("", "agent", "audit", "broker", "loader", "schemas")
+             for path in (root / name).resolve().rglob("*.py")]  # fmt: skip
+    proxied = re.compile(r"^\s*(import|from) (urllib\.request|requests|httpx)\b", re.MULTILINE)
+    found = {path.name for path in paths if proxied.search(path.read_text())}
+    assert found == {"http_client.py"}
