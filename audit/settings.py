@@ -215,6 +215,12 @@ class AuditSettings:
         " heartbeat.",
         at_least=1_000,
     )
+    start_commands: dict[str, str] = setting(
+        "start.commands",
+        {},
+        help="Commands that start the programs that tell the audit nothing about themselves, by"
+        " kind: registry, zookeeper, broker. Advice prints them; by default it names our units.",
+    )
     freshness_targets: dict[str, str] = setting(
         "freshness.targets",
         {},

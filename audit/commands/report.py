@@ -8,6 +8,9 @@ from typing import Any
 
 from skidway.audit.commands import decisions, history, options
 from skidway.audit.evidence.evidence import FOREVER
+from skidway.audit.explanation.document import document_of, sentence
+from skidway.audit.explanation.next_command import Access
+from skidway.audit.explanation.present_causes import PresentCause, present_causes
 from skidway.audit.judgement.clocks import Clocks, clocks
 from skidway.audit.judgement.hosts import HostState, survey
 from skidway.audit.judgement.policy import Policy
@@ -58,23 +61,29 @@ def _report(args: argparse.Namespace) -> int:
         raise UsageError("--bucket needs --history.")
     settings = options.settings_of(args)
     policy = options.policy_of(args, settings)
-    judged, found, states, times, deleted = _judged(args, settings, policy)
+    access = options.access_of(args, settings)
+    judged, found, states, times, deleted, present = _judged(args, settings, policy, access)
     if args.json:
-        beside = {"hosts": host_report.summary(states), "clocks": clock_report.document(times)}
+        beside = {
+            "hosts": host_report.summary(states),
+            "clocks": clock_report.document(times),
+            "causes": [document_of(x) for x in present],
+        }
         print_json(report.document(judged, found) | beside | {"buckets_deleted": deleted})
     else:
         rows = report.table(found, policy.tiers, each=args.each_bucket)
         table(rows, report.columns(policy.tiers))
         said = [report.sentence(judged), *report.sentences_of_deleted(deleted)]
-        print_lines([*said, *host_report.remarks(states), *clock_report.sentences(times)])
+        said = [*map(sentence, present), *said, *host_report.remarks(states)]
+        print_lines([*said, *clock_report.sentences(times)])
     return max(report.exit_status(judged, everything=args.all), int(times.is_ours_wrong))
 
 
 def _judged(
-    args: argparse.Namespace, settings: AuditSettings | None, policy: Policy
-) -> tuple[Standing, list[BucketVerdict], list[HostState], Clocks, int]:
+    args: argparse.Namespace, settings: AuditSettings | None, policy: Policy, access: Access
+) -> tuple[Standing, list[BucketVerdict], list[HostState], Clocks, int, list[PresentCause]]:
     """Returns the verdicts on all buckets together and on each bucket, the states of the hosts and
-    of their clocks, and how many buckets have no counts any more."""
+    of their clocks, how many buckets have no counts any more, and what does not answer now."""
     clock = SystemClock()
     since = FOREVER[0]
     if args.since is not None:
@@ -95,4 +104,5 @@ def _judged(
     whole = of_evidence(evidence, found)
     if names is not None:
         whole = whole.where(lambda source: is_named(source, names))
-    return whole, found, states, times, deleted
+    present = present_causes(evidence, policy, now_ms, access)
+    return whole, found, states, times, deleted, present

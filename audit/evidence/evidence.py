@@ -30,6 +30,7 @@ from skidway.audit.topic.messages import (
     Sender,
     Tier,
 )
+from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
@@ -193,6 +194,8 @@ class Evidence:
     taken_ms: the time by the reader's clock at which the last record was read; 0 if no record was
         read.
     retirements: people's decisions to retire places, except those that were taken back.
+    statuses: the newest note of each program in which it says how it was started, and what it waits
+        for. No verdict depends on them.
     asked: the names of the topics to judge; None for all topics. The evidence includes further
         topics only if the judgement of the named topics needs them.
     window: the range of time in which the judged buckets start; its end is excluded.
@@ -216,6 +219,7 @@ class Evidence:
     resumed: dict[tuple[int, int], int] = field(default_factory=dict)
     taken_ms: int = 0
     retirements: list[Retirement] = field(default_factory=list)
+    statuses: tuple[Note, ...] = field(default=(), compare=False)
     asked: frozenset[str] | None = None
     window: Window = FOREVER
     bucket_ms: int = 0

@@ -16,6 +16,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from skidway.broker.own_status import away
 from skidway.broker.settings import BrokerSettings
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_json, table
@@ -97,10 +98,11 @@ def exit_status(sources: Sequence[Source]) -> int:
 
 
 def details(sources: Sequence[Source]) -> list[str]:
-    """Returns the lines to print below the table: one for each topic or partition that is stopped,
-    is not served, waits, is left out, cannot be compared with the source, or has gaps.
+    """Returns the lines to print below the table: one for each source that does not answer, and one
+    for each topic or partition that is stopped, is not served, waits, is left out, cannot be
+    compared with the source, or has gaps.
     """
-    lines = []
+    lines = [f"away: {each.sentence}" for x in sources if (each := away(x)) is not None]
     for source in sources:
         cluster = source["cluster"]
         for what in ("stopped", "unserved", "waiting", "left_out"):
@@ -151,7 +153,9 @@ def _document(url: str, body: bytes) -> dict[str, Any]:
 
 def _row(source: Source) -> dict[str, Any]:
     lag: int | str = source["lag"]
-    if source["lag_unknown"]:
+    if source["reachable"] is False:
+        lag = "unknown"  # nobody knows what the source has by now
+    elif source["lag_unknown"]:
         lag = f"{lag}+"
     return {
         "source": source["cluster"],

@@ -46,6 +46,7 @@ from skidway.audit.topic.messages import (
     Tier,
 )
 from skidway.audit.topic.notes import Note
+from skidway.audit.topic.program_status import KIND as STATUS
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 from support.file_notes import FileNotes
@@ -102,8 +103,9 @@ class Fold:
             self._decisions.append(message)
         elif isinstance(message, RecountResult):
             self._recounts[message.source, message.output] = message
-        elif isinstance(message, Note):
-            pass  # no verdict depends on notes
+        elif isinstance(message, Note) and message.kind == STATUS:  # of no other kind in Evidence
+            told = {x.producer: x for x in (*self._evidence.statuses, message)}
+            self._evidence.statuses = tuple(told.values())
 
     def _apply_numbered(self, message: Delta | Seal | Heartbeat, where: Heard | None) -> None:
         key = sender_key(message.sender)

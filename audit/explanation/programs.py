@@ -1,0 +1,105 @@
+"""Knows, without I/O, how the programs of a site were started, as far as they have told the audit.
+So printed commands name the unit, the configuration file and the host that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from skidway.audit.topic.messages import Tier
+from skidway.audit.topic.notes import Note
+from skidway.audit.topic.program_status import ProgramStatus, status_of
+from skidway.invocation import Invocation
+
+UNITS: Mapping[str, str] = {
+    "agent": "skidway-agent",
+    "broker": "skidway-broker",
+    "mirror": "skidway-broker",
+    "loader": "skidway-loader",
+    "registry": "skidway-registry",
+    "zookeeper": "skidway-zookeeper",
+    "collector": "skidway-audit",
+}
+"""The unit of each kind of program, for a program that has told nothing."""
+_COUNTER = "skidway-audit-count@"
+_VERBS = {"agent": "agent run", "counter": "audit count", "loader": "load run"}
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """How a program was started, and on which host. host: "" if unknown."""
+
+    host: str
+    invocation: Invocation
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The programs of a site. told: the newest note of each program with its status. starts: by
+    kind of program, the command that starts those that tell the audit nothing."""
+
+    told: tuple[tuple[Note, ProgramStatus], ...] = ()
+    starts: Mapping[str, str] = field(default_factory=dict)
+
+    def start(self, program: str, host: str = "", cluster: str = "") -> str:
+        """Returns the command that starts a program again."""
+        found = self.find(program, host, cluster)
+        if found is not None:
+            return found.invocation.start()
+        return self.starts.get(program) or f"systemctl start {UNITS[program]}"
+
+    def command(self, program: str, verb: str, host: str = "", cluster: str = "") -> str:
+        """Returns a command that runs a verb with the settings of a program."""
+        found = self.find(program, host, cluster)
+        return (Invocation() if found is None else found.invocation).command(verb)
+
+    def counter(self, action: str, tier: Tier | None, host: str, clusters: tuple[str, ...]) -> str:
+        """Returns the command of systemd that starts a counter or shows its state; or, for a
+        counter without a unit, the command that runs it."""
+        found = self._counter(tier, host, clusters)
+        if found is not None and not found.unit:
+            return found.start()
+        if found is not None:
+            return f"systemctl {action} {found.unit}"
+        if not clusters:
+            return f"systemctl list-units --all '{_COUNTER}*'"
+        return " ".join([f"systemctl {action}", *(f"{_COUNTER}{x}" for x in clusters)])
+
+    def find(self, program: str, host: str = "", cluster: str = "") -> Placed | None:
+        """Returns a program of this kind that has told how it was started; None if none has. host:
+        the host on which it runs. cluster: the cluster of which it is a broker or in which it
+        works; of a mirror, the cluster that it mirrors. Each is "" if it is not known."""
+        if program in ("broker", "mirror"):
+            found = self._brokers(program, cluster)
+        else:
+            found = [
+                Placed(note.host, status.invocation)
+                for note, status in self.told
+                if status.invocation.verb == _VERBS.get(program)
+                and (not cluster or note.cluster == cluster)
+            ]
+        named = [x for x in found if x.host == host] if host else found
+        return next((x for x in named if x.invocation.verb), None)
+
+    def _brokers(self, program: str, cluster: str) -> list[Placed]:
+        return [
+            Placed(each.host, each.invocation)
+            for note, status in self.told
+            for each in status.brokers
+            if cluster in (("", note.cluster) if program == "broker" else ("", *each.mirrors))
+            and (program == "broker" or each.mirrors)
+        ]
+
+    def _counter(
+        self, tier: Tier | None, host: str, clusters: tuple[str, ...]
+    ) -> Invocation | None:
+        for note, status in self.told:
+            is_meant = note.cluster in clusters and host in ("", note.host)
+            if is_meant and status.invocation.verb == _VERBS["counter"]:
+                return status.invocation
+        return None
+
+
+def programs_of(notes: Iterable[Note], starts: Mapping[str, str]) -> Programs:
+    """Returns the programs that sent these notes. starts: as in `Programs`."""
+    return Programs(tuple((x, status_of(x)) for x in notes), starts)
