@@ -146,6 +146,7 @@ class Fold:
                 if (reading := after(None, found)) is not None
             },
             taken_ms=self._evidence.taken_ms,
+            statuses=self._evidence.statuses,
         )
         self._add_beginnings(found)
         found.resumed = dict(self._hearings.sealed)
