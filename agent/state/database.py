@@ -17,6 +17,7 @@ from skidway.agent.state.changes import (
     ADOPTED,
     LEFT,
     LOOKED,
+    SCHEMAS,
     SINCE,
     Changes,
     LastWord,
@@ -30,6 +31,7 @@ from skidway.agent.values.found import FileKey, Found, UnbegunFile, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.labels import History
+from skidway.agent.values.schemas import KnownSchema
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from skidway.audit.counts.counts import BucketKey, Sums
 from skidway.audit.topic.count_columns import Filtered
@@ -204,6 +206,12 @@ class StateDatabase:
         """Returns the stored facts about each topic, by the topic's name."""
         rows = self._rows("SELECT topic, topic_id, sealed_until FROM topics")
         return {topic: TopicState(topic_id, sealed) for topic, topic_id, sealed in rows}
+
+    def schemas(self) -> list[KnownSchema]:
+        """Returns the schemas whose ids a registry has given."""
+        rows = self._rows("SELECT key, value FROM meta")
+        text = next((value for key, value in rows if key == SCHEMAS), "[]")
+        return [KnownSchema(*each) for each in json.loads(text)]
 
     def since(self) -> dict[str, int]:
         """Returns, for each topic, the time (ms) at which the agent first started with the topic in

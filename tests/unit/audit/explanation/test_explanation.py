@@ -168,7 +168,9 @@ def note(sender: Sender, *obstacles: Obstacle, **parts: Any) -> Note:
 def away(reason: str) -> BrokerStatus:
     """Returns what a broker says whose mirror does not reach dc1."""
     started = Invocation(verb="broker run", options=("--config", "/etc/k1.yml"))
-    return BrokerStatus("k1:9092", "k1", started, (Obstacle(Kind.CLUSTER, "dc1", reason),), ("dc1",))
+    return BrokerStatus(
+        "k1:9092", "k1", started, (Obstacle(Kind.CLUSTER, "dc1", reason),), ("dc1",)
+    )
 
 
 SHORT = [delta(HDFS, 1, count(3))]
