@@ -35,8 +35,8 @@ class KnownSchemas:
         self._known = [x for x in known if x.registry == url]
 
     def register(self, subject: str, schema: str) -> int:
-        """Like RegistryClient.register. Raises RegistryUnreachable if the registry does not answer and the
-        schema is not known."""
+        """Like RegistryClient.register. Raises RegistryUnreachable if the registry does not answer
+        and the schema is not known."""
         if not self.failure:
             try:
                 return self._registry.register(subject, schema)
