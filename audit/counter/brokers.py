@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 from skidway import invocation, log
+from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.program_status import CONFIG, BrokerStatus, ProgramStatus, broker_of
 from skidway.errors import Unreachable
 from skidway.kafka.client import Client
@@ -14,8 +15,8 @@ from skidway.kafka.errors import KafkaError
 _log = log.get(__name__)
 
 
-def status_with_brokers(client: Client) -> ProgramStatus | None:
-    """Returns the status of this process, with that of each broker that answers. Returns None if
+def status_with_brokers(client: Client, tier: Tier) -> ProgramStatus | None:
+    """Returns the status of this process, a counter of this tier, with that of each broker that answers. Returns None if
     the cluster does not answer. Brokers of Apache Kafka say nothing about themselves."""
     try:
         told = client.config_of_brokers(CONFIG)
@@ -23,7 +24,7 @@ def status_with_brokers(client: Client) -> ProgramStatus | None:
         _log.warning("brokers_not_asked", reason=str(error))
         return None
     brokers = tuple(_broker(address, text) for address, text in told.items())
-    return ProgramStatus(invocation.of_this_process(), brokers=brokers)
+    return ProgramStatus(invocation.of_this_process(), brokers=brokers, tier=tier.value)
 
 
 def _broker(address: str, text: str) -> BrokerStatus:

@@ -109,7 +109,11 @@ class _Running:
         systemd.ready(f"counting tier {settings.tier} as {settings.producer_name}")
         beats = Producer(self.client)
         retentions = Retentions(self.client, counter.sender, lambda: counter.topics, self.clock)
-        statuses = StatusNotes(counter.sender, lambda: status_with_brokers(self.client), self.clock)
+        statuses = StatusNotes(
+            counter.sender,
+            lambda: status_with_brokers(self.client, counter.sender.tier),
+            self.clock,
+        )
 
         def due() -> bytes | None:
             number = self.state.number

@@ -204,12 +204,11 @@ def _mirror_or_counter(verdict: BucketVerdict, where: Where) -> NextCommand:
 
 
 def _run(run: Run, verdict: BucketVerdict, where: Where) -> str:
-    """Returns the command of a cause that names a program. A loader works in another cluster than
-    the topic's own, so only its host says which one is meant."""
-    cluster = verdict.source.cluster if run.program in ("agent", "mirror") else ""
+    """Returns the command of a cause that names a program."""
+    place = where.place if run.program == "loader" else verdict.source.cluster
     if not run.verb:
-        return where.programs.start(run.program, where.host, cluster)
-    return where.programs.command(run.program, run.verb, where.host, cluster)
+        return where.programs.start(run.program, where.host, place)
+    return where.programs.command(run.program, run.verb, where.host, place)
 
 
 def _counter(action: str, where: Where) -> str:

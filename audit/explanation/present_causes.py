@@ -109,7 +109,7 @@ class _Finder:
         """If nobody listens at the address, the brokers do not run. In other cases, the network may
         be the reason, and the mirror's status says more."""
         cluster = "" if note.producer == COLLECTOR else obstacle.name
-        broker = self._programs.find("broker", cluster=obstacle.name)
+        broker = self._programs.find("broker", place=obstacle.name)
         if _REFUSED in obstacle.words or note.producer == COLLECTOR:
             where = "" if broker is None else broker.host
             command = NextCommand(

@@ -41,16 +41,16 @@ class Programs:
     told: tuple[tuple[Note, ProgramStatus], ...] = ()
     starts: Mapping[str, str] = field(default_factory=dict)
 
-    def start(self, program: str, host: str = "", cluster: str = "") -> str:
+    def start(self, program: str, host: str = "", place: str = "") -> str:
         """Returns the command that starts a program again."""
-        found = self.find(program, host, cluster)
+        found = self.find(program, host, place)
         if found is not None:
             return found.invocation.start()
         return self.starts.get(program) or f"systemctl start {UNITS[program]}"
 
-    def command(self, program: str, verb: str, host: str = "", cluster: str = "") -> str:
+    def command(self, program: str, verb: str, host: str = "", place: str = "") -> str:
         """Returns a command that runs a verb with the settings of a program."""
-        found = self.find(program, host, cluster)
+        found = self.find(program, host, place)
         return (Invocation() if found is None else found.invocation).command(verb)
 
     def counter(self, action: str, tier: Tier | None, host: str, clusters: tuple[str, ...]) -> str:
@@ -65,18 +65,19 @@ class Programs:
             return f"systemctl list-units --all '{_COUNTER}*'"
         return " ".join([f"systemctl {action}", *(f"{_COUNTER}{x}" for x in clusters)])
 
-    def find(self, program: str, host: str = "", cluster: str = "") -> Placed | None:
+    def find(self, program: str, host: str = "", place: str = "") -> Placed | None:
         """Returns a program of this kind that has told how it was started; None if none has. host:
-        the host on which it runs. cluster: the cluster of which it is a broker or in which it
-        works; of a mirror, the cluster that it mirrors. Each is "" if it is not known."""
+        the host on which it runs. place: the cluster of which it is a broker or in which it
+        works; of a mirror, the cluster that it mirrors; of a loader, its output and topic. Each is
+        "" if it is not known."""
         if program in ("broker", "mirror"):
-            found = self._brokers(program, cluster)
+            found = self._brokers(program, place)
         else:
             found = [
                 Placed(note.host, status.invocation)
                 for note, status in self.told
                 if status.invocation.verb == _VERBS.get(program)
-                and (not cluster or note.cluster == cluster)
+                and place in ("", note.cluster, note.producer)
             ]
         named = [x for x in found if x.host == host] if host else found
         return next((x for x in named if x.invocation.verb), None)
@@ -95,7 +96,8 @@ class Programs:
     ) -> Invocation | None:
         for note, status in self.told:
             is_meant = note.cluster in clusters and host in ("", note.host)
-            if is_meant and status.invocation.verb == _VERBS["counter"]:
+            is_of_tier = tier is None or status.tier == tier.value
+            if is_meant and is_of_tier and status.invocation.verb == _VERBS["counter"]:
                 return status.invocation
         return None
 

@@ -2,14 +2,14 @@
 started, and what it waits for. A counter also reports this of the brokers of its cluster, which
 send nothing to the audit.
 
-    {"invocation": {...}, "obstacles": [OBSTACLE, ...], "brokers": [BROKER, ...]}
+    {"tier": TIER, "invocation": {...}, "obstacles": [OBSTACLE, ...], "brokers": [BROKER, ...]}
 
     OBSTACLE  {"kind": KIND, "name": NAME, "words": TEXT, "since": MS or null}
     BROKER    {"address": "HOST:PORT", "host": NAME, "invocation": {...}, "obstacles": [...],
                "mirrors": [CLUSTER, ...]}
 
 KIND says what does not answer: a registry, a ZooKeeper ensemble, a cluster; or that the program
-itself is held up. NAME is its address or, of a cluster, its name.
+itself is held up. NAME is its address or, of a cluster, its name. TIER is that of the program.
 """
 
 from __future__ import annotations
@@ -82,16 +82,19 @@ class BrokerStatus:
 
 @dataclass(frozen=True, slots=True)
 class ProgramStatus:
-    """What a program says about itself, and about the brokers of its cluster."""
+    """What a program says about itself, and about the brokers of its cluster. tier: the tier of a
+    counter; "" of another program."""
 
     invocation: Invocation = Invocation()
     obstacles: tuple[Obstacle, ...] = ()
     brokers: tuple[BrokerStatus, ...] = ()
+    tier: str = ""
 
 
 def body_of(found: ProgramStatus) -> dict[str, Any]:
     """Returns the body of a note."""
     return {
+        "tier": found.tier,
         "invocation": record_of(found.invocation),
         "obstacles": _records_of(found.obstacles),
         "brokers": [{"address": x.address, **document_of(x)} for x in found.brokers[:BROKERS_MAX]],
@@ -116,6 +119,7 @@ def status_of(note: Note) -> ProgramStatus:
         invocation_of(note.body.get("invocation")),
         _obstacles(note.body.get("obstacles")),
         tuple(broker_of(str(row.get("address", "")), row) for row in rows if _is_record(row)),
+        str(note.body.get("tier", "")),
     )
 
 

@@ -190,9 +190,10 @@ def _row(
         Cell(f"{offsets:,}", offsets),
         Cell("unknown") if late is None else Cell(words.counted(late, "record"), late),
         Cell(state.numbers.host),
-        Cell(_command(facts, state.numbers.host)),
+        Cell(_command(facts, state)),
     )
 
 
-def _command(facts: Facts, host: str) -> str:
-    return str(NextCommand(host, facts.programs.command("loader", "load status", host)))
+def _command(facts: Facts, state: SenderState) -> str:
+    host, name = state.numbers.host, state.key.producer
+    return str(NextCommand(host, facts.programs.command("loader", "load status", host, name)))

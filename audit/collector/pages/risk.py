@@ -124,7 +124,7 @@ def _tier_command(facts: Facts, found: TierRisk) -> str:
         return str(nearer.command)
     if tier is Tier.BROKER:
         return programs.counter("status", tier, "", (cluster,))
-    placed = programs.find("mirror" if tier is Tier.MIRROR else "loader", cluster="")
+    placed = programs.find("mirror" if tier is Tier.MIRROR else "loader")
     verb = "mirror status" if tier is Tier.MIRROR else "load status"
     if placed is None:
         return f"{COMMAND} {verb}"
