@@ -218,8 +218,8 @@ class AuditSettings:
     start_commands: dict[str, str] = setting(
         "start.commands",
         {},
-        help="Commands that start the programs that tell the audit nothing about themselves, by"
-        " kind: registry, zookeeper, broker. Advice prints them; by default it names our units.",
+        help="Commands that start programs of which the audit knows nothing better, by kind:"
+        " registry, zookeeper, broker, loader. Advice prints them; by default it names our units.",
     )
     freshness_targets: dict[str, str] = setting(
         "freshness.targets",

@@ -16,8 +16,9 @@ _log = log.get(__name__)
 
 
 def status_with_brokers(client: Client, tier: Tier) -> ProgramStatus | None:
-    """Returns the status of this process, a counter of this tier, with that of each broker that answers. Returns None if
-    the cluster does not answer. Brokers of Apache Kafka say nothing about themselves."""
+    """Returns the status of this process, a counter of this tier, with that of each broker that
+    answers. Returns None if the cluster does not answer. Brokers of Apache Kafka say nothing about
+    themselves."""
     try:
         told = client.config_of_brokers(CONFIG)
     except (KafkaError, Unreachable) as error:

@@ -274,9 +274,8 @@ class _Explainer:
             return where
         if found.cause is where.cause and where.words:
             return where  # the agent's own /health knows more
-        tier = where.tier if found.agents is not None else None
         return _Location(
-            found.cause, tier, found.cluster, where.agent, found.host, words=found.words,
+            found.cause, found.tier, found.cluster, where.agent, found.host, words=found.words,
             command=found.command,
         )  # fmt: skip
 

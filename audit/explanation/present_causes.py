@@ -38,7 +38,8 @@ HOSTS_SHOWN = 3
 class PresentCause:
     """Something that holds up programs now. words: what does not answer, since when and why.
     cluster: the cluster whose records it holds up; "" for all clusters. agents: the producers that
-    it holds up; None for all of the cluster. host: where the command runs."""
+    it holds up; None for all of the cluster. host: where the command runs. tier: the tier in which
+    it lies; None if it lies in no tier."""
 
     cause: Cause
     words: str
@@ -47,6 +48,7 @@ class PresentCause:
     since_ms: int | None = None
     agents: frozenset[str] | None = None
     host: str = ""
+    tier: Tier | None = None
 
     def holds_up(self, cluster: str, agent: str | None) -> bool:
         """Whether it holds up records of a cluster. agent: the agent whose records they are; None
@@ -71,10 +73,13 @@ def _covers(first: PresentCause, other: PresentCause) -> bool:
 
 
 class _Finder:
+    """Finds the present causes. Whether a sender is silent is asked as of the time at which a
+    record was last read: while nothing can be read, nobody is silent for that reason."""
+
     def __init__(self, evidence: Evidence, policy: Policy, now_ms: int, access: Access) -> None:
         self._evidence = evidence
         self._policy = policy
-        self._now_ms = now_ms
+        self._now_ms = min(now_ms, evidence.taken_ms or now_ms)
         self._access = access
         self._programs: Programs = programs_of(evidence.statuses, access.starts)
 
@@ -120,7 +125,7 @@ class _Finder:
             command = NextCommand(host, line)
         return PresentCause(
             Cause.CLUSTER_AWAY, obstacle.sentence, cluster, command, obstacle.since_ms, None,
-            command.host,
+            command.host, Tier.MIRROR if cluster else None,
         )  # fmt: skip
 
     def _of_agents(self, away: Iterable[str]) -> Iterator[PresentCause]:
@@ -137,7 +142,7 @@ class _Finder:
             words = f"{first.sentence} (held up: {', '.join(hosts[:HOSTS_SHOWN])}{more})"
             agents = frozenset(x.producer for x, _ in told)
             made = self._made(note, first, note.host, agents)
-            yield replace(made, words=words)
+            yield replace(made, words=words, tier=Tier.AGENT)
 
     def _made(
         self, note: Note, obstacle: Obstacle, host: str, agents: frozenset[str] | None
@@ -171,6 +176,7 @@ class _Finder:
             max(heard),
             None,
             mirror,
+            Tier.MIRROR,
         )
 
     def _silent_clusters(self) -> set[str]:

@@ -22,7 +22,9 @@ UNITS: Mapping[str, str] = {
 }
 """The unit of each kind of program, for a program that has told nothing."""
 _COUNTER = "skidway-audit-count@"
-_VERBS = {"agent": "agent run", "counter": "audit count", "loader": "load run"}
+_VERBS = {
+    "agent": "agent run", "collector": "audit run", "counter": "audit count", "loader": "load run"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Programs:
     def command(self, program: str, verb: str, host: str = "", place: str = "") -> str:
         """Returns a command that runs a verb with the settings of a program."""
         found = self.find(program, host, place)
+        if found is None and program in self.starts and verb == _VERBS.get(program):
+            return self.starts[program]
         return (Invocation() if found is None else found.invocation).command(verb)
 
     def counter(self, action: str, tier: Tier | None, host: str, clusters: tuple[str, ...]) -> str:
@@ -67,8 +71,8 @@ class Programs:
 
     def find(self, program: str, host: str = "", place: str = "") -> Placed | None:
         """Returns a program of this kind that has told how it was started; None if none has. host:
-        the host on which it runs. place: the cluster of which it is a broker or in which it
-        works; of a mirror, the cluster that it mirrors; of a loader, its output and topic. Each is
+        the host on which it runs. place: the cluster of which it is a broker (or the
+        addresses of its brokers) or in which it works; of a mirror, the cluster that it mirrors; of a loader, its output and topic. Each is
         "" if it is not known."""
         if program in ("broker", "mirror"):
             found = self._brokers(program, place)
@@ -87,8 +91,10 @@ class Programs:
             Placed(each.host, each.invocation)
             for note, status in self.told
             for each in status.brokers
-            if cluster in (("", note.cluster) if program == "broker" else ("", *each.mirrors))
-            and (program == "broker" or each.mirrors)
+            if not cluster
+            or cluster in ((note.cluster,) if program == "broker" else each.mirrors)
+            or each.address in cluster.split(",")
+            if program == "broker" or each.mirrors
         ]
 
     def _counter(
