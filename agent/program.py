@@ -265,8 +265,12 @@ def find(
         own.close()
 
 
+def _host_name(settings: AgentSettings) -> str:
+    return settings.host_name or socket.gethostname()
+
+
 def _sender(settings: AgentSettings, state: StateDatabase, cluster: Cluster) -> Sender:
-    host_name = settings.host_name or socket.gethostname()
+    host_name = _host_name(settings)
     bounds = Bounds(settings.lateness_ms, AHEAD_MS_MAX)
     return Sender(Tier.AGENT, cluster.name, str(state.agent), host_name, state.epoch, bounds)
 
@@ -278,6 +282,11 @@ class Waiting:
     own: OwnStatus
     settings: AgentSettings
     clock: Clock
+
+    @property
+    def host_name(self) -> str:
+        """The name of the host, as the audit knows it."""
+        return _host_name(self.settings)
 
     def wait(self, error: Exception, seconds: float, shutdown: Shutdown) -> None:
         """Waits until the shutdown, at most so long."""
@@ -317,7 +326,8 @@ def _insist(
         try:
             return attempt()
         except (Unreachable, KafkaError) as error:
-            status.health = Health(False, {"status": "waiting", "reason": str(error)})
+            detail = {"status": "waiting", "reason": str(error), "host": waiting.host_name}
+            status.health = Health(False, detail)
             _log.error("waiting", reason=str(error))
             # tells systemd that the agent has started, although it still waits for other services
             systemd.ready(f"waiting: {error}")
@@ -374,6 +384,7 @@ class RunningAgent:
         # This method has seven arguments, because the caller makes these objects, and still uses
         # some of them when it no longer uses the `RunningAgent`.
         self._settings = settings
+        self._host_name = _host_name(settings)
         self._asking, client = clients
         self._clock = clock
         self._shutdown = shutdown
@@ -405,7 +416,7 @@ class RunningAgent:
     def _surroundings(self, client: Client, found: Found) -> Surroundings:
         return Surroundings(
             host=self._host,
-            host_name=self._settings.host_name or socket.gethostname(),
+            host_name=self._host_name,
             clock=self._clock,
             sink=self._producer,
             cluster=found.cluster,
@@ -588,6 +599,7 @@ class RunningAgent:
         leaders = {str(tp): self._producer.leader(tp) for tp in known}
         detail: dict[str, Any] = {
             "status": "running",
+            "host": self._host_name,
             "unreadable": self._loop.tracker.unreadable,
             "held_seals": self._loop.held_seals,
             "troubles": troubles,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from skidway import invocation
 from skidway.agent.accounts.mail import Mail
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.cluster.destinations import Cluster, Destination
@@ -45,9 +46,12 @@ def check_cluster(
                 raise StateRefused(
                     f"topic {source.topic} was made again (its id was {before.topic_id}, is "
                     f"{source.topic_id}) while lines were on their way to it; an operator has to "
-                    "decide what became of them (skidway agent state give-up "
-                    f"{destination.data.topic})"
+                    f"decide what became of them ({_give_up(destination.data.topic)})"
                 )
+
+
+def _give_up(topic: str) -> str:
+    return invocation.of_this_process().command("agent state give-up", topic)
 
 
 def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:

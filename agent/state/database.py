@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from skidway import invocation
 from skidway.agent.batches.recipe import Recipe, from_json
 from skidway.agent.state.changes import (
     ADOPTED,
@@ -399,9 +400,10 @@ def create_tables(connection: sqlite3.Connection, machine: str, tables: str = TA
 def check_machine(state: StateDatabase, machine: str) -> None:
     """Raises StateRefused if the state was made on another machine."""
     if state.machine != machine:
+        adopt = invocation.of_this_process().command("agent state adopt")
         raise StateRefused(
             f"this state belongs to another machine ({state.machine}, here is {machine}); if it "
-            "was moved here for good, say so with `skidway agent state adopt`, and never run both"
+            f"was moved here for good, say so with `{adopt}`, and never run both"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 
-from skidway import log, systemd
+from skidway import invocation, log, systemd
 from skidway.audit.counter.brokers import status_with_brokers
 from skidway.audit.counter.counter import Counter
 from skidway.audit.counter.retentions import Retentions
@@ -83,9 +83,9 @@ def _settle_epoch(
     try:
         check_restored(newest, state.epoch, state.number, state.where)
     except StateRefused as error:
+        again = invocation.of_this_process().command("audit count", "--new-epoch")
         raise StateRefused(
-            f"{error} To count everything again from the beginning of every log:"
-            " `skidway audit count --new-epoch`."
+            f"{error} To count everything again from the beginning of every log: `{again}`."
         ) from error
 
 

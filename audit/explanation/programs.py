@@ -71,9 +71,9 @@ class Programs:
 
     def find(self, program: str, host: str = "", place: str = "") -> Placed | None:
         """Returns a program of this kind that has told how it was started; None if none has. host:
-        the host on which it runs. place: the cluster of which it is a broker (or the
-        addresses of its brokers) or in which it works; of a mirror, the cluster that it mirrors; of a loader, its output and topic. Each is
-        "" if it is not known."""
+        the host on which it runs. place: the cluster of which it is a broker (or the addresses of
+        its brokers), or in which it works; of a mirror, the cluster that it mirrors; of a loader,
+        its output and topic. Each is "" if it is not known."""
         if program in ("broker", "mirror"):
             found = self._brokers(program, place)
         else:

@@ -57,13 +57,17 @@ def register(subparsers: Any) -> None:
 
 
 def _status(args: argparse.Namespace) -> int:
-    sources = with_unserved(health(_url(args)))
+    url = _url(args)
+    sources = with_unserved(health(url))
     if args.json:
         print_json(sources)
     elif not sources:
-        print("this broker mirrors nothing: it has no mirror.sources")
+        print(
+            f"the broker at {url} mirrors nothing: it has no mirror.sources; --config names the"
+            " settings of another broker of this host"
+        )
     else:
-        table(map(_row, sources), COLUMNS)
+        table(map(row, sources), COLUMNS)
         for line in details(sources):
             print(line)
     return exit_status(sources)
@@ -151,7 +155,8 @@ def _document(url: str, body: bytes) -> dict[str, Any]:
     return document
 
 
-def _row(source: Source) -> dict[str, Any]:
+def row(source: Source) -> dict[str, Any]:
+    """Returns the row of the table for one source."""
     lag: int | str = source["lag"]
     if source["reachable"] is False:
         lag = "unknown"  # nobody knows what the source has by now
