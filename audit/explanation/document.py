@@ -58,7 +58,7 @@ def document_of(found: PresentCause) -> dict[str, Any]:
         "cause": found.cause.value,
         "meaning": found.cause.meaning,
         "words": found.words,
-        "cluster": found.cluster,
+        "clusters": list(found.clusters),
         "since": found.since_ms,
         "command": _command(found.command),
     }

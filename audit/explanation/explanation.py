@@ -275,8 +275,8 @@ class _Explainer:
         if found.cause is where.cause and where.words:
             return where  # the agent's own /health knows more
         return _Location(
-            found.cause, found.tier, found.cluster, where.agent, found.host, words=found.words,
-            command=found.command,
+            found.cause, found.tier, ", ".join(found.clusters), where.agent, found.host,
+            words=found.words, command=found.command,
         )  # fmt: skip
 
     def _placed(self, finding: Finding, where: _Location) -> _Location:

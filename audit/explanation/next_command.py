@@ -121,7 +121,9 @@ def next_command(cause: Cause, verdict: BucketVerdict, words: str, where: Where)
     to state if this command accepts the bucket.
     """
     if cause.run is not None:
-        return NextCommand(where.host, _run(cause.run, verdict, where))
+        is_of_loader = cause.run.program == "loader"
+        place = where.place if is_of_loader else verdict.source.cluster
+        return command_of(where.programs, cause.run, where.host, place)
     if cause is Cause.CLOCK:
         return NextCommand(where.host, SET_CLOCK)
     if cause is Cause.NEWER_VERSION:
@@ -141,6 +143,12 @@ def next_command(cause: Cause, verdict: BucketVerdict, words: str, where: Where)
     if cause is Cause.RECORDS_MISSING:
         return _mirror_or_counter(verdict, where)
     return accept(verdict, words, where.access, where.last)
+
+
+def command_of(programs: Programs, run: Run, host: str, place: str = "") -> NextCommand:
+    """Returns the command of a cause that names a program, with the settings of this program. host,
+    place: where the program is, as far as it is known (see Programs.find)."""
+    return NextCommand(*programs.command(run.program, run.verb, host, place))
 
 
 def accept(
@@ -198,17 +206,9 @@ def _mirror_or_counter(verdict: BucketVerdict, where: Where) -> NextCommand:
     """
     host = where.host if where.tier is Tier.MIRROR else where.mirror_host
     if host:
-        cluster = verdict.source.cluster
-        return NextCommand(host, where.programs.command("mirror", "mirror status", host, cluster))
+        run = Run("mirror", "mirror status")
+        return command_of(where.programs, run, host, verdict.source.cluster)
     return NextCommand(where.host, _counter("status", where))
-
-
-def _run(run: Run, verdict: BucketVerdict, where: Where) -> str:
-    """Returns the command of a cause that names a program."""
-    place = where.place if run.program == "loader" else verdict.source.cluster
-    if not run.verb:
-        return where.programs.start(run.program, where.host, place)
-    return where.programs.command(run.program, run.verb, where.host, place)
 
 
 def _counter(action: str, where: Where) -> str:

@@ -8,19 +8,19 @@ be reached, its programs cannot tell; the brokers that mirror it do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.hearing import SenderName
-from skidway.audit.explanation.next_command import Access, NextCommand
+from skidway.audit.explanation.next_command import Access, NextCommand, command_of
 from skidway.audit.explanation.programs import Programs, programs_of
-from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.cause import Cause, Run
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.reasons import of_time
 from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.notes import Note
-from skidway.audit.topic.program_status import Kind, Obstacle, ProgramStatus
+from skidway.audit.topic.program_status import BrokerStatus, Kind, Obstacle, ProgramStatus
 
 COLLECTOR = "collector"
 """The producer of the collector's own note. It stands only in the collector's store."""
@@ -37,13 +37,13 @@ HOSTS_SHOWN = 3
 @dataclass(frozen=True, slots=True)
 class PresentCause:
     """Something that holds up programs now. words: what does not answer, since when and why.
-    cluster: the cluster whose records it holds up; "" for all clusters. agents: the producers that
-    it holds up; None for all of the cluster. host: where the command runs. tier: the tier in which
-    it lies; None if it lies in no tier."""
+    clusters: the clusters whose records it holds up; none for all clusters. agents: the producers
+    that it holds up; None for all of the clusters. host: where the command runs. tier: the tier in
+    which it lies; None if it lies in no tier."""
 
     cause: Cause
     words: str
-    cluster: str
+    clusters: tuple[str, ...]
     command: NextCommand
     since_ms: int | None = None
     agents: frozenset[str] | None = None
@@ -54,7 +54,7 @@ class PresentCause:
         """Whether it holds up records of a cluster. agent: the agent whose records they are; None
         if they are not those of one agent."""
         is_meant = self.agents is None or agent in self.agents
-        return self.cluster in ("", cluster) and is_meant
+        return (not self.clusters or cluster in self.clusters) and is_meant
 
 
 def present_causes(
@@ -68,7 +68,7 @@ def present_causes(
 
 
 def _covers(first: PresentCause, other: PresentCause) -> bool:
-    is_same_place = first.cluster in ("", other.cluster)
+    is_same_place = not first.clusters or {*other.clusters} <= {*first.clusters}
     return first.cause.explains(other.cause) and first.agents is None and is_same_place
 
 
@@ -85,20 +85,15 @@ class _Finder:
 
     def found(self) -> Iterator[PresentCause]:
         if self._access.stopped:
-            command = self._programs.start("collector", self._access.here)
-            yield PresentCause(
-                Cause.COLLECTOR_STOPPED, self._access.stopped, "", NextCommand("", command)
-            )
-        away = {x.cluster: x for x in self._of_clusters()}
+            command = command_of(self._programs, Run("collector"), "")
+            own = replace(command, host="")  # the command that reads its store runs on its host
+            yield PresentCause(Cause.COLLECTOR_STOPPED, self._access.stopped, (), own)
+        away = {x.clusters: x for x in self._of_clusters()}
         yield from away.values()
-        for note, status in self._told():
-            if note.cluster not in away:
-                for broker in status.brokers:
-                    for each in broker.obstacles:
-                        if each.kind is not Kind.CLUSTER:
-                            yield self._made(note, each, broker.host, None)
-        yield from self._of_agents(away.keys())
-        for cluster in self._silent_clusters() - away.keys():
+        unreached = {cluster for clusters in away for cluster in clusters}
+        yield from self._of_brokers(unreached)
+        yield from self._of_agents(unreached)
+        for cluster in self._silent_clusters() - unreached:
             yield self._silent(cluster)
 
     def _of_clusters(self) -> Iterator[PresentCause]:
@@ -113,22 +108,32 @@ class _Finder:
     def _away(self, note: Note, obstacle: Obstacle, host: str) -> PresentCause:
         """If nobody listens at the address, the brokers do not run. In other cases, the network may
         be the reason, and the mirror's status says more."""
-        cluster = "" if note.producer == COLLECTOR else obstacle.name
-        broker = self._programs.find("broker", place=obstacle.name)
+        clusters = () if note.producer == COLLECTOR else (obstacle.name,)
         if _REFUSED in obstacle.words or note.producer == COLLECTOR:
-            where = "" if broker is None else broker.host
-            command = NextCommand(
-                where or host, self._programs.start("broker", where, obstacle.name)
-            )
+            command = command_of(self._programs, Run("broker"), host, obstacle.name)
         else:
-            line = self._programs.command("mirror", "mirror status", host, obstacle.name)
-            command = NextCommand(host, line)
+            run = Run("mirror", "mirror status")
+            command = command_of(self._programs, run, host, obstacle.name)
         return PresentCause(
-            Cause.CLUSTER_AWAY, obstacle.sentence, cluster, command, obstacle.since_ms, None,
-            command.host, Tier.MIRROR if cluster else None,
+            Cause.CLUSTER_AWAY, obstacle.sentence, clusters, command, obstacle.since_ms, None,
+            command.host, Tier.MIRROR if clusters else None,
         )  # fmt: skip
 
-    def _of_agents(self, away: Iterable[str]) -> Iterator[PresentCause]:
+    def _of_brokers(self, away: Container[str]) -> Iterator[PresentCause]:
+        """What brokers wait for, apart from the clusters that they mirror."""
+        same: dict[tuple[Kind, str], list[tuple[Note, BrokerStatus, Obstacle]]] = {}
+        for note, status in self._told():
+            for broker in status.brokers if note.cluster not in away else ():
+                for each in broker.obstacles:
+                    if each.kind is not Kind.CLUSTER:
+                        told = same.setdefault((each.kind, each.name), [])
+                        told.append((note, broker, each))
+        for told in same.values():
+            _, broker, first = min(told, key=lambda x: x[2].since_ms or 0)
+            clusters = tuple(sorted({x[0].cluster for x in told}))
+            yield self._made(clusters, first, broker.host, None)
+
+    def _of_agents(self, away: Container[str]) -> Iterator[PresentCause]:
         """What agents wait for. Agents that wait for the same are held up by one cause."""
         same: dict[tuple[str, Kind, str], list[tuple[Note, Obstacle]]] = {}
         for note, status in self._told():
@@ -141,23 +146,23 @@ class _Finder:
             more = f" and {len(hosts) - HOSTS_SHOWN} more" if len(hosts) > HOSTS_SHOWN else ""
             words = f"{first.sentence} (held up: {', '.join(hosts[:HOSTS_SHOWN])}{more})"
             agents = frozenset(x.producer for x, _ in told)
-            made = self._made(note, first, note.host, agents)
+            made = self._made((note.cluster,), first, note.host, agents)
             yield replace(made, words=words, tier=Tier.AGENT)
 
     def _made(
-        self, note: Note, obstacle: Obstacle, host: str, agents: frozenset[str] | None
+        self,
+        clusters: tuple[str, ...],
+        obstacle: Obstacle,
+        host: str,
+        agents: frozenset[str] | None,
     ) -> PresentCause:
         cause = _CAUSES[obstacle.kind]
         assert cause.run is not None
-        if cause.run.verb:
-            line = self._programs.command(cause.run.program, cause.run.verb, host, note.cluster)
-        else:
-            line = self._programs.start(cause.run.program)
-            host = _host_in(obstacle.name, host)
+        where = host if cause.run.verb else _host_in(obstacle.name, host)
+        command = command_of(self._programs, cause.run, where, clusters[0])
         return PresentCause(
-            cause, obstacle.sentence, note.cluster, NextCommand(host, line), obstacle.since_ms,
-            agents, host,
-        )  # fmt: skip
+            cause, obstacle.sentence, clusters, command, obstacle.since_ms, agents, command.host
+        )
 
     def _silent(self, cluster: str) -> PresentCause:
         mirror = self._mirror_host
@@ -167,17 +172,13 @@ class _Finder:
             if x.cluster == cluster
         ]
         words = f"Nothing has arrived from cluster {cluster} since {of_time(max(heard))}"
-        line = self._programs.command("mirror", "mirror status", mirror, cluster)
+        run = Cause.CLUSTER_SILENT.run
+        assert run is not None
+        command = command_of(self._programs, run, mirror, cluster)
         return PresentCause(
-            Cause.CLUSTER_SILENT,
-            words,
-            cluster,
-            NextCommand(mirror, line),
-            max(heard),
-            None,
-            mirror,
+            Cause.CLUSTER_SILENT, words, (cluster,), command, max(heard), None, command.host,
             Tier.MIRROR,
-        )
+        )  # fmt: skip
 
     def _silent_clusters(self) -> set[str]:
         """The clusters all of whose agents and counters are silent, if there is at least one

@@ -43,19 +43,20 @@ class Programs:
     told: tuple[tuple[Note, ProgramStatus], ...] = ()
     starts: Mapping[str, str] = field(default_factory=dict)
 
-    def start(self, program: str, host: str = "", place: str = "") -> str:
-        """Returns the command that starts a program again."""
+    def command(self, program: str, verb: str, host: str, place: str) -> tuple[str, str]:
+        """Returns a command that runs a verb with the settings of a program, or starts the program
+        again if the verb is "". Also returns the host on which to run it. host, place: see `find`.
+        """
         found = self.find(program, host, place)
+        if found is not None and verb:
+            return found.host, found.invocation.command(verb)
         if found is not None:
-            return found.invocation.start()
-        return self.starts.get(program) or f"systemctl start {UNITS[program]}"
-
-    def command(self, program: str, verb: str, host: str = "", place: str = "") -> str:
-        """Returns a command that runs a verb with the settings of a program."""
-        found = self.find(program, host, place)
-        if found is None and program in self.starts and verb == _VERBS.get(program):
-            return self.starts[program]
-        return (Invocation() if found is None else found.invocation).command(verb)
+            return found.host, found.invocation.start()
+        if not verb:
+            return host, self.starts.get(program) or f"systemctl start {UNITS[program]}"
+        if program in self.starts and verb == _VERBS.get(program):
+            return host, self.starts[program]
+        return host, Invocation().command(verb)
 
     def counter(self, action: str, tier: Tier | None, host: str, clusters: tuple[str, ...]) -> str:
         """Returns the command of systemd that starts a counter or shows its state; or, for a
@@ -83,7 +84,9 @@ class Programs:
                 if status.invocation.verb == _VERBS.get(program)
                 and place in ("", note.cluster, note.producer)
             ]
-        named = [x for x in found if x.host == host] if host else found
+        named = [x for x in found if host in ("", x.host)]
+        if program in ("broker", "mirror"):  # the host of a counter need not be that of its brokers
+            named = named or found
         return next((x for x in named if x.invocation.verb), None)
 
     def _brokers(self, program: str, cluster: str) -> list[Placed]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from skidway.audit.collector.pages import words
 from skidway.audit.collector.pages.facts import Facts
 from skidway.audit.collector.pages.table import Cell, Column, Rows, Table
-from skidway.audit.explanation.next_command import SET_CLOCK, NextCommand
+from skidway.audit.explanation.next_command import SET_CLOCK, NextCommand, command_of
 from skidway.audit.explanation.present_causes import nearest
 from skidway.audit.judgement import reasons
-from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.cause import Cause, Run
 from skidway.audit.judgement.hosts import HostState, HostStatus
 from skidway.audit.judgement.sender_states import SenderState
 from skidway.audit.reports import host_report
@@ -157,4 +157,4 @@ def next_step(facts: Facts, state: HostState) -> str:
     nearer = nearest(facts.present, Cause.HOST_SILENT, cluster, agent)
     if nearer is not None and state.status is HostStatus.SILENT:
         return str(nearer.command)
-    return str(NextCommand(state.host, facts.programs.start("agent", state.host, cluster)))
+    return str(command_of(facts.programs, Run("agent"), state.host, cluster))

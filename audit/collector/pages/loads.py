@@ -15,7 +15,8 @@ from skidway.audit.collector.pages.facts import Facts
 from skidway.audit.collector.pages.table import Cell, Column, Table
 from skidway.audit.evidence.evidence import Coverage
 from skidway.audit.evidence.tallies import SenderKey
-from skidway.audit.explanation.next_command import NextCommand
+from skidway.audit.explanation.next_command import command_of
+from skidway.audit.judgement.cause import Run
 from skidway.audit.judgement.sender_states import SenderState
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
@@ -196,4 +197,4 @@ def _row(
 
 def _command(facts: Facts, state: SenderState) -> str:
     host, name = state.numbers.host, state.key.producer
-    return str(NextCommand(host, facts.programs.command("loader", "load status", host, name)))
+    return str(command_of(facts.programs, Run("loader", "load status"), host, name))

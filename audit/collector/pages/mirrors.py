@@ -13,9 +13,9 @@ from skidway.audit.collector.pages.loads import behind
 from skidway.audit.collector.pages.table import Cell, Column, Table
 from skidway.audit.evidence.evidence import TopicEvidence
 from skidway.audit.evidence.tallies import SenderKey
-from skidway.audit.explanation.next_command import NextCommand
+from skidway.audit.explanation.next_command import command_of
 from skidway.audit.explanation.present_causes import nearest
-from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.cause import Cause, Run
 from skidway.audit.judgement.sender_states import SenderState
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports.topic_names import topic_name
@@ -102,7 +102,7 @@ def _row(
         if late is None
         else Cell(words.counted(late, "record"), late, "", status)
     )
-    line = facts.programs.command("mirror", "mirror status", host, source.cluster)
+    run = Run("mirror", "mirror status")
     return (
         Cell(state.numbers.cluster),
         Cell(name, href=words.link("/buckets", topic=name)),
@@ -111,5 +111,5 @@ def _row(
         Cell(words.near(state.last_seen_ms, facts.now_ms), state.last_seen_ms),
         Cell(str(len(ours)), len(ours)),
         Cell(f"{seen:,}", seen),
-        Cell(str(NextCommand(host, line))),
+        Cell(str(command_of(facts.programs, run, host, source.cluster))),
     )

@@ -15,14 +15,13 @@ from skidway.audit.collector.pages.facts import Facts
 from skidway.audit.collector.pages.hosts import next_step
 from skidway.audit.collector.pages.table import Cell, Column, Table
 from skidway.audit.collector.risks import HostRisk, TierRisk, host_risks, tier_risks
-from skidway.audit.explanation.next_command import NextCommand
+from skidway.audit.explanation.next_command import command_of
 from skidway.audit.explanation.present_causes import nearest
 from skidway.audit.judgement import reasons
-from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.cause import Cause, Run
 from skidway.audit.judgement.hosts import MISSED, HostState
 from skidway.audit.judgement.verdict import Place
 from skidway.audit.topic.messages import Tier
-from skidway.invocation import COMMAND
 
 SHOWN = 6
 UNSEALED_MS = 60_000
@@ -44,6 +43,7 @@ COLUMNS = (
 _CAUSES = {Tier.BROKER: Cause.COUNTER_STOPPED, Tier.MIRROR: Cause.MIRROR_BEHIND}
 """The cause if records are not in a tier yet, unless it follows from a cause nearer to the source
 of trouble."""
+_RUNS = {Tier.MIRROR: Run("mirror", "mirror status"), Tier.HDFS: Run("loader", "load status")}
 
 Row = tuple[Cell, ...]
 Order = tuple[bool, int]
@@ -124,11 +124,8 @@ def _tier_command(facts: Facts, found: TierRisk) -> str:
         return str(nearer.command)
     if tier is Tier.BROKER:
         return programs.counter("status", tier, "", (cluster,))
-    placed = programs.find("mirror" if tier is Tier.MIRROR else "loader")
-    verb = "mirror status" if tier is Tier.MIRROR else "load status"
-    if placed is None:
-        return f"{COMMAND} {verb}"
-    return str(NextCommand(placed.host, placed.invocation.command(verb)))
+    run = _RUNS[tier]
+    return str(command_of(programs, run, "", cluster if tier is Tier.MIRROR else ""))
 
 
 def _backlog_row(facts: Facts, found: HostRisk) -> Row:
@@ -206,5 +203,5 @@ def _command(facts: Facts, state: HostState) -> str:
     hosts."""
     if state.status in MISSED:
         return next_step(facts, state)
-    line = facts.programs.command("agent", "agent state show", state.host, state.cluster or "")
-    return str(NextCommand(state.host, line))
+    run = Run("agent", "agent state show")
+    return str(command_of(facts.programs, run, state.host, state.cluster or ""))
