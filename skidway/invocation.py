@@ -5,6 +5,7 @@ are printed: with its unit, its configuration file, or the options that stand in
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -20,6 +21,8 @@ COMMAND: Final = "skidway"
 _CGROUP: Final = Path("/proc/self/cgroup")
 _OPTIONS: Final = ("--config", "--set")
 _WORDS_MAX, _TEXT_MAX = 64, 4096
+_VERB: Final = re.compile(r"([a-z-]+ [a-z-]+)?")
+_UNIT: Final = re.compile(r"[A-Za-z0-9@:._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,22 @@ def invocation_of(record: Any) -> Invocation:
     if not all(isinstance(x, str) and len(x) <= _TEXT_MAX for x in (*texts.values(), *options)):
         return Invocation()
     call, verb, unit, directory = (str(x) for x in texts.values())
+    if not (_is_call(call) and _VERB.fullmatch(verb) and _UNIT.fullmatch(unit)):
+        return Invocation()
     return Invocation(call, verb, tuple(options), unit, directory)
+
+
+def _is_call(call: str) -> bool:
+    """Whether the words run `skidway` and nothing else. People copy them into shells, and whoever
+    may write to the audit topic can send them."""
+    try:
+        words = shlex.split(call)
+    except ValueError:
+        return False
+    if shlex.join(words) != call:
+        return False
+    is_module = len(words) == 3 and words[1] == "-m" and words[2] == COMMAND
+    return is_module or (len(words) == 1 and Path(words[0]).name == COMMAND)
 
 
 def _options(arguments: Sequence[str]) -> Iterable[str]:

@@ -73,9 +73,18 @@ def test_a_program_is_called_as_its_own_process_was(
 
 
 @pytest.mark.parametrize(
-    "record", [None, 7, {}, {"call": 3}, {**record_of(Invocation()), "options": "--config"}]
-)
+    "record",
+    [
+        None, 7, {}, {"call": 3},
+        *({**record_of(Invocation()), **x} for x in (
+            {"options": "--config"}, {"call": "rm -rf / #"}, {"call": "skidway; rm"},
+            {"call": "$(rm)/skidway"}, {"call": "python -m other"}, {"verb": "agent run; rm"},
+            {"unit": "a b"}, {"call": "'"},
+        )),
+    ],
+)  # fmt: skip
 def test_what_has_another_form_says_nothing(record: object) -> None:
     """A record that lacks parts or has another form, as a newer version may write it, gives the
-    commands of a program that has told nothing."""
+    commands of a program that has told nothing. So does a record whose commands would run another
+    program than `skidway`."""
     assert invocation_of(record) == Invocation()

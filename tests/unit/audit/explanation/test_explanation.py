@@ -399,11 +399,13 @@ def test_the_clock_of_a_host_is_a_cause_of_its_own(behind: int) -> None:
 def test_every_cause_is_explained() -> None:
     """Each cause is explained in a case of this module. The only exceptions are causes of remarks
     (findings that do not keep a bucket from being complete). docs/audit.md has a row for each
-    cause."""
+    cause, in their order."""
     remarks = {Cause.NO_ORIGIN, Cause.SAME_HOST_NAME}
     assert {x.cause for x in CASES} | {Cause.CLOCK} | remarks == set(Cause)
     for cause in Cause:
         assert f"| `{cause.value}` |" in PAGE, cause
+    rows = [PAGE.index(f"| `{cause.value}` |") for cause in Cause]
+    assert rows == sorted(rows)
 
 
 def test_every_finding_names_a_cause() -> None:
