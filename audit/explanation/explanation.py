@@ -46,7 +46,9 @@ from skidway.kafka.source import Source
 NO_ACCESS = Access()
 _EXPIRED = "expired"
 _MOST = 0.5
-_OF_TOPIC = (Cause.COUNTER_STOPPED, Cause.MIRROR_BEHIND, Cause.LOAD_NOT_RUN)
+_OF_TOPIC = (
+    Cause.COUNTER_STOPPED, Cause.COUNTER_BEHIND, Cause.MIRROR_BEHIND, Cause.LOAD_NOT_RUN
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +340,7 @@ class _Explainer:
         if finding.cause is not Cause.COUNTER_STOPPED or not isinstance(finding.about, SenderKey):
             return where
         if not self._is_silent(finding.about[:2]):
-            return replace(where, cause=Cause.IN_FLIGHT)
+            return replace(where, cause=Cause.COUNTER_BEHIND)
         return where
 
     @cached_property
@@ -394,7 +396,7 @@ class _Explainer:
             return replace(where, cause=Cause.COUNTER_STOPPED, offsets=behind)
         if behind:
             closer = {Tier.MIRROR: Cause.MIRROR_BEHIND, Tier.HDFS: Cause.LOAD_NOT_RUN}
-            cause = closer.get(place.tier, Cause.COUNTER_STOPPED)
+            cause = closer.get(place.tier, Cause.COUNTER_BEHIND)
             return replace(where, cause=cause, offsets=behind)
         if gaps:
             return self._of_gap(max(gaps, key=lambda x: x.time_ms), where)
@@ -424,6 +426,8 @@ class _Explainer:
             return replace(placed, cause=Cause.COUNTER_STOPPED)
         if place.tier is Tier.MIRROR:
             return replace(placed, cause=Cause.MIRROR_BEHIND)
+        if where.cause is Cause.COUNTER_STOPPED:
+            return replace(placed, cause=Cause.COUNTER_BEHIND)
         return replace(placed, place=place.name) if place.tier is Tier.HDFS else placed
 
     def _of_recount(self, result: RecountResult) -> tuple[Finding, _Location]:

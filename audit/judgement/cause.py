@@ -32,6 +32,7 @@ class Cause(StrEnum):
     HOST_SILENT = "host silent"
     HOST_NEVER_HEARD = "host never heard"
     COUNTER_STOPPED = "counter stopped"
+    COUNTER_BEHIND = "counter behind"
     COUNTERS_COLLIDE = "counters collide"
     TIER_ABSENT = "tier absent"
     MIRROR_BEHIND = "mirror behind"
@@ -96,7 +97,8 @@ class _Row(NamedTuple):
 _RANKS = {cause: rank for rank, cause in enumerate(Cause)}
 _OF_SILENCE = (
     Cause.CLUSTER_SILENT, Cause.REGISTRY_AWAY, Cause.AGENT_HELD_UP, Cause.CLOCK, Cause.HOST_SILENT,
-    Cause.IN_FLIGHT, Cause.COUNTER_STOPPED, Cause.TIER_ABSENT, Cause.MIRROR_BEHIND,
+    Cause.IN_FLIGHT, Cause.COUNTER_STOPPED, Cause.COUNTER_BEHIND, Cause.TIER_ABSENT,
+    Cause.MIRROR_BEHIND,
 )  # fmt: skip
 """What follows, or seems to, if nothing arrives."""
 _TABLE = {
@@ -148,6 +150,9 @@ _TABLE = {
         "The roster expects the host, but no agent of it reported the topic.", Run("agent")
     ),
     Cause.COUNTER_STOPPED: _Row("The counter of this tier does not run."),
+    Cause.COUNTER_BEHIND: _Row(
+        "The counter of this tier was heard lately, and has not come so far yet."
+    ),
     Cause.COUNTERS_COLLIDE: _Row("Two counters count one partition."),
     Cause.TIER_ABSENT: _Row("No program ever counted this topic in an expected tier."),
     Cause.MIRROR_BEHIND: _Row(

@@ -245,6 +245,10 @@ CASES = [
         add=[delta(BROKER, 1, count(3)), seal(AGENT, 2, SILENT, 1), *FRESH[1:]],
     ),
     Case(
+        Cause.COUNTER_BEHIND, "c1", "skidway audit report --topic dc1.logs", drop=(1,),
+        add=[delta(BROKER, 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))],
+    ),
+    Case(
         Cause.COUNTER_RESTORED, "c1", ACCEPT, drop=(1,),
         add=[
             delta(BROKER, 1, count(), ranges=(Range(LOGS, 0, 0, 9), Range(LOGS, 1, 0, 9))),
@@ -451,7 +455,7 @@ def test_recounts_are_explained_without_a_bucket() -> None:
 BEHIND = [
     (Cause.LOAD_NOT_RUN, HDFS, Tier.HDFS),
     (Cause.MIRROR_BEHIND, MIRROR, Tier.MIRROR),
-    (Cause.COUNTER_STOPPED, BROKER, Tier.BROKER),
+    (Cause.COUNTER_BEHIND, BROKER, Tier.BROKER),
 ]
 
 
