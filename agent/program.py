@@ -1,8 +1,8 @@
 """`skidway agent run` and `drain`: builds the loop from the settings, runs it, and stops it
 cleanly.
 
-    lock the state -> serve metrics -> wait for registry and cluster -> check whether the state was
-    restored from a copy -> run the loop
+    lock the state -> serve metrics -> wait for the cluster -> check whether the state was restored
+    from a copy -> wait for the registry, unless the state has all schemas -> run the loop
 
 `drain` serves no metrics. One thread does all of this. Other threads only pass values to it or read
 its values: the thread of the library watchdog puts the paths of changed files into a set, one

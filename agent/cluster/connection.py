@@ -1,7 +1,8 @@
 """Asks the cluster and the registry for what a starting agent needs: topics, ids, schemas.
 
-If the cluster or the registry is down when the agent starts, the agent waits, reads no lines, and
-logs that it waits. Nothing is lost, because the lines stay in the files until the agent reads them.
+If the cluster is down when the agent starts, or the registry and the state lacks an id of a schema
+(see known_schemas), the agent waits, reads no lines, and logs that it waits. Nothing is lost,
+because the lines stay in the files until the agent reads them.
 """
 
 from __future__ import annotations
