@@ -57,4 +57,4 @@ def test_each_load_tells_its_rows_files_and_duration(loading: MemoryLoading) -> 
     assert first.seconds is not None
     said = [x for x in loading.said() if isinstance(x, Delta | Note)]
     kinds = ["" if isinstance(x, Delta) else x.kind for x in said]
-    assert kinds == ["", "loads", "status", "", "loads", "status"]
+    assert kinds == ["", "load", "status", "", "load", "status"]
