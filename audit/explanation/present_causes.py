@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.hearing import SenderName
@@ -197,7 +198,7 @@ class _Finder:
                     counted.add(x.cluster)
         return {x for x in counted if not speaks[x]}
 
-    @property
+    @cached_property
     def _mirror_host(self) -> str:
         return mirror_host(self._evidence, self._policy, self._now_ms)
 

@@ -3,12 +3,13 @@ So printed commands name the unit, the configuration file and the host that they
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.notes import Note
-from skidway.audit.topic.program_status import ProgramStatus, status_of
+from skidway.audit.topic.program_status import ProgramStatus
 from skidway.invocation import Invocation
 
 UNITS: Mapping[str, str] = {
@@ -111,6 +112,6 @@ class Programs:
         return None
 
 
-def programs_of(notes: Iterable[Note], starts: Mapping[str, str]) -> Programs:
-    """Returns the programs that sent these notes. starts: as in `Programs`."""
-    return Programs(tuple((x, status_of(x)) for x in notes), starts)
+def programs_of(found: Statuses, starts: Mapping[str, str]) -> Programs:
+    """Returns the programs that have told these statuses. starts: as in `Programs`."""
+    return Programs(found.told, starts)

@@ -49,7 +49,7 @@ def test_a_status_is_told_when_it_changes_and_from_time_to_time() -> None:
     values = [x for x in told if x is not None]
     assert [status_of(notes.decode(x)) for x in values] == [STATUS, present[0], present[0]]
     ledger = ledger_of(reversed(values))
-    assert [status_of(x) for x in ledger.evidence().statuses] == [present[0]]
+    assert [status for _, status in ledger.evidence().statuses.told] == [present[0]]
 
 
 @pytest.mark.parametrize(
