@@ -47,6 +47,7 @@ TOPICS: dict[str, dict[str, Any]] = {
     "no-registry": {},
     "bad-schema": {"parser": NUMBERED},
     "full-disk": {},
+    "unreadable-log": {},
     "lost-partition": {},
     "doubled-rows": {},
     "wrong-pattern": {"parser": {"type": "regex", "pattern": r"(?P<level>[A-Z]+): (?P<text>.*)"}},
@@ -448,6 +449,25 @@ def test_zookeeper_is_down(site: Incidents) -> None:
     assert site.started_by(command) == "zookeeper"
     site.run(command)
     site.shows_first("killed-agent", None)
+
+
+def test_a_log_cannot_be_read(site: Incidents) -> None:
+    """If an agent cannot read a log any more, `skidway audit why` names the file, the reason and a
+    command that shows what is there. If the log can be read again, all is well."""
+    log, away = site.log("unreadable-log"), site.folder / "elsewhere.log"
+    away.write_text("")
+    (log.folder / "app.log").symlink_to(away)
+    log.write("app.log", 10)
+    site.settle(log)
+    site.healed("unreadable-log")
+    kept = away.rename(site.folder / "kept.log")
+    found = site.cause("unreadable-log", "file unreadable")
+    path = str(log.folder / "app.log")
+    assert (found["host"], found["path"]) == (HOST, path)
+    assert path in found["words"]
+    assert site.run(found["command"]).stdout.rstrip().endswith(str(away))
+    kept.rename(away)
+    site.healed("unreadable-log")
 
 
 def test_a_counter_is_down(site: Incidents) -> None:
