@@ -1,8 +1,8 @@
 """`skidway agent run` and `drain`: builds the loop from the settings, runs it, and stops it
 cleanly.
 
-    lock the state -> serve metrics -> wait for registry and cluster -> check whether the state was
-    restored from a copy -> run the loop
+    lock the state -> serve metrics -> wait for the cluster -> check whether the state was restored
+    from a copy -> wait for the registry, unless the state has all schemas -> run the loop
 
 `drain` serves no metrics. One thread does all of this. Other threads only pass values to it or read
 its values: the thread of the library watchdog puts the paths of changed files into a set, one
@@ -21,8 +21,11 @@ from typing import Any, TypeVar
 
 from skidway import log, systemd
 from skidway.agent import events, memory
+from skidway.agent.batches.press import AHEAD_MS_MAX
 from skidway.agent.cluster import connection, topics
 from skidway.agent.cluster.destinations import Cluster, Destination
+from skidway.agent.cluster.known_schemas import KnownSchemas
+from skidway.agent.cluster.own_status import OwnStatus, obstacles_of
 from skidway.agent.configuration import Configuration
 from skidway.agent.delivery.logs import FetchedLogs
 from skidway.agent.delivery.silences import Silences
@@ -40,7 +43,8 @@ from skidway.agent.state.database import StateDatabase, check_machine, open_stat
 from skidway.agent.state.renewal import renew
 from skidway.agent.values import identity
 from skidway.audit.topic import topic
-from skidway.audit.topic.messages import TOPIC, Tier
+from skidway.audit.topic.messages import TOPIC, Bounds, Sender, Tier
+from skidway.audit.topic.program_status import Kind, Obstacle
 from skidway.audit.topic.publisher import Newest, Publisher, check_restored, newest_own
 from skidway.clock import Clock, SystemClock
 from skidway.dataclass import dataclass
@@ -49,7 +53,7 @@ from skidway.files import DirectoryLock
 from skidway.kafka.client import Client, Delivery, Fetcher, Producer
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
-from skidway.schemas.client import RegistryClient
+from skidway.schemas.client import RegistryClient, RegistryUnreachable
 from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer
 
@@ -65,6 +69,8 @@ REFRESH_S = 30.0
 
 TROUBLED_AFTER_S = 10.0
 REGISTRY_TIMEOUT_S = 5.0
+LOOK_MS = 1_000
+"""A waiting agent looks this often whether it has to tell the audit something."""
 CLIENT_ID = "skidway-agent"
 ASK_TIMEOUT_MS = 5_000
 """How many milliseconds a request to the cluster may take. The loop waits for the response, and
@@ -194,12 +200,14 @@ def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the cluster and the registry answered when the agent started."""
+    """What the cluster and the registry answered when the agent started. registry_away: why the
+    registry did not answer, so that the agent uses the schemas that it knows; "" if it did."""
 
     cluster: Cluster
     destinations: list[Destination]
     audit_partition: TopicPartition
     ends: dict[TopicPartition, int]
+    registry_away: str = ""
 
 
 def find(
@@ -228,21 +236,68 @@ def find(
         pause=pause,
         security=settings.registry_security,
     )
+    audit_partition: TopicPartition | None = None
 
     def attempt() -> Found:
+        nonlocal audit_partition
         cluster, is_kafka = connection.cluster_of(client, settings.cluster_name)
-        schemas = connection.schemas_of(registry, settings)
+        if audit_partition is None:  # a later attempt need not search the audit topic again
+            partitions = topic.ensure(client, pause)
+            newest = newest_of(state, client, clock)
+            check_restored(newest, state.epoch, state.number, f"the state in {settings.state_dir}")
+            renew(state, newest)
+            mine = topic.partition_of(str(state.agent), partitions)
+            audit_partition = TopicPartition(TOPIC, mine)
+            told = newest is not None and newest.epoch == state.epoch
+            sender = _sender(settings, state, cluster)
+            own.reached(sender, audit_partition, newest.number if newest and told else 0)
+        schemas = KnownSchemas(registry, settings.schema_registry_url, state.schemas())
+        of_sources = connection.schemas_of(schemas, settings)
         connection.ensure_topics(client, settings, is_kafka, pause)
-        partitions = topic.ensure(client, pause)
-        destinations = connection.resolve(client, schemas, settings, cluster)
+        destinations = connection.resolve(client, of_sources, settings, cluster)
         ends = connection.ends_of(client, beginning.without_floor(state, destinations))
-        newest = newest_of(state, client, clock)
-        check_restored(newest, state.epoch, state.number, f"the state in {settings.state_dir}")
-        renew(state, newest)
-        mine = topic.partition_of(str(state.agent), partitions)
-        return Found(cluster, destinations, TopicPartition(TOPIC, mine), ends)
+        return Found(cluster, destinations, audit_partition, ends, schemas.failure)
 
-    return _insist(attempt, shutdown, status, reloader)
+    own = OwnStatus(Producer(client), clock, settings.heartbeat_interval_ms / 1000)
+    try:
+        return _insist(attempt, shutdown, status, reloader, Waiting(own, settings, clock))
+    finally:
+        own.close()
+
+
+def _host_name(settings: AgentSettings) -> str:
+    return settings.host_name or socket.gethostname()
+
+
+def _sender(settings: AgentSettings, state: StateDatabase, cluster: Cluster) -> Sender:
+    host_name = _host_name(settings)
+    bounds = Bounds(settings.lateness_ms, AHEAD_MS_MAX)
+    return Sender(Tier.AGENT, cluster.name, str(state.agent), host_name, state.epoch, bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Tells the audit what a starting agent waits for, while it waits."""
+
+    own: OwnStatus
+    settings: AgentSettings
+    clock: Clock
+
+    @property
+    def host_name(self) -> str:
+        """The name of the host, as the audit knows it."""
+        return _host_name(self.settings)
+
+    def wait(self, error: Exception, seconds: float, shutdown: Shutdown) -> None:
+        """Waits until the shutdown, at most so long."""
+        kind, name = Kind.OTHER, "start"
+        if isinstance(error, RegistryUnreachable):
+            kind, name = Kind.REGISTRY, self.settings.schema_registry_url
+        self.own.wait(Obstacle(kind, name, str(error), self.clock.time_ms()))
+        until = self.clock.monotonic() + seconds
+        while not shutdown.requested and (left := until - self.clock.monotonic()) > 0:
+            left_ms = min(round(left * 1000) + 1, LOOK_MS)
+            self.own.poll(left_ms, shutdown.fileno(), is_waiting=True)
 
 
 def newest_of(state: StateDatabase, client: Client, clock: Clock) -> Newest | None:
@@ -256,7 +311,11 @@ def newest_of(state: StateDatabase, client: Client, clock: Clock) -> Newest | No
 
 
 def _insist(
-    attempt: Callable[[], T], shutdown: Shutdown, status: Status, reloader: Reloader | None
+    attempt: Callable[[], T],
+    shutdown: Shutdown,
+    status: Status,
+    reloader: Reloader | None,
+    waiting: Waiting,
 ) -> T | None:
     """Calls `attempt` until it succeeds, and returns its result: a server that is unreachable now
     may be reachable later. Returns None if the shutdown comes first.
@@ -267,13 +326,14 @@ def _insist(
         try:
             return attempt()
         except (Unreachable, KafkaError) as error:
-            status.health = Health(False, {"status": "waiting", "reason": str(error)})
+            detail = {"status": "waiting", "reason": str(error), "host": waiting.host_name}
+            status.health = Health(False, detail)
             _log.error("waiting", reason=str(error))
             # tells systemd that the agent has started, although it still waits for other services
             systemd.ready(f"waiting: {error}")
             if reloader is not None:
                 reloader.refuse_all(f"the agent has not begun yet: {error}; restart it")
-            shutdown.wait(pause_s)
+            waiting.wait(error, pause_s, shutdown)
     return None
 
 
@@ -324,6 +384,7 @@ class RunningAgent:
         # This method has seven arguments, because the caller makes these objects, and still uses
         # some of them when it no longer uses the `RunningAgent`.
         self._settings = settings
+        self._host_name = _host_name(settings)
         self._asking, client = clients
         self._clock = clock
         self._shutdown = shutdown
@@ -337,6 +398,9 @@ class RunningAgent:
         status.pending = self._pending
         events.pending_from(self._pending)
         self._publisher = Publisher(Producer(client), self._loop.mail, found.audit_partition, clock)
+        self._own = OwnStatus(Producer(client), clock, 0)
+        self._own.reached(_sender(settings, state, found.cluster), found.audit_partition, 0)
+        self._registry_away = found.registry_away
         self._watch = Watch(_patterns(settings))
         self._status_at = self._refresh_at = 0.0
         # The earliest time at which to give memory back; None if the agent has not been active
@@ -352,7 +416,7 @@ class RunningAgent:
     def _surroundings(self, client: Client, found: Found) -> Surroundings:
         return Surroundings(
             host=self._host,
-            host_name=self._settings.host_name or socket.gethostname(),
+            host_name=self._host_name,
             clock=self._clock,
             sink=self._producer,
             cluster=found.cluster,
@@ -444,12 +508,20 @@ class RunningAgent:
         if now >= self._status_at:
             self._status_at = now + 1.0
             self._status.health = self._health(now)
+            self._tell_audit(self._status.health)
             self._mind_memory(now)
         if now >= self._refresh_at:
             self._refresh_at = now + REFRESH_S
             self._refresh()
         if self.reloader is not None:
             self._mind_reloads(self.reloader, now)
+
+    def _tell_audit(self, health: Health) -> None:
+        """Tells the audit what keeps the agent from delivering, as /health says it."""
+        troubles = () if health.ok else health.detail["troubles"].items()
+        full, now_ms = self._loop.full_reason, self._clock.time_ms()
+        self._own.waits_for = obstacles_of(full, troubles, self._own.waits_for, now_ms)
+        self._own.poll()
 
     def _mind_memory(self, now: float) -> None:
         """If the agent has become quiet, gives freed memory back to the kernel."""
@@ -490,6 +562,7 @@ class RunningAgent:
         # may still be on their way.
         self._bound |= _topic_ids(prepared.destinations)
         self._producer.bind(self._bound)
+        self._registry_away = ""
         old, self._watch = self._watch, Watch(_patterns(prepared.settings))
         self._watch.start()  # events come only for later changes; a look finds earlier ones
         old.stop()
@@ -526,25 +599,32 @@ class RunningAgent:
         leaders = {str(tp): self._producer.leader(tp) for tp in known}
         detail: dict[str, Any] = {
             "status": "running",
+            "host": self._host_name,
             "unreadable": self._loop.tracker.unreadable,
             "held_seals": self._loop.held_seals,
             "fieldless": self._loop.fieldless.copy(),
             "troubles": troubles,
             "leaders": {name: str(x) for name, x in leaders.items() if x is not None},
         }
-        if (reading_back := self._loop.reading_back) is not None:
-            detail["reading_back"] = reading_back
         detail |= self._held_back() if troubles else {}
+        detail |= self._remarks()
         if self._loop.full_reason is not None:
             detail["status"] = "state full, nothing is read"
             detail["reason"] = self._loop.full_reason
-        if (idle := self._settings.idle_reason) is not None:
-            detail["sources"] = idle
-        if self.reloader is not None:
-            detail |= self.reloader.detail
         detail["rejecting"] = rejecting = self._loop.rejections.too_many()
         well = not (self._loop.full_reason or troubled or silent or unread or rejecting)
         return Health(well, detail)
+
+    def _remarks(self) -> dict[str, Any]:
+        """Returns, for /health, what keeps the agent from no work."""
+        found: dict[str, Any] = {}
+        if (reading_back := self._loop.reading_back) is not None:
+            found["reading_back"] = reading_back
+        if (idle := self._settings.idle_reason) is not None:
+            found["sources"] = idle
+        if self._registry_away:
+            found["registry"] = f"did not answer at the start: {self._registry_away}"
+        return found | ({} if self.reloader is None else self.reloader.detail)
 
     def _held_back(self) -> dict[str, Any]:
         """Returns, for /health, what the agent does not read now because brokers have not

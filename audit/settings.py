@@ -215,6 +215,12 @@ class AuditSettings:
         " heartbeat.",
         at_least=1_000,
     )
+    start_commands: dict[str, str] = setting(
+        "start.commands",
+        {},
+        help="Commands that start programs of which the audit knows nothing better, by kind:"
+        " registry, zookeeper, broker, loader. Advice prints them; by default it names our units.",
+    )
     freshness_targets: dict[str, str] = setting(
         "freshness.targets",
         {},

@@ -24,6 +24,7 @@ Packages, from the lowest layer to the highest::
     topics         creating, deleting and hosting topics
     expiry         deletes old segments (retention), unless a group still needs them
     broker         the object that contains all these parts, for the handlers of requests
+    own_status     what the broker says about itself: how it was started, what does not answer it
     handover       moves a partition to another broker or disk while no broker serves it
     metrics        the counts in the format of Prometheus
     api            one module per Kafka API, and what these modules share

@@ -5,7 +5,7 @@ end of a turn of the loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from skidway import log
 from skidway.broker.coordination.producer_ids import ProducerIds
@@ -89,6 +89,8 @@ class Broker:
         self.after_write: Callable[[], None] = _nothing
         """The broker calls this after the write at the end of a turn, so that the mirrors can check
         whether their batches were written."""
+        self.own_status: Callable[[], Mapping[str, Any]] = dict
+        """Returns how the broker was started, and what keeps it from its work."""
         self._clock = clock
 
     def read_clock(self) -> None:

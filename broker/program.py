@@ -7,6 +7,7 @@ from typing import Any
 from prometheus_client import REGISTRY
 
 from skidway import log, systemd
+from skidway.audit.topic.program_status import BrokerStatus, document_of
 from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import BrokerAddress, Catalog
@@ -26,6 +27,7 @@ from skidway.broker.metrics import BrokerCollector
 from skidway.broker.mirror.mirrors import Mirrors
 from skidway.broker.network.listener import Listener
 from skidway.broker.network.loop import Limits, Loop
+from skidway.broker.own_status import own_status
 from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.broker.purgatory import Purgatory
 from skidway.broker.settings import BrokerSettings
@@ -227,6 +229,7 @@ class Program:
 
     def _serve(self, cluster_id: str) -> None:
         assert self.broker is not None
+        self.broker.own_status = lambda: document_of(self._own_status())
         self._collector = BrokerCollector(self.broker, self._mirror_status)
         REGISTRY.register(self._collector)
         self.loop.serve(Requests(self.broker, self._clock))
@@ -331,8 +334,15 @@ class Program:
         mirrors = self._mirror_status()
         if mirrors:
             detail["mirrors"] = mirrors
+        if said := [x.sentence for x in self._own_status().obstacles]:
+            detail["away"] = said
         ok = self._serving and not self._stopping and not (stopped or offline or full)
         return Health(ok and not any(each["stopped"] for each in mirrors), detail)
+
+    def _own_status(self) -> BrokerStatus:
+        session = self._session
+        since = None if session is None else session.away_since_ms
+        return own_status(self._settings, since, self._mirror_status())
 
     def _mirror_status(self) -> list[dict[str, Any]]:
         return [] if self._mirrors is None else self._mirrors.status()

@@ -19,7 +19,7 @@ class LoaderSettings(RegistrySecuritySettings):
 
     bootstrap_servers: str = setting(
         "bootstrap.servers",
-        help="Brokers of the cluster to load from, host:port,...",
+        help="Brokers of the cluster to load from: host:port, comma-separated.",
         example="127.0.0.1:9092",
     )
     schema_registry_url: str = setting(

@@ -23,6 +23,7 @@ The modules of the kernel in reading order:
     extras          the packages that each program needs in addition to those of the kernel
     machine         finds what is missing on this machine
     units           the systemd units
+    invocation      how a program was started, for the commands that other programs print
     cli             the command line and its output
     kafka           protocol, record batch, client
     producer, consumer    for applications; built on kafka

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Final
 
+from skidway import invocation
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.dataclass import dataclass
 
@@ -121,7 +122,7 @@ class Rejections:
         A topic has too many if its share of rejected lines is above the limit. Topics that no
         present source has are left out.
         """
-        found = {}
+        found, validate = {}, invocation.of_this_process().command("agent validate")
         for topic in sorted(self._topics.keys() & self._present):
             known = self._topics[topic]
             lines = known.current.lines + known.before.lines
@@ -130,6 +131,6 @@ class Rejections:
                 reason, path, position = known.latest
                 found[topic] = (
                     f"{rejected} of the last {lines} lines did not fit, as one in {path} at byte "
-                    f"{position}: {reason}; skidway agent validate shows why"
+                    f"{position}: {reason}; {validate} shows why"
                 )
         return found

@@ -1,7 +1,8 @@
 """Asks the cluster and the registry for what a starting agent needs: topics, ids, schemas.
 
-If the cluster or the registry is down when the agent starts, the agent waits, reads no lines, and
-logs that it waits. Nothing is lost, because the lines stay in the files until the agent reads them.
+If the cluster is down when the agent starts, or the registry and the state lacks an id of a schema
+(see known_schemas), the agent waits, reads no lines, and logs that it waits. Nothing is lost,
+because the lines stay in the files until the agent reads them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from skidway.agent.batches.press import Press
 from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot
 from skidway.agent.batches.source_recipes import derived_schema, recipe_of
 from skidway.agent.cluster.destinations import Cluster, Destination
+from skidway.agent.cluster.known_schemas import Registry
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused, Unreachable
@@ -24,7 +26,7 @@ from skidway.kafka.client import ensure_topics as ensure
 from skidway.kafka.source import CLUSTER_NAME, Source, cluster_name_of
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.avro_schema import SchemaInvalid, parse
-from skidway.schemas.client import RegistryClient, RegistryRefused, subject_of
+from skidway.schemas.client import RegistryRefused, subject_of
 from skidway.schemas.single_object import schema_text
 
 MESSAGE_BYTES_DEFAULT: Final = 1_048_588
@@ -79,7 +81,7 @@ class SourceSchemas:
     rejected: Schema
 
 
-def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[SourceSchemas]:
+def schemas_of(registry: Registry, settings: AgentSettings) -> list[SourceSchemas]:
     """Registers the schemas of every source, or gets the latest version of the subject that a
     source names, and checks that the schemas fit the source's parser.
 
@@ -210,7 +212,7 @@ def _recipe(
     return recipe_of(source, data, set_apart, schemas.records, schemas.rejected, batch_bytes)
 
 
-def _schema(registry: RegistryClient, source: SourceSettings) -> Schema:
+def _schema(registry: Registry, source: SourceSettings) -> Schema:
     if source.schema is None:
         return _registered(registry, source.topic, derived_schema(source))
     if source.schema_file is not None:
@@ -236,7 +238,7 @@ def read_schema_file(path: Path) -> str:
     return text
 
 
-def _registered(registry: RegistryClient, topic: str, text: str) -> Schema:
+def _registered(registry: Registry, topic: str, text: str) -> Schema:
     return Schema(registry.register(subject_of(topic), text), text)
 
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from skidway import invocation
 from skidway.agent.accounts.mail import Mail
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.cluster.destinations import Cluster, Destination
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import StateDatabase
 from skidway.agent.values.intents import Intent
+from skidway.agent.values.schemas import KnownSchema
 from skidway.agent.values.tracked import FileState, TrackedFile
 from skidway.errors import StateRefused
 from skidway.kafka.types import TopicPartition
@@ -44,9 +46,12 @@ def check_cluster(
                 raise StateRefused(
                     f"topic {source.topic} was made again (its id was {before.topic_id}, is "
                     f"{source.topic_id}) while lines were on their way to it; an operator has to "
-                    "decide what became of them (skidway agent state give-up "
-                    f"{destination.data.topic})"
+                    f"decide what became of them ({_give_up(destination.data.topic)})"
                 )
+
+
+def _give_up(topic: str) -> str:
+    return invocation.of_this_process().command("agent state give-up", topic)
 
 
 def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:
@@ -57,16 +62,22 @@ def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> s
 
 
 def first_changes(
-    state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
+    state: StateDatabase,
+    cluster: Cluster,
+    destinations: Sequence[Destination],
+    known: Sequence[KnownSchema],
+    now_ms: int,
 ) -> Changes:
     """Returns the first changes that a starting agent writes to its state. These changes set the
     name and id of the cluster. For each new topic, they set the present time as the time at which
-    the agent first started with the topic. The changes also delete losses and recipes that are not
-    needed any more.
+    the agent first started with the topic. They store the schemas in `known`. They also delete
+    losses and recipes that are not needed any more.
     """
     changes = Changes()
     changes.forget_recipes()
     changes.forget_losses()
+    if sorted(known) != sorted(state.schemas()):
+        changes.put_schemas(known)
     for topic in {each.data.topic for each in destinations} - state.since().keys():
         changes.put_since(topic, now_ms)
     if (state.cluster, state.cluster_id) != (cluster.name, cluster.id):

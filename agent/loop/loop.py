@@ -31,6 +31,7 @@ from dataclasses import field
 from skidway.agent import events
 from skidway.agent.accounts.leaving import obstacles
 from skidway.agent.cluster.destinations import Destination
+from skidway.agent.cluster.known_schemas import known_schemas
 from skidway.agent.files.ignored import Left
 from skidway.agent.files.reading import Taken
 from skidway.agent.loop.held_seals import HeldSeals
@@ -168,6 +169,7 @@ class Loop:
         new = {each.data.topic for each in destinations} - self._state.since().keys()
         for topic in sorted(new):
             changes.put_since(topic, self._clock.time_ms())
+        changes.put_schemas(known_schemas(settings.schema_registry_url, destinations))
         self._topics.keep_former(self._sealed)
         self._topics.take_ids(destinations, changes)
         self._progress.take_floors(ends, changes)

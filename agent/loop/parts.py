@@ -15,6 +15,7 @@ from skidway.agent.batches.press import AHEAD_MS_MAX
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.batches.rejections import Rejections
 from skidway.agent.cluster.destinations import Cluster, Destination
+from skidway.agent.cluster.known_schemas import known_schemas
 from skidway.agent.cluster.topics import Topics
 from skidway.agent.delivery.inquiry import Inquiry
 from skidway.agent.delivery.outbound import Outbound, Sink
@@ -138,7 +139,8 @@ class _Maker:
         rejections = Rejections(settings.rejected_share_max)
         fieldless = Fieldless()
         presses = self._presses(rejections, fieldless)
-        first = beginning.first_changes(state, cluster, destinations, clock.time_ms())
+        known = known_schemas(settings.schema_registry_url, destinations)
+        first = beginning.first_changes(state, cluster, destinations, known, clock.time_ms())
         self._topics.take_ids(destinations, first)
         progress = self._progress(first)
         numbers = Numbers(state.last_sequence())

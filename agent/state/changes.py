@@ -17,6 +17,7 @@ from skidway.agent.values.found import UnbegunFile, UnopenedFile
 from skidway.agent.values.identity import Mark
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.labels import to_json
+from skidway.agent.values.schemas import KnownSchema
 from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.counts.counts import BucketKey, Sums
 from skidway.audit.topic.messages import Loss
@@ -26,6 +27,7 @@ from skidway.kafka.types import TopicPartition
 Row = tuple[Any, ...]
 
 SINCE: Final = "since "
+SCHEMAS: Final = "schemas"
 """This prefix, followed by a topic's name, is a key of the table `meta`. The key's value is the
 time (ms) at which the agent first started with this topic in its settings.
 """
@@ -98,6 +100,10 @@ class Changes:
         """Sets a topic's id, and `sealed_until`: the time (ms) up to which the agent's newest seal
         confirms that all lines of the topic are counted."""
         self._do("INSERT OR REPLACE INTO topics VALUES (?, ?, ?)", (topic, topic_id, sealed_until))
+
+    def put_schemas(self, known: Iterable[KnownSchema]) -> None:
+        """Replaces the stored schemas whose ids a registry has given."""
+        self.put_meta(SCHEMAS, json.dumps(list(known)))
 
     def put_since(self, topic: str, now_ms: int) -> None:
         """Stores the time (ms) at which the agent first started with this topic in its settings."""

@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from skidway import invocation
 from skidway.agent.batches.recipe import Recipe, from_json
 from skidway.agent.state.changes import (
     ADOPTED,
     LEFT,
     LOOKED,
+    SCHEMAS,
     SINCE,
     Changes,
     LastWord,
@@ -30,6 +32,7 @@ from skidway.agent.values.found import FileKey, Found, UnbegunFile, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.labels import History
+from skidway.agent.values.schemas import KnownSchema
 from skidway.agent.values.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from skidway.audit.counts.counts import BucketKey, Sums
 from skidway.audit.topic.count_columns import Filtered
@@ -204,6 +207,12 @@ class StateDatabase:
         """Returns the stored facts about each topic, by the topic's name."""
         rows = self._rows("SELECT topic, topic_id, sealed_until FROM topics")
         return {topic: TopicState(topic_id, sealed) for topic, topic_id, sealed in rows}
+
+    def schemas(self) -> list[KnownSchema]:
+        """Returns the schemas whose ids a registry has given."""
+        rows = self._rows("SELECT key, value FROM meta")
+        text = next((value for key, value in rows if key == SCHEMAS), "[]")
+        return [KnownSchema(*each) for each in json.loads(text)]
 
     def since(self) -> dict[str, int]:
         """Returns, for each topic, the time (ms) at which the agent first started with the topic in
@@ -391,9 +400,10 @@ def create_tables(connection: sqlite3.Connection, machine: str, tables: str = TA
 def check_machine(state: StateDatabase, machine: str) -> None:
     """Raises StateRefused if the state was made on another machine."""
     if state.machine != machine:
+        adopt = invocation.of_this_process().command("agent state adopt")
         raise StateRefused(
             f"this state belongs to another machine ({state.machine}, here is {machine}); if it "
-            "was moved here for good, say so with `skidway agent state adopt`, and never run both"
+            f"was moved here for good, say so with `{adopt}`, and never run both"
         )
 
 

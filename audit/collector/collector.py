@@ -21,7 +21,7 @@ from typing import Any
 
 import uvicorn
 
-from skidway import log, ports, systemd
+from skidway import invocation, log, ports, systemd
 from skidway.audit.collector import loader_rejects, metrics, risks
 from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.history_store import HISTORY, HistoryStore
@@ -40,6 +40,7 @@ from skidway.audit.database import failures
 from skidway.audit.evidence.collection import Collection
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.explanation.next_command import Access
+from skidway.audit.explanation.present_causes import COLLECTOR
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import Clocks
 from skidway.audit.judgement.hosts import HostState
@@ -48,6 +49,9 @@ from skidway.audit.judgement.standing import NOTHING_JUDGED
 from skidway.audit.reports import clock_report, report
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic.load_note import RejectedRecord
+from skidway.audit.topic.notes import Note, encode
+from skidway.audit.topic.program_status import KIND as STATUS
+from skidway.audit.topic.program_status import Kind, Obstacle, ProgramStatus, body_of
 from skidway.clock import Clock
 from skidway.errors import SkidwayError, Unreachable
 from skidway.files import DirectoryLock
@@ -110,7 +114,10 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         telemetry = TelemetryServer(settings.metrics_listener, lambda: loop.health)
         telemetry.start()
         stack.callback(telemetry.stop)
-        access = Access(socket.gethostname(), settings.bootstrap_servers)
+        access = Access.of(
+            invocation.of_this_process(), socket.gethostname(), settings.bootstrap_servers,
+            settings.start_commands,
+        )  # fmt: skip
         examples = RejectExamples(
             lambda: _client(settings, clock), lambda: loop.standing, lambda: loop.rejected
         )
@@ -182,6 +189,7 @@ class _Loop:
         self._judge_at = clock.monotonic()
         self._good_at = clock.monotonic()
         self._partitions = 0
+        self._is_away: bool | None = None
         self._blocked: Mapping[TopicPartition, SkidwayError] = {}
         note = None if history is None else history.note
         self._judging = Judge(
@@ -206,6 +214,7 @@ class _Loop:
                     self._collect(collection, shutdown)
                 except (Unreachable, KafkaError, CorruptBatch) as error:
                     self._has_caught_up = False
+                    self._tell_away(str(error))
                     _log.error("collecting_interrupted", reason=str(error))
                     self._examine()
                     shutdown.wait(RETRY_S)
@@ -214,10 +223,23 @@ class _Loop:
         while not shutdown.requested:
             collection.turn(TURN_MS, shutdown.fileno())
             self._good_at, self._has_read = self._clock.monotonic(), True
+            self._tell_away("")
             self._partitions = collection.partitions
             self._tell_blocked(collection.blocked)
             self._has_caught_up = collection.has_caught_up
             self._examine()
+
+    def _tell_away(self, reason: str) -> None:
+        """If the cluster that the audit reads no longer answers, or answers again, notes this in
+        the store, for pages and reports. reason: why it does not answer; empty if it does."""
+        if bool(reason) == self._is_away:
+            return
+        self._is_away, now_ms = bool(reason), self._clock.time_ms()
+        name = self._settings.bootstrap_servers
+        found = (Obstacle(Kind.CLUSTER, name, reason, now_ms),) if reason else ()
+        status = body_of(ProgramStatus(invocation.of_this_process(), found))
+        host = socket.gethostname()
+        self._ledger.take([encode(Note(STATUS, COLLECTOR, host, "", 0, 0, now_ms, status))])
 
     def _tell_blocked(self, blocked: Mapping[TopicPartition, SkidwayError]) -> None:
         before, self._blocked = self._blocked, blocked

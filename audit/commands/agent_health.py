@@ -26,9 +26,9 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 
 def healths(url: str) -> Mapping[str, Mapping[str, Any]]:
-    """Returns the JSON document that the agent of this host serves at /health, with the name of
-    this host as key. Returns an empty mapping if no agent answers. Raises UsageError if `url` is
-    not a URL."""
+    """Returns the JSON document that the agent of this host serves at /health. Its key is the name
+    of this host that the agent tells the audit. Returns an empty mapping if no agent answers.
+    Raises UsageError if `url` is not a URL."""
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"--agent-health {url!r} is not a URL like {DEFAULT_URL}.")
     try:
@@ -42,4 +42,6 @@ def healths(url: str) -> Mapping[str, Mapping[str, Any]]:
         document = json.loads(said)
     except ValueError:
         return {}
-    return {socket.gethostname(): document} if isinstance(document, dict) else {}
+    if not isinstance(document, dict):
+        return {}
+    return {str(document.get("host") or socket.gethostname()): document}

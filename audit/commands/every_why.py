@@ -1,20 +1,21 @@
 """`skidway audit why` without a topic: shows, for each topic, the bucket that `why TOPIC` would
 explain, with the bucket's gravest cause and the next command. Also shows facts that belong to no
-bucket: the faults that the newest recounts found, and the expected hosts that do not report.
+bucket: what does not answer now, which comes first, the faults that the newest recounts found, and
+the expected hosts that do not report.
 """
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from skidway.audit.commands import options
 from skidway.audit.evidence.evidence import FOREVER, Evidence
 from skidway.audit.explanation.choice import first_explained, is_bad
-from skidway.audit.explanation.document import document
+from skidway.audit.explanation.document import document, document_of, sentence
 from skidway.audit.explanation.explanation import Explanation, explain, explain_recounts
 from skidway.audit.explanation.next_command import Access, explain_bucket, show_hosts
+from skidway.audit.explanation.present_causes import present_causes
 from skidway.audit.judgement.clocks import clocks
 from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.policy import Policy
@@ -35,8 +36,8 @@ Explain = Callable[[BucketVerdict], Sequence[Explanation]]
 def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
     """Prints, for each topic, the bucket that `why TOPIC` would explain, and the facts that belong
     to no bucket. Returns the exit status: 0 if there are buckets and none of them needs a look (see
-    choice.is_bad), the newest recounts agree, all expected hosts report and this host's clock is
-    right; 1 in all other cases."""
+    choice.is_bad), the newest recounts agree, all servers answer, all expected hosts report and
+    this host's clock is right; 1 in all other cases."""
     ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence(FOREVER)
@@ -52,16 +53,24 @@ def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
         _differing(evidence, policy, now_ms, access),
     )
     is_missed = any(state.is_missed for state in states)
+    present = present_causes(evidence, policy, now_ms, access)
     if args.json:
-        beside = {"hosts": host_report.summary(states), "clocks": clock_report.document(times)}
+        beside = {
+            "hosts": host_report.summary(states),
+            "clocks": clock_report.document(times),
+            "causes": [document_of(x) for x in present],
+        }
         print_json({"topics": rows} | beside)
     else:
         said = [_sentence(rows, found, access), *host_report.remarks(states)]
         said += [f"next: {show_hosts(access)}"] if is_missed else []
+        if present:
+            print_lines(map(sentence, present))
         if rows:
             print(render_table([_text(x, access) for x in rows], COLUMNS))
         print_lines([*said, *clock_report.sentences(times)])
-    return int(bool(rows) or not found or is_missed or times.is_ours_wrong)
+    is_bad_now = bool(present) or is_missed or times.is_ours_wrong
+    return int(bool(rows) or not found or is_bad_now)
 
 
 def worst(
@@ -130,7 +139,7 @@ def _is_same(cause: dict[str, Any], other: dict[str, Any] | None) -> bool:
 def _sentence(rows: Sequence[Any], found: Sequence[Any], access: Access) -> str:
     """Returns the sentence below the table. rows: the rows of the table. found: the verdicts."""
     if rows:
-        command = " ".join(["skidway audit why TOPIC", *map(shlex.quote, access.options)])
+        command = access.audit("audit why", "TOPIC")
         return f"{command} explains one of them, with all causes."
     if not found:
         return "Nothing was counted: there is no bucket to judge."

@@ -14,7 +14,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from skidway import settings
+from skidway import invocation, settings
 from skidway.audit.evidence.collection import collect_all
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.explanation.next_command import Access
@@ -27,11 +27,13 @@ from skidway.cli.topics import REFUSED_TIMEOUT_MS
 from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.kafka.client import Client
+from skidway.telemetry import host_and_port
 
 PROGRAM = "audit"
 DIRECTORY = settings.DEFAULT_DIRECTORY
 STALE_AFTER_MS = 180_000
 REQUEST_TIMEOUT_MS = 10_000
+LISTENS_WITHIN_S = 2.0
 
 
 def add_where(parser: argparse.ArgumentParser) -> None:
@@ -142,7 +144,35 @@ def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:
     options += [word for each in args.set for word in ("--set", each)]
     if args.bootstrap_server is not None:
         options += ["--bootstrap-server", args.bootstrap_server]
-    return Access(socket.gethostname(), brokers, tuple(options))
+    return Access(
+        socket.gethostname(),
+        brokers,
+        tuple(options),
+        invocation.of_this_process().call,
+        starts={} if given is None else given.start_commands,
+        stopped=_stopped(args, given),
+    )
+
+
+def _stopped(args: argparse.Namespace, given: AuditSettings | None) -> str:
+    """If this command reads the store of a collector that does not run, returns a sentence that
+    says so; otherwise "". A collector that runs listens at the address of its dashboard."""
+    if args.store is not None or given is None or store_of(args, given) is None:
+        return ""
+    if listens(*host_and_port(given.listener, key="listener")):
+        return ""
+    return f"The collector does not run: nothing listens at {given.listener}"
+
+
+def listens(host: str, port: int) -> bool:
+    """Whether a program listens at an address; also true if the address cannot be tried."""
+    try:
+        socket.create_connection((host, port), timeout=LISTENS_WITHIN_S).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        pass  # only a refusal says that nobody listens
+    return True
 
 
 def store_of(args: argparse.Namespace, given: AuditSettings | None) -> Path | None:

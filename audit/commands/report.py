@@ -9,6 +9,9 @@ from typing import Any
 
 from skidway.audit.commands import decisions, history, options
 from skidway.audit.evidence.evidence import FOREVER
+from skidway.audit.explanation.document import document_of, sentence
+from skidway.audit.explanation.next_command import Access
+from skidway.audit.explanation.present_causes import PresentCause, present_causes
 from skidway.audit.judgement.clocks import Clocks, clocks
 from skidway.audit.judgement.hosts import HostState, survey
 from skidway.audit.judgement.policy import Policy
@@ -23,6 +26,7 @@ from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.cli.output import print_json, print_lines, table
 from skidway.clock import SystemClock
+from skidway.dataclass import dataclass
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
@@ -61,29 +65,53 @@ def _report(args: argparse.Namespace) -> int:
         raise UsageError("--bucket needs --history.")
     settings = options.settings_of(args)
     policy = options.policy_of(args, settings)
-    judged, found, states, times, deleted, fieldless = _judged(args, settings, policy)
+    access = options.access_of(args, settings)
+    found = _judged(args, settings, policy, access)
     if args.json:
-        beside: dict[str, Any] = {
-            "hosts": host_report.summary(states),
-            "clocks": clock_report.document(times),
+        beside = {
+            "hosts": host_report.summary(found.hosts),
+            "clocks": clock_report.document(found.clocks),
+            "causes": [document_of(x) for x in found.present],
+            "fieldless": fieldless_report.document(found.fieldless),
+            "buckets_deleted": found.deleted,
         }
-        beside["fieldless"] = fieldless_report.document(fieldless)
-        print_json(report.document(judged, found) | beside | {"buckets_deleted": deleted})
+        print_json(report.document(found.whole, found.buckets) | beside)
     else:
-        rows = report.table(found, policy.tiers, each=args.each_bucket)
+        rows = report.table(found.buckets, policy.tiers, each=args.each_bucket)
         table(rows, report.columns(policy.tiers))
-        said = [report.sentence(judged), *report.sentences_of_deleted(deleted)]
-        said += [*host_report.remarks(states), *clock_report.sentences(times)]
-        print_lines([*said, *fieldless_report.sentences(fieldless)])
-    return max(report.exit_status(judged, everything=args.all), int(times.is_ours_wrong))
+        print_lines(
+            [
+                *map(sentence, found.present),
+                report.sentence(found.whole),
+                *report.sentences_of_deleted(found.deleted),
+                *host_report.remarks(found.hosts),
+                *clock_report.sentences(found.clocks),
+                *fieldless_report.sentences(found.fieldless),
+            ]
+        )
+    status = report.exit_status(found.whole, everything=args.all)
+    return max(status, int(found.clocks.is_ours_wrong))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What the report says. whole: the verdict on all buckets together. deleted: how many buckets
+    have no counts any more. fieldless: the members of lines that have no field. present: what does
+    not answer now.
+    """
+
+    whole: Standing
+    buckets: list[BucketVerdict]
+    hosts: list[HostState]
+    clocks: Clocks
+    deleted: int
+    fieldless: Mapping[Source, Members]
+    present: list[PresentCause]
 
 
 def _judged(
-    args: argparse.Namespace, settings: AuditSettings | None, policy: Policy
-) -> tuple[Standing, list[BucketVerdict], list[HostState], Clocks, int, Mapping[Source, Members]]:
-    """Returns the verdicts on all buckets together and on each bucket, the states of the hosts and
-    of their clocks, how many buckets have no counts any more, and the members of lines that have no
-    field."""
+    args: argparse.Namespace, settings: AuditSettings | None, policy: Policy, access: Access
+) -> _Judged:
     clock = SystemClock()
     since = FOREVER[0]
     if args.since is not None:
@@ -105,4 +133,5 @@ def _judged(
     whole = of_evidence(evidence, found)
     if names is not None:
         whole = whole.where(lambda source: is_named(source, names))
-    return whole, found, states, times, deleted, fieldless
+    present = present_causes(evidence, policy, now_ms, access)
+    return _Judged(whole, found, states, times, deleted, fieldless, present)

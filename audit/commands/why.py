@@ -12,8 +12,9 @@ from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import FOREVER, Evidence
 from skidway.audit.explanation.choice import alike, covered, first_explained, is_bad, with_covered
-from skidway.audit.explanation.document import document, text
+from skidway.audit.explanation.document import document, document_of, sentence, text
 from skidway.audit.explanation.explanation import Explanation, explain
+from skidway.audit.explanation.present_causes import PresentCause, present_causes
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.clocks import present_ms
 from skidway.audit.judgement.policy import Policy
@@ -41,8 +42,8 @@ def register(verbs: Any) -> None:
     )  # fmt: skip
     parser.add_argument(
         "bucket", metavar="BUCKET", nargs="?",
-        help="a time in it, 2026-01-31T10:00:00Z; by default, the oldest to look at, and of those "
-        "the oldest that lacks more than rows",
+        help="a time in it, 2026-01-31T10:00:00Z; by default, the worst to look at: one that is "
+        "held up now before one that has a warning or lacks only rows, and of these the oldest",
     )  # fmt: skip
     add_config_options(parser)
     add_json_option(parser)
@@ -101,7 +102,8 @@ def _why(args: argparse.Namespace) -> int:
         )
     lines = FirstLines(args, settings, inodes)
     told = [(x, [(each, lines.of(x, each)) for each in causes]) for x, causes in answer]
-    _print(args, told, others, same, evidence)
+    present = present_causes(evidence, policy, now_ms, access)
+    _print(args, told, others, same, evidence, present)
     if not args.json:
         print_lines(fieldless_report.sentences(fieldless))
     return int(any(_is_wanting(x, causes) for x, causes in answer) or others > 0)
@@ -218,7 +220,12 @@ def _elsewhere(found: Iterable[Explained]) -> list[Explained]:
 
 
 def _print(
-    args: argparse.Namespace, found: Sequence[Told], others: int, same: int, evidence: Evidence
+    args: argparse.Namespace,
+    found: Sequence[Told],
+    others: int,
+    same: int,
+    evidence: Evidence,
+    present: Sequence[PresentCause],
 ) -> None:
     names = topic_names(x.source for x, _ in found)
     noted = {id(x): _noted(args.collector, names[x.source], x) for x, _ in found}
@@ -242,9 +249,11 @@ def _print(
             }
             for verdict, causes in found
         ]
-        print_json({"buckets": buckets, "others": others, "alike": same})
+        causes_now = [document_of(x) for x in present]
+        print_json({"buckets": buckets, "others": others, "alike": same, "causes": causes_now})
         return
-    lines = [] if found else ["Every bucket that is due is complete or accepted."]
+    lines = [sentence(x) for x in present]
+    lines += [] if found else ["Every bucket that is due is complete or accepted."]
     for verdict, causes in found:
         said = [x for x, _ in causes]
         is_counted = _is_counted(evidence, verdict)

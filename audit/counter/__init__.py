@@ -7,5 +7,6 @@ batch_runs  groups batches of a partition, so that they are counted together
 state       the durable state in one SQLite database: offsets, marks, message numbers, outbox
 counter     counts fetched records, and commits the counts together with the progress
 retentions  reports to the audit how long the brokers keep the records of the counted topics
+brokers     asks the brokers of the cluster what they say about themselves, for the audit
 program     runs the counter until a signal asks it to stop
 """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 
-from skidway import log, systemd
+from skidway import invocation, log, systemd
+from skidway.audit.counter.brokers import status_with_brokers
 from skidway.audit.counter.counter import Counter
 from skidway.audit.counter.retentions import Retentions
 from skidway.audit.counter.state import CounterState
@@ -14,6 +15,7 @@ from skidway.audit.settings import CounterSettings
 from skidway.audit.topic import topic
 from skidway.audit.topic.messages import TOPIC, Tier
 from skidway.audit.topic.publisher import Heartbeats, Publisher, check_restored, newest_own
+from skidway.audit.topic.status_notes import StatusNotes
 from skidway.clock import Clock
 from skidway.errors import StateRefused, Unreachable
 from skidway.files import DirectoryLock
@@ -81,9 +83,9 @@ def _settle_epoch(
     try:
         check_restored(newest, state.epoch, state.number, state.where)
     except StateRefused as error:
+        again = invocation.of_this_process().command("audit count", "--new-epoch")
         raise StateRefused(
-            f"{error} To count everything again from the beginning of every log:"
-            " `skidway audit count --new-epoch`."
+            f"{error} To count everything again from the beginning of every log: `{again}`."
         ) from error
 
 
@@ -107,6 +109,16 @@ class _Running:
         systemd.ready(f"counting tier {settings.tier} as {settings.producer_name}")
         beats = Producer(self.client)
         retentions = Retentions(self.client, counter.sender, lambda: counter.topics, self.clock)
+        statuses = StatusNotes(
+            counter.sender,
+            lambda: status_with_brokers(self.client, counter.sender.tier),
+            self.clock,
+        )
+
+        def due() -> bytes | None:
+            number = self.state.number
+            return counter.heartbeat() or statuses.due(number) or retentions.due(number)
+
         heartbeats = Heartbeats(beats, publisher, self.partition, self.clock)
         try:
             while not shutdown.requested:
@@ -116,7 +128,7 @@ class _Running:
                     counter.is_away(str(error))
                     shutdown.wait(RETRY_S)
                 publisher.poll()
-                heartbeats.poll(lambda: counter.heartbeat() or retentions.due(self.state.number))
+                heartbeats.poll(due)
             counter.commit()
             if not publisher.flush(FLUSH_WITHIN_S):
                 _log.warning("counts_unpublished", messages=self.state.outbox_size)

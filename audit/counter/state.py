@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from skidway import invocation
 from skidway.audit.counts.counts import BucketKey
 from skidway.audit.counts.marks import FileKey
 from skidway.audit.database import open_database, transaction
@@ -119,10 +120,11 @@ class CounterState:
             with transaction(self._connection) as database:
                 database.execute("UPDATE meta SET bucket_ms = ?", (bucket_ms,))
         elif known != bucket_ms:
+            again = invocation.of_this_process().command("audit count", "--new-epoch")
             raise ConfigurationRefused(
                 f"bucket.ms is {bucket_ms}, but {self._path} counts buckets of {known}, and buckets"
                 " of two sizes are never complete. Set it to what it was, or count everything again"
-                " from the beginning of every log: `skidway audit count --new-epoch`."
+                f" from the beginning of every log: `{again}`."
             )
 
     def position(self, partition: PartitionId) -> Position:

@@ -26,6 +26,7 @@ number_rows      stores the digests of numbered messages, and settles old ones
 tally_rows       adds the counts of one transaction to the tallies of their buckets
 seal_blocks      encodes a block of seals of one agent in few bytes
 seal_rows        writes seals
+statuses         what programs have told about themselves, decoded when it is needed
 ledger_changes   notices in which buckets a connection changed the counts
 ledger_rows      turns one message into rows of the ledger
 pruning          deletes old buckets and seals that no verdict needs

@@ -18,6 +18,7 @@ from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.hearing import Log, Offsets, Reading, SenderName
 from skidway.audit.evidence.overlaps import Pair
 from skidway.audit.evidence.rereading import Rereadings
+from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, not_revoked
@@ -193,6 +194,8 @@ class Evidence:
     taken_ms: the time by the reader's clock at which the last record was read; 0 if no record was
         read.
     retirements: people's decisions to retire places, except those that were taken back.
+    statuses: what programs have told about themselves: how they were started, and what they wait
+        for. No verdict depends on it.
     asked: the names of the topics to judge; None for all topics. The evidence includes further
         topics only if the judgement of the named topics needs them.
     window: the range of time in which the judged buckets start; its end is excluded.
@@ -216,6 +219,7 @@ class Evidence:
     resumed: dict[tuple[int, int], int] = field(default_factory=dict)
     taken_ms: int = 0
     retirements: list[Retirement] = field(default_factory=list)
+    statuses: Statuses = field(default_factory=Statuses, compare=False)
     asked: frozenset[str] | None = None
     window: Window = FOREVER
     bucket_ms: int = 0

@@ -35,11 +35,13 @@ from skidway.audit.evidence.ledger_seals import Asked, LedgerSeals
 from skidway.audit.evidence.loss_buckets import accepted_ends, loss_buckets
 from skidway.audit.evidence.number_rows import first_missing
 from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
+from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderIds, SenderKey
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import LONGEST_MS, Filtered
 from skidway.audit.topic.decisions import Acceptance, Retirement
 from skidway.audit.topic.messages import Bounds, Certainty, Gap, Loss, Tier
+from skidway.audit.topic.program_status import KIND
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
@@ -308,6 +310,8 @@ class _Reader:
         rows = select("SELECT tier, producer, time FROM last_seen")
         found.last_seen = {(_TIERS[tier], producer): time for tier, producer, time in rows}
         found.unread = dict(select("SELECT fingerprint, count FROM unread"))
+        values = select("SELECT value FROM notes WHERE kind = ? ORDER BY producer", (KIND,))
+        found.statuses = Statuses([value for (value,) in values])
         found.rebuilding = rebuilding(self._connection)
         self._read_hearings()
         self._read_decisions(_REMAINING)

@@ -4,7 +4,9 @@ and the command to run next. The package does no I/O.
     agent_health   why an agent does not deliver, according to its /health
     choice         which bucket to explain first, and which buckets have the same causes
     offsets        the offsets that a place has not counted yet, although another place has
+    programs       how the programs of a site were started
     next_command   the next command to run, for each cause
+    present_causes what does not answer now, and holds up many buckets
     explanation    turns the findings of a verdict into explanations
     document       explanations as JSON and as text
 

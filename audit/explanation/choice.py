@@ -32,14 +32,23 @@ def is_bad(verdict: BucketVerdict) -> bool:
 
 
 def first_explained(bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
-    """Returns the verdicts in `bad` on the buckets with the earliest start; they may be buckets of
-    several topics. If `bad` has other buckets, leaves out the buckets that lack nothing but rows.
-    Between two loads, some buckets always lack rows, and these buckets must not hide another cause.
+    """Returns the verdicts in `bad` on the worst buckets; they may be buckets of several topics
+    with one start. Buckets with the cause that is nearest to the source of trouble come first, and
+    of these the oldest. Buckets with nothing but a warning come after all others, because an old
+    warning must not hide what is wrong now. Buckets that lack nothing but rows come last: between
+    two loads, some buckets always lack rows.
     """
     if not bad:
         return []
-    is_last, first = min((lacks_only_rows(x), x.bucket) for x in bad)
-    return [x for x in bad if (lacks_only_rows(x), x.bucket) == (is_last, first)]
+    places = [_place(x) for x in bad]
+    first = min(places)
+    return [x for x, place in zip(bad, places, strict=True) if place == first]
+
+
+def _place(verdict: BucketVerdict) -> tuple[bool, bool, int, int]:
+    """Returns the key that sorts bad buckets, the worst first."""
+    rank = min((x.cause.rank for x, _ in _open_findings(verdict)), default=len(Cause))
+    return lacks_only_rows(verdict), not verdict.is_overdue, rank, verdict.bucket
 
 
 def lacks_only_rows(verdict: BucketVerdict) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from skidway.audit.explanation.explanation import ByteRange, Explanation
 from skidway.audit.explanation.next_command import NextCommand
 from skidway.audit.explanation.offsets import OffsetRange
+from skidway.audit.explanation.present_causes import PresentCause
 
 SHOWN = 10
 """A text shows at most this many groups of explanations. For a group, it shows at most this many
@@ -49,6 +50,23 @@ def document(found: Explanation) -> dict[str, Any]:
         "from": found.command.since or None,
         "accept": None if found.accept is None else _command(found.accept),
     }
+
+
+def document_of(found: PresentCause) -> dict[str, Any]:
+    """Returns what holds up programs now as a JSON object."""
+    return {
+        "cause": found.cause.value,
+        "meaning": found.cause.meaning,
+        "words": found.words,
+        "clusters": list(found.clusters),
+        "since": found.since_ms,
+        "command": _command(found.command),
+    }
+
+
+def sentence(found: PresentCause) -> str:
+    """Returns what holds up programs now, and the command to run next, as one line."""
+    return f"{found.words}. Next: {found.command}"
 
 
 def text(found: Sequence[Explanation]) -> Iterator[str]:

@@ -23,6 +23,8 @@ from skidway.audit.explanation.next_command import (
     next_command,
 )
 from skidway.audit.explanation.offsets import OffsetRange, offsets_behind, senders_of
+from skidway.audit.explanation.present_causes import mirror_host, nearest, present_causes
+from skidway.audit.explanation.programs import programs_of
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.clocks import clocks
 from skidway.audit.judgement.policy import Policy
@@ -44,7 +46,9 @@ from skidway.kafka.source import Source
 NO_ACCESS = Access()
 _EXPIRED = "expired"
 _MOST = 0.5
-_OF_TOPIC = (Cause.COUNTER_STOPPED, Cause.MIRROR_BEHIND, Cause.LOAD_NOT_RUN)
+_OF_TOPIC = (
+    Cause.COUNTER_STOPPED, Cause.COUNTER_BEHIND, Cause.MIRROR_BEHIND, Cause.LOAD_NOT_RUN
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +176,8 @@ class _Explainer:
         self._access = access
         self._topic = evidence.topic(verdict.source)
         self._wrong_clocks = clocks(evidence, policy, now_ms).wrong
+        self._present = present_causes(evidence, policy, now_ms, access)
+        self._programs = programs_of(evidence.statuses, access.starts)
 
     def explanations(self) -> Iterator[Explanation]:
         for finding in self._verdict.findings:
@@ -197,14 +203,14 @@ class _Explainer:
 
     def _of(self, finding: Finding, where: _Location) -> Iterator[Explanation]:
         if finding.status > Status.COMPLETE and finding.acceptance is None:
-            yield self._made(finding, self._placed(finding, where))
+            yield self._made(finding, self._held_up(self._placed(finding, where)))
 
     def _made(self, finding: Finding, where: _Location) -> Explanation:
         source = self._verdict.source
         is_mirrored = Tier.MIRROR in self._policy.tiers_of(source)
         at = Where(
             where.tier, where.host, where.place, self._access, is_mirrored, self._mirror_host,
-            self._last, self._due, self._mirrors,
+            self._last, self._due, self._mirrors, self._programs,
         )  # fmt: skip
         command = where.command or next_command(where.cause, self._verdict, finding.reason, at)
         accepting = accept(self._verdict, finding.reason, self._access, self._last)
@@ -262,6 +268,19 @@ class _Explainer:
         bucket = None if named is None or first <= named < end else time_text(named)
         return explain_bucket(topic_name(self._verdict.source), bucket, self._access)
 
+    def _held_up(self, where: _Location) -> _Location:
+        """If the cause follows from something that does not answer at present, returns that one."""
+        agent = None if where.agent is None else str(where.agent)
+        found = nearest(self._present, where.cause, self._verdict.source.cluster, agent)
+        if found is None:
+            return where
+        if found.cause is where.cause and where.words:
+            return where  # the agent's own /health knows more
+        return _Location(
+            found.cause, found.tier, ", ".join(found.clusters), where.agent, found.host,
+            words=found.words, command=found.command,
+        )  # fmt: skip
+
     def _placed(self, finding: Finding, where: _Location) -> _Location:
         """Returns `where`, and adds what the subject of the finding (`finding.about`, for example a
         declared loss) shows about where the cause lies. If the evidence shows a more precise cause,
@@ -312,8 +331,6 @@ class _Explainer:
             return replace(where, cause=Cause.CLOCK)
         if not self._is_silent(name):
             return where
-        if mirror := self._silent_cluster:
-            return replace(where, cause=Cause.CLUSTER_SILENT, host=mirror, tier=Tier.MIRROR)
         return replace(where, cause=Cause.HOST_SILENT)
 
     def _of_counter(self, finding: Finding, where: _Location) -> _Location:
@@ -323,26 +340,8 @@ class _Explainer:
         if finding.cause is not Cause.COUNTER_STOPPED or not isinstance(finding.about, SenderKey):
             return where
         if not self._is_silent(finding.about[:2]):
-            return replace(where, cause=Cause.IN_FLIGHT)
-        if finding.about.tier is Tier.BROKER and (mirror := self._silent_cluster):
-            return replace(where, cause=Cause.CLUSTER_SILENT, host=mirror, tier=Tier.MIRROR)
+            return replace(where, cause=Cause.COUNTER_BEHIND)
         return where
-
-    @cached_property
-    def _silent_cluster(self) -> str:
-        """Suppose that all agents and counters of the topic's cluster are silent, and that there is
-        at least one counter. Then the cluster itself or the network is probably the reason, and the
-        host of the mirror's counter is the place to look for it. Returns the name of this host (see
-        `_mirror_host`), and "" in all other cases. Silent agents alone show only that their hosts
-        are silent.
-        """
-        cluster = self._verdict.source.cluster
-        own = [key for key, x in self._evidence.senders.items() if x.cluster == cluster]
-        if not any(key.tier is Tier.BROKER for key in own):
-            return ""
-        if not all(self._is_silent(key[:2]) for key in own):
-            return ""
-        return self._mirror_host
 
     @cached_property
     def _mirrors(self) -> tuple[str, ...]:
@@ -353,15 +352,7 @@ class _Explainer:
 
     @cached_property
     def _mirror_host(self) -> str:
-        """Returns the host of the counter of tier mirror that was heard last; "" if all such
-        counters are silent, or if there are none.
-        """
-        found = {
-            self._evidence.heard_ms(key[:2]): x.host
-            for key, x in self._evidence.senders.items()
-            if key.tier is Tier.MIRROR and not self._is_silent(key[:2])
-        }
-        return found[max(found)] if found else ""
+        return mirror_host(self._evidence, self._policy, self._now_ms)
 
     def _of_loss(self, note: LossNote, where: _Location) -> _Location:
         loss = note.loss
@@ -405,7 +396,7 @@ class _Explainer:
             return replace(where, cause=Cause.COUNTER_STOPPED, offsets=behind)
         if behind:
             closer = {Tier.MIRROR: Cause.MIRROR_BEHIND, Tier.HDFS: Cause.LOAD_NOT_RUN}
-            cause = closer.get(place.tier, Cause.COUNTER_STOPPED)
+            cause = closer.get(place.tier, Cause.COUNTER_BEHIND)
             return replace(where, cause=cause, offsets=behind)
         if gaps:
             return self._of_gap(max(gaps, key=lambda x: x.time_ms), where)
@@ -435,6 +426,8 @@ class _Explainer:
             return replace(placed, cause=Cause.COUNTER_STOPPED)
         if place.tier is Tier.MIRROR:
             return replace(placed, cause=Cause.MIRROR_BEHIND)
+        if where.cause is Cause.COUNTER_STOPPED:
+            return replace(placed, cause=Cause.COUNTER_BEHIND)
         return replace(placed, place=place.name) if place.tier is Tier.HDFS else placed
 
     def _of_recount(self, result: RecountResult) -> tuple[Finding, _Location]:

@@ -12,11 +12,13 @@ The package has these modules:
     fieldless_note  the note of an agent: members of lines for which the schema has no field
     retention       the note of a counter: how long brokers keep the records of topics
     load_note       the note of a loader: rows, files and duration of one load
+    program_status  the note of a program: how it was started, and what it waits for
     messages        all kinds of messages, from and to Avro; defines deltas, seals, heartbeats and
                     announcements
     usual_messages  decodes the most frequent kinds of messages faster
     head            reads the first fields of a message with counts or seals, without decoding the
                     rest
+    status_notes    makes the notes of a program's status
     topic           creates the topic, and reads values from it
     publisher       publishes messages from a durable outbox, in order; reads back the newest
                     message that the program has published

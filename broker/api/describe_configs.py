@@ -8,15 +8,20 @@ request names a resource twice, the answer contains it once.
 If the broker name in a request is empty, the request asks for the defaults of all brokers in the
 cluster. Skidway has no defaults of this kind, so the answer has no settings.
 
+The key `skidway.status` is no setting: it has what the broker says about itself, how it was
+started and what does not answer it, as JSON. Counters ask for it, and tell the audit.
+
 Broker loggers are not supported. No value is hidden, because no setting is a secret yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from skidway.audit.topic.program_status import CONFIG as STATUS
 from skidway.broker.api.describe import describe_broker, describe_topic
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
@@ -24,6 +29,8 @@ from skidway.broker.broker import Broker
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.describe_configs import (
+    ConfigSource,
+    ConfigType,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
@@ -60,9 +67,26 @@ def _describe(
         if resource.resource_name != own:
             message = f"this is broker {own}, not {resource.resource_name!r}"
             return _failed(resource, ErrorCode.INVALID_REQUEST, message)
-        return _found(request, resource, describe_broker(broker.settings))
+        return _found(
+            request, resource, [*describe_broker(broker.settings), *_status(broker, resource)]
+        )
     message = f"resources of type {resource.resource_type} have no settings here"
     return _failed(resource, ErrorCode.INVALID_REQUEST, message)
+
+
+def _status(
+    broker: Broker, resource: DescribeConfigsResource
+) -> Iterator[DescribeConfigsResourceResult]:
+    """Yields what the broker says about itself, if the request asks for it by its name. It is no
+    setting, so an answer with all settings leaves it out."""
+    if STATUS in (resource.configuration_keys or ()):
+        yield DescribeConfigsResourceResult(
+            name=STATUS,
+            value=json.dumps(broker.own_status()),
+            read_only=True,
+            config_source=ConfigSource.DYNAMIC_BROKER_CONFIG,
+            config_type=ConfigType.STRING,
+        )
 
 
 def _found(

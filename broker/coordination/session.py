@@ -105,6 +105,7 @@ class ZooKeeperSession:
         self._sessions_lost = 0
         self._interruptions = 0
         self._interrupted_at: float | None = None
+        self.away_since_ms: int | None = None
         self._registration: Registration | None = None
         self._jobs: queue.Queue[Job[object] | None] = queue.Queue(JOBS_MAX)
         self._closing = threading.Event()
@@ -239,6 +240,10 @@ class ZooKeeperSession:
         thread, which must not be made to wait."""
         if self._closing.is_set():
             return
+        if state is SessionState.CONNECTED:
+            self.away_since_ms = None
+        elif self.away_since_ms is None:
+            self.away_since_ms = self._clock.time_ms()
         if state is SessionState.LOST:
             self._lost = True
             self._sessions_lost += 1

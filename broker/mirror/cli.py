@@ -15,6 +15,7 @@ import urllib.error
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from skidway.broker.own_status import away
 from skidway.broker.settings import BrokerSettings
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_json, table
@@ -56,13 +57,17 @@ def register(subparsers: Any) -> None:
 
 
 def _status(args: argparse.Namespace) -> int:
-    sources = with_unserved(health(_url(args)))
+    url = _url(args)
+    sources = with_unserved(health(url))
     if args.json:
         print_json(sources)
     elif not sources:
-        print("this broker mirrors nothing: it has no mirror.sources")
+        print(
+            f"the broker at {url} mirrors nothing: it has no mirror.sources; --config names the"
+            " settings of another broker of this host"
+        )
     else:
-        table(map(_row, sources), COLUMNS)
+        table(map(row, sources), COLUMNS)
         for line in details(sources):
             print(line)
     return exit_status(sources)
@@ -97,10 +102,11 @@ def exit_status(sources: Sequence[Source]) -> int:
 
 
 def details(sources: Sequence[Source]) -> list[str]:
-    """Returns the lines to print below the table: one for each topic or partition that is stopped,
-    is not served, waits, is left out, cannot be compared with the source, or has gaps.
+    """Returns the lines to print below the table: one for each source that does not answer, and one
+    for each topic or partition that is stopped, is not served, waits, is left out, cannot be
+    compared with the source, or has gaps.
     """
-    lines = []
+    lines = [f"away: {each.sentence}" for x in sources if (each := away(x)) is not None]
     for source in sources:
         cluster = source["cluster"]
         for what in ("stopped", "unserved", "waiting", "left_out"):
@@ -149,9 +155,12 @@ def _document(url: str, body: bytes) -> dict[str, Any]:
     return document
 
 
-def _row(source: Source) -> dict[str, Any]:
+def row(source: Source) -> dict[str, Any]:
+    """Returns the row of the table for one source."""
     lag: int | str = source["lag"]
-    if source["lag_unknown"]:
+    if source["reachable"] is False:
+        lag = "unknown"  # nobody knows what the source has by now
+    elif source["lag_unknown"]:
         lag = f"{lag}+"
     return {
         "source": source["cluster"],

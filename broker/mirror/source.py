@@ -56,7 +56,7 @@ class MirrorSource:
         clock: Clock,
         jitter: Callable[[], float] = random,
     ) -> None:
-        self.topics = SourceTopics(mirroring, local, self._ask, self._follow)
+        self.topics = SourceTopics(mirroring, local, self._ask, self._follow, clock)
         self.progress = Progress(f"mirror-{mirroring.here}", self._ask, self._offsets)
         self.partitions: dict[TopicPartition, MirrorPartition] = {}
         self.records = 0

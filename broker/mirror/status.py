@@ -25,6 +25,7 @@ entries each. The numbers `stopped_count`, `waiting_count` and `gap_count` inclu
 def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, Any]:
     """Returns the status of one source. These keys need an explanation:
 
+        away_since_ms: since when the source has not answered; None if it does.
         lag: the sum over all partitions whose lag is known, in records.
         stopped: the topics and partitions that wait for an operator, or the whole source if it
             waits for an operator.
@@ -53,6 +54,7 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
     return {
         "cluster": cluster,
         "reachable": source.topics.is_reachable,
+        "away_since_ms": source.topics.away_since_ms,
         "partitions": len(each),
         "lag": sum(lag for lag in lags if lag is not None),
         "lag_unknown": sum(lag is None for lag in lags),

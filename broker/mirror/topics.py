@@ -16,6 +16,7 @@ from skidway import log
 from skidway.broker.mirror import rounds, selection
 from skidway.broker.mirror.rounds import Mirroring, Plan, TopicKey, topic_key
 from skidway.broker.mirror.surroundings import Ask, Done, Local
+from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.kafka.client.cluster import Cluster, TopicMetadata, cluster_of
 from skidway.kafka.client.connection import Answer
@@ -44,14 +45,20 @@ class SourceTopics:
     """The topics of one source. Only the MirrorSource uses it.
 
     is_reachable: whether the source answered the last request for its topics; None before the first
-    request. failure: why the source did not answer. misnamed: if this broker's settings give the
+    request. away_since_ms: since when (ms since 1970) the source has not answered; None if it does.
+    failure: why the source did not answer. misnamed: if this broker's settings give the
     source cluster a wrong name, a sentence that says so; otherwise empty. With a wrong name, a
     round makes no plan, so no further partition is followed. not_done: topics that could not be
     created or examined, each with the reason.
     """
 
     def __init__(
-        self, mirroring: Mirroring, local: Local, ask: Ask, follow: Callable[[Plan], None]
+        self,
+        mirroring: Mirroring,
+        local: Local,
+        ask: Ask,
+        follow: Callable[[Plan], None],
+        clock: Clock,
     ) -> None:
         """follow: a function that is called with each plan, and that follows the partitions of the
         topics in the plan."""
@@ -59,11 +66,13 @@ class SourceTopics:
         self.plan = Plan()
         self.not_done: dict[str, str] = {}
         self.is_reachable: bool | None = None
+        self.away_since_ms: int | None = None
         self.failure = ""
         self.misnamed = ""
         self._local = local
         self._ask = ask
         self._follow = follow
+        self._clock = clock
         self._is_asking = False
         self._named: str | None = None  # the id of the source cluster, once its name is checked
         self._are_mirrors: dict[TopicKey, bool] = {}
@@ -79,11 +88,24 @@ class SourceTopics:
 
     def _told(self, answer: Answer) -> None:
         self._is_asking = False
-        self.is_reachable = answer.error is None
-        self.failure = "" if answer.error is None else str(answer.error)
+        self._note_reached("" if answer.error is None else str(answer.error))
         if answer.error is None:
             self._undescribed.clear()
             self._compare_name(cluster_of(answer.response))
+
+    def _note_reached(self, failure: str) -> None:
+        """Notes whether the source answers. Logs when it no longer answers, and when it answers
+        again. failure: why it did not answer; empty if it did."""
+        before, self.is_reachable, self.failure = self.is_reachable, not failure, failure
+        if before == self.is_reachable:
+            return
+        cluster = self.mirroring.cluster
+        if failure:
+            self.away_since_ms = self._clock.time_ms()
+            _log.error("mirror_source_away", cluster=cluster, reason=failure)
+        else:
+            self.away_since_ms = None
+            _log.info("mirror_source_answers", cluster=cluster)
 
     def _compare_name(self, cluster: Cluster) -> None:
         """Compares the source cluster's name in the settings of its brokers with its name in this

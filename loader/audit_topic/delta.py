@@ -23,13 +23,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skidway import invocation
 from skidway.audit.counts.counts import BucketKey, Counts
 from skidway.audit.counts.deltas import Numbered, number_deltas
+from skidway.audit.topic import program_status
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.load_note import KIND, Load, RejectedRecord, body_of
 from skidway.audit.topic.messages import Delta, Range, Sender, Tier
 from skidway.audit.topic.messages import Gap as NamedGap
 from skidway.audit.topic.notes import Note
+from skidway.audit.topic.program_status import ProgramStatus
 from skidway.kafka.source import Source
 from skidway.loader.state import layout
 from skidway.loader.state.manifest import REJECTS, ROWS, Manifest, PartitionRange
@@ -114,6 +117,14 @@ def note(manifest: Manifest) -> Note:
         KIND, manifest.producer, host, manifest.cluster, epoch, load.number, manifest.created,
         body_of(load),
     )  # fmt: skip
+
+
+def status(manifest: Manifest) -> Note:
+    """Returns the note that says how the loader was started."""
+    host, epoch, number = manifest.audit["host"], manifest.epoch, manifest.number
+    body = program_status.body_of(ProgramStatus(invocation.of_this_process()))
+    kind, time_ms = program_status.KIND, manifest.created
+    return Note(kind, manifest.producer, host, manifest.cluster, epoch, number, time_ms, body)
 
 
 def _rejected(manifest: Manifest) -> RejectedRecord | None:

@@ -242,7 +242,7 @@ class TopicRun:
         if known >= delta.last_number(newest):
             return
         missing = [each for each in delta.messages(newest) if each.number > known]
-        notes = [delta.note(newest)] if missing else []
+        notes = [delta.note(newest), delta.status(newest)] if missing else []
         publish(self._parts.client, missing, self._parts.clock, notes)
         for message in missing:
             feed.take(message)

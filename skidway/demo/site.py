@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from skidway import invocation
 from skidway.ports import Reservation
 
 DATACENTER, OFFLINE = "dc1", "offline"
@@ -193,7 +194,18 @@ class Site:
             "tiers": ["agent", "broker", "mirror", "hdfs"],
             "keep.days": 36_500,  # the user's logs may be years old
             "history.days": 36_500,
+            "start.commands": {
+                "registry": self.start_command("registry", "registry"),
+                "zookeeper": self.start_command("zookeeper", "zookeeper"),
+                "loader": self.start_command("loader", "load"),
+            },
         }
+
+    def start_command(self, program: str, noun: str) -> str:
+        """Returns the command that starts a program of this pipeline."""
+        options = ("--config", str(self.config(program).absolute()))
+        call = invocation.of_this_process().call
+        return invocation.Invocation(call, f"{noun} run", options).start()
 
 
 def reserve_ports(kept: Reservation, defaults: Mapping[str, int] = DEFAULT_PORTS) -> dict[str, int]:

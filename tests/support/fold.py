@@ -29,6 +29,7 @@ from skidway.audit.evidence.evidence import (
 from skidway.audit.evidence.hearing import Heard, Spoken, after
 from skidway.audit.evidence.overlaps import overlaps
 from skidway.audit.evidence.rereading import rereadings
+from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally, links_of
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
@@ -46,6 +47,8 @@ from skidway.audit.topic.messages import (
     Tier,
 )
 from skidway.audit.topic.notes import Note
+from skidway.audit.topic.notes import encode as encode_note
+from skidway.audit.topic.program_status import KIND as STATUS
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 from support.file_notes import FileNotes
@@ -83,6 +86,7 @@ class Fold:
         self._decisions: list[Decision] = []
         self._recounts: dict[tuple[Source, str], RecountResult] = {}
         self._evidence = Evidence()
+        self._statuses: dict[str, bytes] = {}
         self._hearings = Hearings()
         self._taken: dict[tuple[SenderKey, int], int] = {}
         for message in messages:
@@ -102,8 +106,8 @@ class Fold:
             self._decisions.append(message)
         elif isinstance(message, RecountResult):
             self._recounts[message.source, message.output] = message
-        elif isinstance(message, Note):
-            pass  # no verdict depends on notes
+        elif isinstance(message, Note) and message.kind == STATUS:  # of no other kind in Evidence
+            self._statuses[message.producer] = encode_note(message)
 
     def _apply_numbered(self, message: Delta | Seal | Heartbeat, where: Heard | None) -> None:
         key = sender_key(message.sender)
@@ -144,6 +148,7 @@ class Fold:
                 if (reading := after(None, found)) is not None
             },
             taken_ms=self._evidence.taken_ms,
+            statuses=Statuses(list(self._statuses.values())),
         )
         self._add_beginnings(found)
         found.resumed = dict(self._hearings.sealed)

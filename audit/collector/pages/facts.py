@@ -14,6 +14,8 @@ from skidway.audit.collector.risks import Kept, backlogs, kept
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.explanation.next_command import Access
+from skidway.audit.explanation.present_causes import PresentCause, present_causes
+from skidway.audit.explanation.programs import Programs, programs_of
 from skidway.audit.judgement.clocks import Clocks, present_ms
 from skidway.audit.judgement.hosts import HostState
 from skidway.audit.judgement.policy import Policy
@@ -83,6 +85,17 @@ class Facts:
         """For each sender of counts: when it was last heard, and in words, what its state is."""
         now_ms = present_ms(self.evidence, self.policy, self.now_ms)
         return sender_states(self.evidence, self.policy, now_ms)
+
+    @cached_property
+    def present(self) -> list[PresentCause]:
+        """What does not answer now, and holds up programs; the nearest to the source of trouble
+        comes first."""
+        return present_causes(self.evidence, self.policy, self.now_ms, self.access)
+
+    @cached_property
+    def programs(self) -> Programs:
+        """How the site's programs were started."""
+        return programs_of(self.evidence.statuses, self.access.starts)
 
     @cached_property
     def paces(self) -> Mapping[Source, Pace]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from skidway.audit.collector.pages import words
 from skidway.audit.collector.pages.facts import Facts
 from skidway.audit.collector.pages.table import Cell, Column, Rows, Table
-from skidway.audit.explanation.next_command import SET_CLOCK, START_AGENT
+from skidway.audit.explanation.next_command import SET_CLOCK, NextCommand, command_of
+from skidway.audit.explanation.present_causes import nearest
 from skidway.audit.judgement import reasons
+from skidway.audit.judgement.cause import Cause, Run
 from skidway.audit.judgement.hosts import HostState, HostStatus
 from skidway.audit.judgement.sender_states import SenderState
 from skidway.audit.reports import host_report
@@ -39,7 +41,7 @@ def silent_table(facts: Facts, shown_max: int) -> Table:
                 Cell(state.host, href=words.link("/hosts", q=state.host)),
                 _state(state, facts.now_ms),
                 Cell(", ".join(state.topics) or "all of its topics"),
-                Cell(next_step(state)),
+                Cell(next_step(facts, state)),
             )
             for state in missed
         ),
@@ -144,8 +146,15 @@ def _state(state: HostState, now_ms: int) -> Cell:
     return Cell(host_report.words(state), status=status)
 
 
-def next_step(state: HostState) -> str:
+def next_step(facts: Facts, state: HostState) -> str:
     """Returns the command to run next for a host that does not report as it should, with the name
-    of the host on which to run the command."""
-    line = SET_CLOCK if state.status is HostStatus.BEHIND else START_AGENT
-    return f"on {state.host}: {line}"
+    of the host on which to run the command. If the host is silent because something else does not
+    answer, the command is for that."""
+    if state.status is HostStatus.BEHIND:
+        return str(NextCommand(state.host, SET_CLOCK))
+    agent = str(state.agents[0].agent) if state.agents else None
+    cluster = state.cluster or ""
+    nearer = nearest(facts.present, Cause.HOST_SILENT, cluster, agent)
+    if nearer is not None and state.status is HostStatus.SILENT:
+        return str(nearer.command)
+    return str(command_of(facts.programs, Run("agent"), state.host, cluster))

@@ -15,6 +15,8 @@ from skidway.audit.collector.pages.facts import Facts
 from skidway.audit.collector.pages.table import Cell, Column, Table
 from skidway.audit.evidence.evidence import Coverage
 from skidway.audit.evidence.tallies import SenderKey
+from skidway.audit.explanation.next_command import command_of
+from skidway.audit.judgement.cause import Run
 from skidway.audit.judgement.sender_states import SenderState
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
@@ -189,5 +191,10 @@ def _row(
         Cell(f"{offsets:,}", offsets),
         Cell("unknown") if late is None else Cell(words.counted(late, "record"), late),
         Cell(state.numbers.host),
-        Cell(f"on {state.numbers.host}: skidway load status"),
+        Cell(_command(facts, state)),
     )
+
+
+def _command(facts: Facts, state: SenderState) -> str:
+    host, name = state.numbers.host, state.key.producer
+    return str(command_of(facts.programs, Run("loader", "load status"), host, name))

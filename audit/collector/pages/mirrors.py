@@ -13,6 +13,9 @@ from skidway.audit.collector.pages.loads import behind
 from skidway.audit.collector.pages.table import Cell, Column, Table
 from skidway.audit.evidence.evidence import TopicEvidence
 from skidway.audit.evidence.tallies import SenderKey
+from skidway.audit.explanation.next_command import command_of
+from skidway.audit.explanation.present_causes import nearest
+from skidway.audit.judgement.cause import Cause, Run
 from skidway.audit.judgement.sender_states import SenderState
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports.topic_names import topic_name
@@ -91,13 +94,22 @@ def _row(
     late, seen = behind(ours, brokers), sum(x.end - x.first for x in ours.values())
     name, host = facts.names.get(source, topic_name(source)), state.numbers.host
     status = "" if late is None else (Status.OPEN if late else Status.COMPLETE).word
+    away = nearest(facts.present, Cause.MIRROR_BEHIND, source.cluster, None)
+    behind_cell = (
+        Cell(f"unknown: {away.words}", status=Status.UNKNOWN.word)
+        if away is not None
+        else Cell("unknown")
+        if late is None
+        else Cell(words.counted(late, "record"), late, "", status)
+    )
+    run = Run("mirror", "mirror status")
     return (
         Cell(state.numbers.cluster),
         Cell(name, href=words.link("/buckets", topic=name)),
-        Cell("unknown") if late is None else Cell(words.counted(late, "record"), late, "", status),
+        behind_cell,
         Cell(state.words, status=state.status if state.status in words.GLYPHS else ""),
         Cell(words.near(state.last_seen_ms, facts.now_ms), state.last_seen_ms),
         Cell(str(len(ours)), len(ours)),
         Cell(f"{seen:,}", seen),
-        Cell(f"on {host}: skidway mirror status"),
+        Cell(str(command_of(facts.programs, run, host, source.cluster))),
     )

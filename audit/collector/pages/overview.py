@@ -3,7 +3,6 @@ are silent, what was rejected, how far behind the topics are, and a grid of the 
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,8 @@ from skidway.audit.collector.pages.facts import Facts
 from skidway.audit.collector.pages.grid import Grid, grid
 from skidway.audit.collector.pages.hosts import silent_table
 from skidway.audit.collector.pages.table import Table, document
+from skidway.audit.explanation.document import document_of, sentence
+from skidway.audit.explanation.next_command import explain_bucket
 from skidway.audit.judgement.standing import Standing
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import clock_report, host_report, report
@@ -66,6 +67,7 @@ def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, A
         **report.document(facts.standing, newest),
         "hosts": host_report.summary(facts.hosts),
         "clocks": clock_report.document(facts.clocks),
+        "causes": [document_of(x) for x in facts.present],
         **document(found.tables),
         "by": unit,
         "grid": found.grid.table().records(),
@@ -73,13 +75,14 @@ def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, A
 
 
 def alarms(facts: Facts) -> tuple[str, ...]:
-    """Returns sentences about recounts that differ from the audit's counts, clocks that are wrong,
-    and hosts that have the same name."""
+    """Returns sentences about what does not answer now, recounts that differ from the audit's
+    counts, clocks that are wrong, and hosts that have the same name."""
     return (
+        *present_alarms(facts),
         *(
             f"The newest recount of {facts.names[topic.source]} in {x.output}, on {x.host}, found: "
-            f"{report.reasons_text(x.reasons)}. Next: skidway audit why "
-            f"{shlex.quote(facts.names[topic.source])}"
+            f"{report.reasons_text(x.reasons)}. "
+            f"Next: {explain_bucket(facts.names[topic.source], None, facts.access)}"
             for topic in facts.standing.topics
             for x in topic.recounts
             if not x.is_good
@@ -87,6 +90,11 @@ def alarms(facts: Facts) -> tuple[str, ...]:
         *clock_report.sentences(facts.clocks),
         *host_report.namesakes_sentences(facts.hosts),
     )
+
+
+def present_alarms(facts: Facts) -> tuple[str, ...]:
+    """Returns a sentence about each server that does not answer now, with the next command."""
+    return tuple(map(sentence, facts.present))
 
 
 def headline(found: Standing) -> Headline:

@@ -15,7 +15,10 @@ from skidway.audit.collector.pages.facts import Facts
 from skidway.audit.collector.pages.hosts import next_step
 from skidway.audit.collector.pages.table import Cell, Column, Table
 from skidway.audit.collector.risks import HostRisk, TierRisk, host_risks, tier_risks
+from skidway.audit.explanation.next_command import command_of
+from skidway.audit.explanation.present_causes import nearest
 from skidway.audit.judgement import reasons
+from skidway.audit.judgement.cause import Cause, Run
 from skidway.audit.judgement.hosts import MISSED, HostState
 from skidway.audit.judgement.verdict import Place
 from skidway.audit.topic.messages import Tier
@@ -37,11 +40,10 @@ COLUMNS = (
     Column("command", "Next", "code"),
 )
 
-_COMMANDS = {
-    Tier.BROKER: "systemctl status 'skidway-audit-count@*'",
-    Tier.MIRROR: "skidway mirror status",
-    Tier.HDFS: "skidway load status",
-}
+_CAUSES = {Tier.BROKER: Cause.COUNTER_STOPPED, Tier.MIRROR: Cause.MIRROR_BEHIND}
+"""The cause if records are not in a tier yet, unless it follows from a cause nearer to the source
+of trouble."""
+_RUNS = {Tier.MIRROR: Run("mirror", "mirror status"), Tier.HDFS: Run("loader", "load status")}
 
 Row = tuple[Cell, ...]
 Order = tuple[bool, int]
@@ -111,8 +113,19 @@ def _tier_row(facts: Facts, found: TierRisk) -> Row:
         Cell(", ".join(x.value.lower() for x in found.tiers)),
         Cell(f"{found.records:,}", found.records),
         Cell("" if found.holder is None else _place_words(found.holder)),
-        Cell(_COMMANDS[found.tiers[0]]),
+        Cell(_tier_command(facts, found)),
     )
+
+
+def _tier_command(facts: Facts, found: TierRisk) -> str:
+    tier, cluster, programs = found.tiers[0], found.source.cluster, facts.programs
+    nearer = nearest(facts.present, _CAUSES.get(tier, Cause.LOAD_NOT_RUN), cluster, None)
+    if nearer is not None:
+        return str(nearer.command)
+    if tier is Tier.BROKER:
+        return programs.counter("status", tier, "", (cluster,))
+    run = _RUNS[tier]
+    return str(command_of(programs, run, "", cluster if tier is Tier.MIRROR else ""))
 
 
 def _backlog_row(facts: Facts, found: HostRisk) -> Row:
@@ -132,7 +145,7 @@ def _backlog_row(facts: Facts, found: HostRisk) -> Row:
         Cell("broker"),
         Cell("unknown"),
         Cell(f"{state.host}: {path}" if path else state.host),
-        Cell(_command(state)),
+        Cell(_command(facts, state)),
     )
 
 
@@ -146,7 +159,7 @@ def _host_row(facts: Facts, state: HostState) -> Row:
         Cell("unknown"),
         Cell("unknown"),
         Cell(state.host),
-        Cell(_command(state)),
+        Cell(_command(facts, state)),
     )
 
 
@@ -184,10 +197,11 @@ def _link(state: HostState) -> str:
     return words.link("/hosts", q=state.host)
 
 
-def _command(state: HostState) -> str:
+def _command(facts: Facts, state: HostState) -> str:
     """Returns the command to run next, to find out why a host has bytes at risk or no recent seal.
     For a host that does not report, or is behind, it is the same command as in the table of silent
     hosts."""
     if state.status in MISSED:
-        return next_step(state)
-    return f"on {state.host}: skidway agent state show"
+        return next_step(facts, state)
+    run = Run("agent", "agent state show")
+    return str(command_of(facts.programs, run, state.host, state.cluster or ""))

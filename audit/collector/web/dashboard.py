@@ -35,6 +35,7 @@ from skidway.audit.collector.pages.overview import (
     headline,
     overview,
     overview_document,
+    present_alarms,
 )
 from skidway.audit.collector.pages.pace import DAY_MS
 from skidway.audit.collector.pages.table import Table
@@ -208,6 +209,7 @@ class Dashboard:
     def _buckets(self, request: Request) -> Response:
         topic = request.query_params.get("topic")
         content: Content = {"topic": topic, "headline": headline(self._standing_of(topic))}
+        content["alarms"] = present_alarms(self._facts())
         history = self._history
         content["remembers"] = None if history is None else report.time_text(history.since_ms)
         if "bucket" in request.query_params:
@@ -218,7 +220,7 @@ class Dashboard:
         found, content["older"] = self._listed(request, topic)
         names = topic_names(x.source for x in found)
         tables = [buckets_table(found, names, self._edition.policy.tiers)]
-        content |= {"title": topic or "Buckets", "alarms": (), "tables": tables}
+        content |= {"title": topic or "Buckets", "tables": tables}
         return self._html(request, "tables.html", content, name="buckets")
 
     def _bucket(

@@ -228,6 +228,20 @@ class Client:
                 return requests.described_configs(response)[str(number)]
         raise BrokerUnreachable("the cluster has no broker now")
 
+    def config_of_brokers(self, key: str) -> dict[str, str]:
+        """Returns one setting of each broker that has the setting and answers, by the broker's
+        address."""
+        found = {}
+        for number, broker in sorted(self.metadata(()).brokers.items()):
+            call = requests.describe_configs_call(ResourceType.BROKER, [str(number)], (key,))
+            try:
+                answer = requests.described_configs(self._ask(call, _always(broker.address)))
+            except BrokerUnreachable:
+                continue
+            if key in answer[str(number)]:
+                found[str(broker.address)] = answer[str(number)][key]
+        return found
+
     # methods that the producers and fetchers of this package call
 
     def wait(self, timeout_s: float, wake: Sequence[int] = ()) -> bool:

@@ -95,11 +95,15 @@ def created_topics(response: CreateTopicsResponse) -> Results:
     return {row.name: error_of(row.error_code, row.error_message) for row in response.topics}
 
 
-def describe_configs_call(kind: ResourceType, names: Iterable[str]) -> MessageCall:
-    """Returns a request for all settings of topics or of a broker."""
+def describe_configs_call(
+    kind: ResourceType, names: Iterable[str], keys: tuple[str, ...] | None = None
+) -> MessageCall:
+    """Returns a request for settings of topics or of a broker. keys: the names of the settings;
+    None for all."""
     request = DescribeConfigsRequest(
         resources=tuple(
-            DescribeConfigsResource(resource_type=kind, resource_name=name) for name in names
+            DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
+            for name in names
         )
     )
     return MessageCall(ApiKey.DESCRIBE_CONFIGS, lambda _: request, DescribeConfigsResponse)

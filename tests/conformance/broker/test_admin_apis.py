@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Mapping
 
 import pytest
 
+from skidway.audit.topic.program_status import broker_of
 from skidway.kafka.batch import LOG_APPEND_TIME, headers
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.alter_configs import (
@@ -314,6 +316,18 @@ def test_settings_are_described(skidway_broker: SkidwayBroker, version: int) -> 
         assert described(client, "1", kind=BROKER, version=version).configs
         wrong = described(client, "2", kind=BROKER, version=version)
         assert wrong.error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_a_broker_says_what_does_not_answer_it(skidway_broker: SkidwayBroker) -> None:
+    """Asked for `skidway.status`, a broker says how it was started and what does not answer it. It
+    is no setting, so answers with all settings leave it out."""
+    with RawClient(skidway_broker.port) as client:
+        (row,) = described(client, "1", kind=BROKER, keys=("skidway.status",)).configs
+        told = broker_of("", json.loads(row.value or ""))
+        assert (told.invocation.verb, told.obstacles, told.mirrors) == ("broker run", (), ())
+        names = {x.name for x in described(client, "1", kind=BROKER).configs}
+        assert names
+        assert "skidway.status" not in names
 
 
 @pytest.mark.parametrize("acks", [1, -1])

@@ -17,10 +17,12 @@ def test_a_broker_without_mirrors_says_so(skidway_broker: SkidwayBroker) -> None
     """If a broker mirrors nothing, `skidway mirror status` says so in one sentence. With --json the
     command prints an empty list."""
     listener = f"metrics.listener=127.0.0.1:{skidway_broker.metrics_port}"
+    url = f"http://127.0.0.1:{skidway_broker.metrics_port}"
     done = run_skidway("mirror", "status", "--set", listener)
     assert (done.returncode, done.stdout) == (
         0,
-        "this broker mirrors nothing: it has no mirror.sources\n",
+        f"the broker at {url}/health mirrors nothing: it has no mirror.sources; --config names the"
+        " settings of another broker of this host\n",
     )
     done = run_skidway("mirror", "status", "--json", "--set", listener)
     assert json.loads(done.stdout) == []

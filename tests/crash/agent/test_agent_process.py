@@ -257,6 +257,24 @@ def test_the_registry_is_down_at_start(
     arrived(process, lines, own_broker)
 
 
+def test_the_registry_is_down_at_the_next_start(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker, registry: Registry
+) -> None:
+    """If the registry is down when an agent starts again, the agent delivers: its state has the ids
+    of its schemas. Its /health says that the registry did not answer."""
+    process = agent(source(lines))
+    lines.write("a.log", 100)
+    process.start()
+    arrived(process, lines, own_broker)
+    process.program.kill()
+    registry.program.kill()
+    lines.write("a.log", 100)
+    process.start()
+    arrived(process, lines, own_broker)
+    assert "No schema registry answers" in process.health()["registry"]
+    registry.program.start().wait_until(registry.ready)
+
+
 def test_many_files_with_few_descriptors(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:

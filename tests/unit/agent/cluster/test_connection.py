@@ -2,6 +2,8 @@
 and schemas."""
 
 import contextlib
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,19 +13,33 @@ from skidway.agent import program
 from skidway.agent.batches.recipe import TopicSnapshot
 from skidway.agent.cluster import connection
 from skidway.agent.cluster.destinations import Cluster
+from skidway.agent.cluster.known_schemas import known_schemas
+from skidway.agent.loop import beginning
 from skidway.agent.settings import AgentSettings, ParserSettings, SourceSettings
-from skidway.agent.state.database import StateDatabase, open_state
+from skidway.agent.state.database import open_state
+from skidway.audit.topic import topic
+from skidway.audit.topic.messages import TOPIC as AUDIT
+from skidway.audit.topic.messages import Heartbeat, decode
+from skidway.audit.topic.notes import Note
+from skidway.audit.topic.program_status import Kind, status_of
 from skidway.audit.topic.publisher import Newest
 from skidway.errors import ConfigurationRefused, Unreachable
-from skidway.kafka.client import Client
-from skidway.schemas.client import Registered, RegistryClient, RegistryRefused
+from skidway.kafka.client import Client, Delivery
+from skidway.kafka.types import TopicPartition
+from skidway.schemas.client import (
+    Registered,
+    RegistryClient,
+    RegistryRefused,
+    RegistryUnreachable,
+)
 from skidway.service import Shutdown
 from skidway.telemetry import Health
 from support.agent_world import raw, settings
 from support.clock import ManualClock
-from support.memory_kafka import MemoryClient, MemoryCluster
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, MemoryProducer
 from support.promises import promise
 
+Start = Callable[..., program.Found | None]
 CLUSTER = Cluster("main", "memory")
 NEWEST = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
 
@@ -42,6 +58,35 @@ class Registry:
     def latest(self, subject: str) -> Registered:
         assert subject == "some-subject"
         return Registered(subject, 3, 77, NEWEST)
+
+
+class Patient(MemoryProducer):
+    """A producer that waits as long as it is told, by the clock of its client."""
+
+    def __init__(self, client: MemoryClient) -> None:
+        super().__init__(client.cluster)
+        self._clock = cast(ManualClock, client.clock)
+
+    def poll(self, timeout_ms: int, *wake: int) -> list[Delivery]:
+        self._clock.advance(timeout_ms / 1000)
+        return super().poll(timeout_ms, *wake)
+
+
+class Away:
+    """A registry that does not answer. then: called at the request with the number `after`."""
+
+    def __init__(self, then: Callable[[], None] = lambda: None, after: int = 0) -> None:
+        self.asked = 0
+        self._then, self._after = then, after
+
+    def register(self, subject: str, schema: str) -> int:
+        self.asked += 1
+        if self.asked == self._after:
+            self._then()
+        raise RegistryUnreachable("nobody answers")
+
+    def latest(self, subject: str) -> Registered:
+        raise RegistryUnreachable("nobody answers")
 
 
 class Site:
@@ -151,18 +196,92 @@ def test_parser_and_schema_are_compared_before_anything_is_read() -> None:
         connection.schemas_of(site.registry, site.settings)
 
 
-def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The agent registers its schemas before it creates any topic. So a schema that the registry
-    refuses leaves no topics behind."""
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
+    """Returns a function that lets an agent with the given settings ask cluster and registry, as a
+    starting agent does, and returns what it found. All its starts have one state."""
+
+    def run(site: Site, shutdown: Shutdown | None = None) -> program.Found | None:
+        monkeypatch.setattr(program, "RegistryClient", lambda *_, **__: site.registry)
+        monkeypatch.setattr(program, "Producer", lambda client: Patient(client))
+        monkeypatch.setattr(program, "Fetcher", lambda client: MemoryFetcher(client.cluster))
+        monkeypatch.setattr(connection, "cluster_of", lambda *_: (CLUSTER, False))
+        if AUDIT not in site.cluster.topics:
+            site.cluster.create(AUDIT, 1)
+        asked = site.settings, site.client, site.clock, shutdown or Shutdown()
+        with contextlib.closing(open_state(tmp_path)) as state:
+            settings, client, clock, until = asked
+            status = program.Status(Health(False))
+            found = program.find(settings, state, client, clock, until, status)
+            if found is not None:
+                known = known_schemas(settings.schema_registry_url, found.destinations)
+                first = beginning.first_changes(state, CLUSTER, found.destinations, known, 0)
+                state.commit(first)
+            return found
+
+    return run
+
+
+def test_a_configuration_that_cannot_run_leaves_no_topics(start: Start) -> None:
+    """The agent registers its schemas before it creates any topic of a source. So a schema that the
+    registry refuses leaves no topics behind."""
     site = Site(raw("refused"))
-    monkeypatch.setattr(program, "RegistryClient", lambda *_, **__: site.registry)
-    monkeypatch.setattr(connection, "cluster_of", lambda *_: (CLUSTER, False))
-    status = program.Status(Health(False))
     with pytest.raises(ConfigurationRefused, match="incompatible"):
-        program.find(
-            site.settings, cast(StateDatabase, None), site.client, site.clock, Shutdown(), status
-        )
-    assert not site.cluster.topics
+        start(site)
+    assert set(site.cluster.topics) == {AUDIT}
+
+
+def test_an_agent_that_starts_again_needs_no_registry(start: Start) -> None:
+    """While no registry answers, an agent that starts again uses the schema ids in its state, for
+    schemas that it registered and for subjects that its sources name. It says that the registry did
+    not answer. It asks the registry only once, and not once for each source."""
+    sources = raw("a"), raw("b"), raw("c", schema="some-subject")
+    first = start(site := Site(*sources))
+    assert first is not None
+    away = Away()
+    site.registry = cast(RegistryClient, away)
+    again = start(site)
+    assert again is not None
+    assert again.registry_away == "nobody answers"
+    assert [x.recipe for x in again.destinations] == [x.recipe for x in first.destinations]
+    assert away.asked == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "url"),
+    [
+        ((), (raw("a"),), "http://nowhere:1"),
+        ((raw("a"),), (raw("a"), raw("b")), "http://nowhere:1"),
+        ((raw("a"),), (raw("a"),), "http://another:1"),
+    ],
+    ids=["first start", "new source", "another registry"],
+)
+def test_an_agent_waits_for_the_registry_and_says_so(
+    start: Start,
+    before: tuple[SourceSettings, ...],
+    after: tuple[SourceSettings, ...],
+    url: str,
+) -> None:
+    """An agent with a schema that it does not know, or that another registry named, waits for the
+    registry. Meanwhile it sends heartbeats, and a note that says what does not answer. So the audit
+    does not call its host silent."""
+    if before:
+        start(Site(*before))
+    shutdown = Shutdown()
+    site = Site(*after, host_name="web1")
+    site.settings = replace(site.settings, schema_registry_url=url)
+    site.registry = cast(RegistryClient, Away(lambda: shutdown.request(), after=3))
+    assert start(site, shutdown) is None
+    partition = TopicPartition(AUDIT, 0)
+    span = {partition: (0, site.cluster.log(partition).end)}
+    read = topic.read(site.client, MemoryFetcher(site.cluster), span, site.clock)
+    said = [decode(value) for _, _, value in read]
+    [beat, *_] = [x for x in said if isinstance(x, Heartbeat)]
+    [note] = [x for x in said if isinstance(x, Note)]
+    assert (beat.sender.host, note.host) == ("web1", "web1")
+    [obstacle] = status_of(note).obstacles
+    assert (obstacle.kind, obstacle.words) == (Kind.REGISTRY, "nobody answers")
+    assert obstacle.name == url
 
 
 @promise("2 topic made again")

@@ -42,8 +42,18 @@ from skidway.audit.topic.messages import (
     Sender,
     Tier,
 )
+from skidway.audit.topic.notes import Note
+from skidway.audit.topic.program_status import KIND as STATUS
+from skidway.audit.topic.program_status import (
+    BrokerStatus,
+    Kind,
+    Obstacle,
+    ProgramStatus,
+    body_of,
+)
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.cli.commands import GROUP
+from skidway.invocation import Invocation
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.fold import Fold
 from support.one_bucket import (
@@ -148,6 +158,21 @@ def reread() -> list[Message]:
     return [*files, Delta(again, 1, START + 1, counts=(count(agent=8),)), seal(again, 2, DUE, 1)]
 
 
+def note(sender: Sender, *obstacles: Obstacle, **parts: Any) -> Note:
+    """Returns a note in which a program says what it waits for."""
+    status = ProgramStatus(obstacles=obstacles, **parts)
+    who = sender.producer, sender.host, sender.cluster
+    return Note(STATUS, *who, sender.epoch, 1, DUE, body_of(status))
+
+
+def away(reason: str) -> BrokerStatus:
+    """Returns what a broker says whose mirror does not reach dc1."""
+    started = Invocation(verb="broker run", options=("--config", "/etc/k1.yml"))
+    return BrokerStatus(
+        "k1:9092", "k1", started, (Obstacle(Kind.CLUSTER, "dc1", reason),), ("dc1",)
+    )
+
+
 SHORT = [delta(HDFS, 1, count(3))]
 SECOND_EPOCH = replace(AGENT, epoch=2)
 BAD = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("twice: copy.parquet",))
@@ -172,6 +197,32 @@ CASES = [
         Cause.CLUSTER_SILENT, "c2", "skidway mirror status", drop=(4,), add=FRESH[1:], now=SILENT
     ),
     Case(
+        Cause.CLUSTER_AWAY, "k1", "systemctl start skidway-broker", drop=(4,), now=SILENT,
+        add=[*FRESH[1:], note(MIRROR, brokers=(away("10.0.0.1:9092: Connection refused"),))],
+    ),
+    Case(
+        Cause.CLUSTER_AWAY, "k1", "skidway mirror status --config /etc/k1.yml", drop=(4,),
+        add=[note(MIRROR, brokers=(away("10.0.0.1:9092: no answer within 30 s"),))],
+    ),
+    Case(
+        Cause.ZOOKEEPER_AWAY, "z1", "systemctl start skidway-zookeeper", drop=(4,),
+        add=[note(BROKER, brokers=(
+            BrokerStatus("b1:9092", "b1", obstacles=(Obstacle(Kind.ZOOKEEPER, "z1:2181", ""),)),
+        ))],
+    ),
+    Case(
+        Cause.REGISTRY_AWAY, "r1", "systemctl start skidway-registry", drop=(4,),
+        add=[note(AGENT, Obstacle(Kind.REGISTRY, "http://r1:8081", "refused"))],
+    ),
+    Case(
+        Cause.AGENT_HELD_UP, "web1", "skidway agent state show", drop=(4,),
+        add=[note(AGENT, Obstacle(Kind.OTHER, "disk", "no space is left"))],
+    ),
+    Case(
+        Cause.COLLECTOR_STOPPED, "", "systemctl start skidway-audit", drop=(4,), now=SILENT,
+        access=replace(ACCESS, stopped="The collector does not run"),
+    ),
+    Case(
         Cause.HOST_NEVER_HEARD, "web9", "systemctl start skidway-agent",
         policy=replace(POLICY, roster=roster("web1", "web9")),
     ),
@@ -192,6 +243,10 @@ CASES = [
     Case(
         Cause.COUNTER_STOPPED, "c1", f"{UNITS}dc1", drop=(1, 4), now=SILENT,
         add=[delta(BROKER, 1, count(3)), seal(AGENT, 2, SILENT, 1), *FRESH[1:]],
+    ),
+    Case(
+        Cause.COUNTER_BEHIND, "c1", "skidway audit report --topic dc1.logs", drop=(1,),
+        add=[delta(BROKER, 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))],
     ),
     Case(
         Cause.COUNTER_RESTORED, "c1", ACCEPT, drop=(1,),
@@ -281,7 +336,7 @@ def test_commands_run_as_they_are_printed(case: Case, where: tuple[str, str]) ->
     `skidway audit` may be meant for the host on which the explanation was printed. Then it has the
     same settings file as the command that printed it, and reads the same store or the audit topics
     of the same brokers."""
-    access = replace(ACCESS, options=(*ACCESS.options, *where))
+    access = replace(case.access, options=(*ACCESS.options, *where))
     found = replace(case, access=access).explanation()
     store, brokers = (Path(where[1]), None) if where[0] == "--store" else (None, where[1])
     for command in filter(None, (found.command, found.accept)):
@@ -348,11 +403,13 @@ def test_the_clock_of_a_host_is_a_cause_of_its_own(behind: int) -> None:
 def test_every_cause_is_explained() -> None:
     """Each cause is explained in a case of this module. The only exceptions are causes of remarks
     (findings that do not keep a bucket from being complete). docs/audit.md has a row for each
-    cause."""
+    cause, in their order."""
     remarks = {Cause.NO_ORIGIN, Cause.SAME_HOST_NAME}
     assert {x.cause for x in CASES} | {Cause.CLOCK} | remarks == set(Cause)
     for cause in Cause:
         assert f"| `{cause.value}` |" in PAGE, cause
+    rows = [PAGE.index(f"| `{cause.value}` |") for cause in Cause]
+    assert rows == sorted(rows)
 
 
 def test_every_finding_names_a_cause() -> None:
@@ -398,7 +455,7 @@ def test_recounts_are_explained_without_a_bucket() -> None:
 BEHIND = [
     (Cause.LOAD_NOT_RUN, HDFS, Tier.HDFS),
     (Cause.MIRROR_BEHIND, MIRROR, Tier.MIRROR),
-    (Cause.COUNTER_STOPPED, BROKER, Tier.BROKER),
+    (Cause.COUNTER_BEHIND, BROKER, Tier.BROKER),
 ]
 
 

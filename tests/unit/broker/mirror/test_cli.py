@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skidway.broker.mirror.cli import details, exit_status, with_unserved
+from skidway.broker.mirror.cli import details, exit_status, row, with_unserved
 
 
 def source(**changes: Any) -> dict[str, Any]:
@@ -65,6 +65,17 @@ def test_every_name_has_its_reason() -> None:
         "unverifiable: dc1: dc1.d-0: below offset 7",
         "gaps: dc1: dc1.e-1: 3-9 expired, 12-13 missing-in-source",
     ]
+
+
+def test_a_source_that_does_not_answer_comes_first() -> None:
+    """If a source does not answer, `skidway mirror status` first prints since when and why. The lag
+    is then unknown, because nobody knows what the source has by now."""
+    gone = source(reachable=False, last_failure="b1:9092: refused", away_since_ms=61_500)
+    assert details([source(stopped={"dc1.a-0": "diverged"}), gone]) == [
+        "away: Cluster dc1 does not answer since 1970-01-01T00:01:01Z: b1:9092: refused",
+        "stopped: dc1: dc1.a-0: diverged",
+    ]
+    assert (row(gone)["lag"], row(source(lag_unknown=1))["lag"]) == ("unknown", "0+")
 
 
 def test_a_partition_that_the_broker_does_not_serve_is_no_good_mirror() -> None:

@@ -16,6 +16,7 @@ from skidway.broker.log.config import LogConfig
 from skidway.broker.mirror import status
 from skidway.broker.mirror.follower import Phase
 from skidway.broker.mirror.topics import TOPICS_A_QUESTION
+from skidway.broker.own_status import away
 from skidway.kafka.batch import read_header
 from skidway.kafka.client.fetching import Fetched
 from skidway.kafka.client.following import Turn
@@ -439,13 +440,23 @@ def test_a_lost_connection_costs_nothing_but_a_look(logs: MirrorWorld) -> None:
     same(logs)
 
 
-def test_a_source_that_is_down_is_shown_and_awaited(logs: MirrorWorld) -> None:
-    """While a source is down, the mirror's status shows it as unreachable and its partitions as
-    waiting, not as stopped."""
+def test_a_source_that_is_down_is_shown_and_awaited(
+    logs: MirrorWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While a source is down, the mirror's status shows it as unreachable, since when, and its
+    partitions as waiting, not as stopped. The broker logs once that the source is away, and once
+    that it answers again."""
+    caplog.set_level("INFO")
+    since = logs.clock.time_ms()
     logs.client.is_down = True
     logs.client.lose()
     logs.round()
+    logs.round()
     assert logs.status["reachable"] is False
+    assert since <= logs.status["away_since_ms"] <= logs.clock.time_ms()
+    said = away(logs.status)
+    assert said is not None
+    assert said.sentence.startswith("Cluster dc1 does not answer since ")
     assert "connection" in logs.status["waiting"]["dc1.logs-0"]
     assert logs.status["stopped"] == {}
     fill(logs, 3)
@@ -454,6 +465,9 @@ def test_a_source_that_is_down_is_shown_and_awaited(logs: MirrorWorld) -> None:
     same(logs)
     assert logs.status["reachable"] is True
     assert logs.status["waiting"] == {}
+    assert away(logs.status) is None
+    events = [x.message for x in caplog.records if x.message.startswith("mirror_source_")]
+    assert events == ["mirror_source_away", "mirror_source_answers"]
 
 
 def test_metrics_count_more_than_the_status_lists(

@@ -20,7 +20,7 @@ from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.hearing import WINDOW_MS, Reading
 from skidway.audit.evidence.ledger import ledger_of
 from skidway.audit.explanation.explanation import explain
-from skidway.audit.explanation.next_command import SET_CLOCK, START_AGENT
+from skidway.audit.explanation.next_command import SET_CLOCK
 from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.standing import NOTHING_JUDGED
 from skidway.audit.judgement.topic_judgement import verdicts
@@ -112,6 +112,9 @@ def test_a_silent_host_is_named_with_a_command(site: TestClient) -> None:
     assert found["at_risk"][0]["since"] == NOW - 14 * MINUTE - 4_000
     assert found["at_risk"][0]["bytes"] == "unknown"
     assert found["at_risk"][0]["command"] == row["command"]
+
+
+START_AGENT = "systemctl start skidway-agent"
 
 
 @pytest.mark.parametrize(("status", "line"), [("behind", SET_CLOCK), ("silent", START_AGENT)])
