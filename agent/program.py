@@ -28,7 +28,7 @@ from skidway.agent.delivery.logs import FetchedLogs
 from skidway.agent.delivery.silences import Silences
 from skidway.agent.files.host import Host
 from skidway.agent.files.operating_system import OperatingSystem
-from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.patterns import Pattern, patterns_of
 from skidway.agent.files.watching import Watch
 from skidway.agent.loop import beginning
 from skidway.agent.loop.loop import Loop
@@ -573,9 +573,8 @@ class RunningAgent:
 
 
 def _patterns(settings: AgentSettings) -> list[Pattern]:
-    return [
-        Pattern(path, tuple(source.exclude)) for source in settings.sources for path in source.paths
-    ]
+    sources = settings.sources
+    return [each for source in sources for each in patterns_of(source.paths, source.exclude)]
 
 
 def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> list[str]:

@@ -168,6 +168,7 @@ class OperatingSystem:
             try:
                 status = os.stat(path)
                 if not stat.S_ISREG(status.st_mode):
+                    _add_other(path, status.st_mode, scan)
                     return None
                 real_path = _real_path(path, is_link, resolved)
             except FileNotFoundError:
@@ -234,6 +235,15 @@ class OperatingSystem:
         if size is None:
             return UNMEASURED
         return DAMAGED if isinstance(size, OSError) else size
+
+
+def _add_other(path: str, mode: int, scan: Scan) -> None:
+    """Notes a path that leads to no regular file."""
+    if stat.S_ISDIR(mode):
+        scan.directories.append(path)
+    else:
+        kind = "FIFO" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
+        scan.special.append((path, kind))
 
 
 def _is_at(path: str, status: os.stat_result) -> bool:
