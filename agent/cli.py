@@ -405,6 +405,8 @@ def _show(args: argparse.Namespace) -> int:
     if declared:
         print()
         table(declared, ("file", "path", "first", "end", "fate", "reason"))
+    if sentences := state.unread(shown):
+        print("\n" + "\n".join(sentences))
     return 0
 
 

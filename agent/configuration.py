@@ -86,6 +86,7 @@ def replay_source(source: SourceSettings, state_dir: Path) -> ReplaySource:
     other = {
         "paths": paths,
         "exclude": [],
+        "optional": True,
         "max_line_bytes": LINE_BYTES_MAX,
         "start_at": "beginning",
         "ignore_older_ms": None,

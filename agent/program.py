@@ -524,9 +524,12 @@ class RunningAgent:
             events.brokers_silent(sorted(map(str, silent)))
         known = {*self._producer.troubles, *silent, *unread}
         leaders = {str(tp): self._producer.leader(tp) for tp in known}
+        report = self._loop.source_reports.report
         detail: dict[str, Any] = {
             "status": "running",
             "unreadable": self._loop.tracker.unreadable,
+            "not_read": self._loop.tracker.beside,
+            "sources_without_files": [each.words for each in report.fileless],
             "held_seals": self._loop.held_seals,
             "troubles": troubles,
             "leaders": {name: str(x) for name, x in leaders.items() if x is not None},
@@ -542,7 +545,8 @@ class RunningAgent:
         if self.reloader is not None:
             detail |= self.reloader.detail
         detail["rejecting"] = rejecting = self._loop.rejections.too_many()
-        well = not (self._loop.full_reason or troubled or silent or unread or rejecting)
+        is_held = any(each.holds for each in report.unread)
+        well = not (self._loop.full_reason or troubled or silent or unread or rejecting or is_held)
         return Health(well, detail)
 
     def _held_back(self) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class Destination:
             big_endian=None if other is None else Manner(other.fingerprint, framer_of(other)),
             labels=label_source(self.settings),
             deleted_after_ms=self.settings.deleted_after_ms,
+            optional=self.settings.optional,
         )
 
 

@@ -62,4 +62,5 @@ class CountSettings:
             patterns=self.patterns,
             recipe=b"",
             starts_at_end=self.starts_at_end,
+            optional=True,
         )

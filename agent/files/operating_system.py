@@ -61,6 +61,8 @@ class OpenFile:
         os.close(self.descriptor)
 
 
+LEADS_NOWHERE: Final = "it is a link that leads nowhere: remove it, or leave it out with exclude"
+LEADS_ROUND: Final = "it is a link in a circle: remove it, or leave it out with exclude"
 _SEEN_MAX: Final = 100_000
 _FIND_TRIES: Final = 10
 
@@ -173,11 +175,13 @@ class OperatingSystem:
                 real_path = _real_path(path, is_link, resolved)
             except FileNotFoundError:
                 if is_link and os.path.islink(path):
-                    scan.unreadable.append((path, "it is a link that leads nowhere"))
-                    scan.dead.append(path)
+                    _add_dead(path, LEADS_NOWHERE, scan)
                 return None  # the link is broken, or the file was deleted meanwhile
             except OSError as error:
-                scan.unreadable.append((path, error.strerror or str(error)))
+                if error.errno == errno.ELOOP:
+                    _add_dead(path, LEADS_ROUND, scan)
+                else:
+                    scan.unreadable.append((path, error.strerror or str(error)))
                 return None
             try:
                 return self._described(path, real_path, status)
@@ -235,6 +239,12 @@ class OperatingSystem:
         if size is None:
             return UNMEASURED
         return DAMAGED if isinstance(size, OSError) else size
+
+
+def _add_dead(path: str, reason: str, scan: Scan) -> None:
+    """Notes a link that leads to no file."""
+    scan.unreadable.append((path, reason))
+    scan.dead.append(path)
 
 
 def _add_other(path: str, mode: int, scan: Scan) -> None:

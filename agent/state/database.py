@@ -17,7 +17,9 @@ from skidway.agent.state.changes import (
     ADOPTED,
     LEFT,
     LOOKED,
+    MATCH,
     SINCE,
+    SOURCES,
     Changes,
     LastWord,
     checksum,
@@ -222,6 +224,22 @@ class StateDatabase:
                 topic, _, text = key[len(LOOKED) :].partition(" ")
                 found.append((topic, text, tuple(json.loads(value))))
         return found
+
+    def matches(self) -> dict[str, tuple[int, int, bool]]:
+        """Returns, by key of a source: since when (ms) and in which epoch the agent has had it, and
+        whether a file has matched it."""
+        found = {}
+        for key, value in self._rows("SELECT key, value FROM meta"):
+            if key.startswith(MATCH):
+                since_ms, epoch, has_matched = json.loads(value)
+                found[key[len(MATCH) :]] = since_ms, epoch, has_matched
+        return found
+
+    def sources(self) -> dict[str, Any]:
+        """Returns the newest report about sources that the agent cannot read; empty if there is
+        none."""
+        rows = self._rows("SELECT value FROM meta WHERE key = ?", (SOURCES,))
+        return next((dict(json.loads(value)) for (value,) in rows), {})
 
     def offsets(self) -> dict[TopicPartition, int]:
         """Returns the last acknowledged offset of each partition."""

@@ -14,7 +14,8 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import Standing, of_evidence
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
-from skidway.audit.reports import clock_report, host_report, report
+from skidway.audit.reports import clock_report, host_report, report, source_remarks
+from skidway.audit.reports.source_remarks import Unread
 from skidway.audit.reports.topic_names import is_named, topics_named, with_rejects
 from skidway.audit.settings import TIERS, AuditSettings
 from skidway.cli.moments import parse_moment
@@ -58,23 +59,26 @@ def _report(args: argparse.Namespace) -> int:
         raise UsageError("--bucket needs --history.")
     settings = options.settings_of(args)
     policy = options.policy_of(args, settings)
-    judged, found, states, times, deleted = _judged(args, settings, policy)
+    judged, found, states, times, deleted, unread = _judged(args, settings, policy)
     if args.json:
         beside = {"hosts": host_report.summary(states), "clocks": clock_report.document(times)}
-        print_json(report.document(judged, found) | beside | {"buckets_deleted": deleted})
+        counts = {"sources": unread.sentences, "buckets_deleted": deleted}
+        print_json(report.document(judged, found) | beside | counts)
     else:
         rows = report.table(found, policy.tiers, each=args.each_bucket)
         table(rows, report.columns(policy.tiers))
         said = [report.sentence(judged), *report.sentences_of_deleted(deleted)]
-        print_lines([*said, *host_report.remarks(states), *clock_report.sentences(times)])
-    return max(report.exit_status(judged, everything=args.all), int(times.is_ours_wrong))
+        said += [*unread.sentences, *host_report.remarks(states)]
+        print_lines([*said, *clock_report.sentences(times)])
+    status = report.exit_status(judged, everything=args.all)
+    return max(status, int(times.is_ours_wrong), int(bool(unread.fileless)))
 
 
 def _judged(
     args: argparse.Namespace, settings: AuditSettings | None, policy: Policy
-) -> tuple[Standing, list[BucketVerdict], list[HostState], Clocks, int]:
+) -> tuple[Standing, list[BucketVerdict], list[HostState], Clocks, int, Unread]:
     """Returns the verdicts on all buckets together and on each bucket, the states of the hosts and
-    of their clocks, and how many buckets have no counts any more."""
+    of their clocks, how many buckets have no counts any more, and what agents cannot read."""
     clock = SystemClock()
     since = FOREVER[0]
     if args.since is not None:
@@ -95,4 +99,6 @@ def _judged(
     whole = of_evidence(evidence, found)
     if names is not None:
         whole = whole.where(lambda source: is_named(source, names))
-    return whole, found, states, times, deleted
+    is_meant = None if names is None else lambda source: is_named(source, names)
+    unread = source_remarks.unread(evidence, policy, now_ms, is_meant)
+    return whole, found, states, times, deleted, unread

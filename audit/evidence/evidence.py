@@ -31,6 +31,7 @@ from skidway.audit.topic.messages import (
     Tier,
 )
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.source_report import SourceReport
 from skidway.kafka.source import Source
 
 NEVER_AHEAD_MS = 1 << 62
@@ -45,7 +46,8 @@ class SealNote(NamedTuple):
     `sealed_until`. Seals are sorted by (epoch, number), so the oldest seal comes first. taken_ms:
     normally NEVER_AHEAD_MS, which is later than every seal. But if the seal arrived before the time
     `sealed_until`, the agent's clock was ahead, and `taken_ms` is the time of arrival, by the
-    reader's clock or the broker's clock, whichever time is earlier."""
+    reader's clock or the broker's clock, whichever time is earlier. is_fileless: whether nobody
+    knows of the lines after `sealed_until`, because no file has matched a source since then."""
 
     epoch: int
     number: int
@@ -53,6 +55,7 @@ class SealNote(NamedTuple):
     at: int
     final: bool = False
     taken_ms: int = NEVER_AHEAD_MS
+    is_fileless: bool = False
 
     @property
     def vouched_until(self) -> int:
@@ -193,6 +196,8 @@ class Evidence:
     taken_ms: the time by the reader's clock at which the last record was read; 0 if no record was
         read.
     retirements: people's decisions to retire places, except those that were taken back.
+    source_reports: by agent, its newest note about paths that it cannot read, and sources without
+        files. No verdict depends on them.
     asked: the names of the topics to judge; None for all topics. The evidence includes further
         topics only if the judgement of the named topics needs them.
     window: the range of time in which the judged buckets start; its end is excluded.
@@ -216,6 +221,7 @@ class Evidence:
     resumed: dict[tuple[int, int], int] = field(default_factory=dict)
     taken_ms: int = 0
     retirements: list[Retirement] = field(default_factory=list)
+    source_reports: dict[int, SourceReport] = field(default_factory=dict, compare=False)
     asked: frozenset[str] | None = None
     window: Window = FOREVER
     bucket_ms: int = 0

@@ -35,7 +35,7 @@ from skidway.audit.evidence.seal_rows import SealRows
 from skidway.audit.evidence.sender_rows import SenderRows
 from skidway.audit.evidence.tallies import BucketId, SenderKey, TallyColumns
 from skidway.audit.evidence.tally_rows import TallyRows
-from skidway.audit.topic import backlog, load_note, retention, usual_messages
+from skidway.audit.topic import backlog, load_note, retention, source_report, usual_messages
 from skidway.audit.topic.count_columns import CountColumns
 from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
 from skidway.audit.topic.messages import (
@@ -54,7 +54,9 @@ from skidway.audit.topic.seal_columns import SealColumns
 from skidway.audit.topic.source_names import sources_of
 from skidway.kafka.source import Source
 
-NOTES = {backlog.KIND: 1, retention.KIND: 1, load_note.KIND: load_note.KEPT}
+NOTES = {
+    backlog.KIND: 1, retention.KIND: 1, source_report.KIND: 1, load_note.KIND: load_note.KEPT
+}  # fmt: skip
 """For each kind of notes that the ledger keeps: how many notes of this kind it keeps for each
 producer.
 """

@@ -88,6 +88,7 @@ _LOOPBACK = re.compile(r"^(?:127\.[0-9.]+|localhost|\[::1\]):")
 _ON_HOST = {
     Cause.IN_FLIGHT: "skidway agent state show",
     Cause.AGENT_HELD_UP: "skidway agent state show",
+    Cause.SOURCE_WITHOUT_FILES: "skidway agent validate",
     Cause.HOST_SILENT: START_AGENT,
     Cause.HOST_NEVER_HEARD: START_AGENT,
     Cause.CLOCK: SET_CLOCK,

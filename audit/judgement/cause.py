@@ -16,6 +16,7 @@ class Cause(StrEnum):
     IN_FLIGHT = "in flight"
     AGENT_HELD_UP = "agent held up"
     FILE_UNREADABLE = "file unreadable"
+    SOURCE_WITHOUT_FILES = "source without files"
     HOST_SILENT = "host silent"
     HOST_NEVER_HEARD = "host never heard"
     CLUSTER_SILENT = "cluster silent"
@@ -59,7 +60,10 @@ _MEANINGS = {
     Cause.TOO_YOUNG: "Lines of this minute may still come; nothing is wrong.",
     Cause.IN_FLIGHT: "The agent runs, but has not vouched for this minute yet.",
     Cause.AGENT_HELD_UP: "The agent runs and cannot deliver; its /health says why.",
-    Cause.FILE_UNREADABLE: "The agent may not read a file, so it vouches for nothing.",
+    Cause.FILE_UNREADABLE: "The agent cannot read a path, so it vouches for nothing: "
+    "give it the right, or leave the path out with exclude.",
+    Cause.SOURCE_WITHOUT_FILES: "No file has ever matched a source: the log is missing, or the "
+    "pattern is wrong. Correct it, or say optional: true if the log may be missing.",
     Cause.HOST_SILENT: "No message of the host's agent arrives: the agent or its host is down.",
     Cause.HOST_NEVER_HEARD: "The roster expects the host, but no agent of it reported the topic.",
     Cause.CLUSTER_SILENT: "Nothing arrives from this cluster: its mirror stopped, or its brokers.",

@@ -9,6 +9,7 @@ The package has these modules:
     seal_columns    the topics of a seal, as values and as columns
     notes           messages that change no verdict
     backlog         the note of an agent: bytes that no broker has acknowledged yet
+    source_report   the note of an agent: paths that it cannot read, and sources without files
     retention       the note of a counter: how long brokers keep the records of topics
     load_note       the note of a loader: rows, files and duration of one load
     messages        all kinds of messages, from and to Avro; defines deltas, seals, heartbeats and

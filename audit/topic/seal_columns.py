@@ -28,10 +28,12 @@ class SealedTopic:
     wall time `sealed_until` (ms), and the counts are in its deltas.
 
     If `sealed_until` is NEVER_SEALED, the seal confirms no lines, and only says that the agent has
-    files of the topic. at: the number of the last delta that the agent had made when it noted
-    `sealed_until`. offsets: for each partition, the last offset that was acknowledged to the agent.
-    final: whether the agent sends nothing after this seal, because its host leaves for good; if so,
-    `at` is the number of the agent's last delta.
+    files of the topic. If it is negative, -T, no file has matched a source of the topic since T:
+    the seal confirms only the lines of the time before T, and nobody knows of later lines. at: the
+    number of the last delta that the agent had made when it noted `sealed_until`. offsets: for each
+    partition, the last offset that was acknowledged to the agent. final: whether the agent sends
+    nothing after this seal, because its host leaves for good; if so, `at` is the number of the
+    agent's last delta.
     """
 
     source: Source

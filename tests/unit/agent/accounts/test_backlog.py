@@ -11,7 +11,7 @@ from skidway.agent.accounts.backlog import LIVES_MAX, REACHES_MAX, Lives, then
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
-from skidway.audit.topic.backlog import Backlog, backlog_of
+from skidway.audit.topic.backlog import KIND, Backlog, backlog_of
 from skidway.audit.topic.notes import Note
 from support.agent_world import World, raw, settings
 
@@ -26,7 +26,7 @@ def world() -> World:
 
 def told(world: World) -> Backlog:
     """Returns the newest backlog that the agent has published."""
-    return backlog_of(world.of(Note)[-1])
+    return backlog_of([note for note in world.of(Note) if note.kind == KIND][-1])
 
 
 def delete_after(world: World, seconds: float) -> None:
