@@ -31,6 +31,7 @@ from skidway.audit.topic.messages import (
     Tier,
 )
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.seal_columns import fileless_since
 from skidway.audit.topic.source_report import SourceReport
 from skidway.kafka.source import Source
 
@@ -56,6 +57,17 @@ class SealNote(NamedTuple):
     final: bool = False
     taken_ms: int = NEVER_AHEAD_MS
     is_fileless: bool = False
+
+    @classmethod
+    def of(
+        cls, epoch: int, number: int, said: int, at: int, final: bool, taken_ms: int
+    ) -> SealNote:
+        """Makes the seal of a message. said: its `sealed_until` (see `SealedTopic`). taken_ms: the
+        time of its arrival, or a later time."""
+        since_ms = fileless_since(said)
+        until = said if since_ms is None else since_ms
+        taken_ms = taken_ms if taken_ms < until else NEVER_AHEAD_MS
+        return cls(epoch, number, until, at, final, taken_ms, since_ms is not None)
 
     @property
     def vouched_until(self) -> int:

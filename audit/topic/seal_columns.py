@@ -18,6 +18,8 @@ NEVER_SEALED: Final = 0
 """The value of `sealed_until` for a topic whose files the agent has found, but cannot read
 completely yet."""
 
+_YEAR_10000_MS: Final = 253_402_300_800_000
+
 _LONG: Final = np.dtype("<i8")
 _ROWS: Final = 3
 
@@ -129,6 +131,12 @@ class SealColumns(Sequence[SealedTopic]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+def fileless_since(sealed_until: int) -> int | None:
+    """Returns the time T for a `sealed_until` of -T (see `SealedTopic`); None if it is another
+    time. Times beyond the year 9999 are damaged, and do not count."""
+    return -sealed_until if -_YEAR_10000_MS < sealed_until < NEVER_SEALED else None
 
 
 def _are_below(indexes: bytes, count: int) -> bool:
