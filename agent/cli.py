@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from skidway import log, service
+from skidway import log, machine_id, service
 from skidway.cli.moments import parse_duration
 from skidway.cli.options import (
     add_config_options,
@@ -265,6 +265,7 @@ def _validate(args: argparse.Namespace) -> int:
     from skidway.agent.files.operating_system import OperatingSystem
     from skidway.agent.validation.checks import check_settings, try_sources
     from skidway.agent.validation.report import (
+        MARK,
         REGISTRY_TIMEOUT_S,
         document,
         refusal,
@@ -296,6 +297,8 @@ def _validate(args: argparse.Namespace) -> int:
     if not args.json:
         if settings.idle_reason is not None:
             print(settings.idle_reason)
+        if machine_id.read() is None:
+            print(f"{MARK}{machine_id.MISSING}; the state is bound to it: {machine_id.ADVICE}")
         print("the configuration is good")
     return 0
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from skidway import machine_id
 from skidway.agent.batches.recipe import Recipe, from_json
 from skidway.agent.state.changes import (
     ADOPTED,
@@ -408,11 +409,19 @@ def create_tables(connection: sqlite3.Connection, machine: str, tables: str = TA
 
 def check_machine(state: StateDatabase, machine: str) -> None:
     """Raises StateRefused if the state was made on another machine."""
-    if state.machine != machine:
+    if state.machine == machine:
+        return
+    where = f"({state.machine}, here is {machine})"
+    if machine.startswith(identity.HOST_NAMED):
         raise StateRefused(
-            f"this state belongs to another machine ({state.machine}, here is {machine}); if it "
-            "was moved here for good, say so with `skidway agent state adopt`, and never run both"
+            f"this state belongs to another machine {where}: {machine_id.MISSING}, so its host name"
+            f" stands for it; {machine_id.ADVICE}. If the state was moved here for good, say so "
+            "with `skidway agent state adopt`, and never run both"
         )
+    raise StateRefused(
+        f"this state belongs to another machine {where}; if it was moved here for good, say so "
+        "with `skidway agent state adopt`, and never run both"
+    )
 
 
 def _create_file(path: Path, tables: str) -> None:

@@ -111,3 +111,13 @@ def test_an_excluded_file_has_no_source(tree: Path, capsys: pytest.CaptureFixtur
     said = capsys.readouterr().err
     assert f"no source reads {tree}/a/deep.log" in said
     assert f"exclude {tree}/a/* matches it" in said
+
+
+def test_a_machine_without_an_id_is_marked(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`validate` says if the machine has no machine id, because the agent's state is bound to
+    it."""
+    monkeypatch.setattr("skidway.machine_id.PATHS", ())
+    assert main(command("validate", tree, {"paths": [f"{tree}/*.log"]})) == 0
+    assert "  ! this machine has no machine id" in capsys.readouterr().out
