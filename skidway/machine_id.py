@@ -7,7 +7,7 @@ from typing import Final
 
 PATHS: Final = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 _UNINITIALIZED: Final = "uninitialized"
-"""systemd's text for the image of a machine that has not been booted yet. All its copies have it."""
+"""systemd's text for an image that was not booted yet. All machines made of it have this text."""
 
 MISSING: Final = "this machine has no machine id (/etc/machine-id is missing or empty)"
 ADVICE: Final = (
