@@ -138,7 +138,8 @@ class AgentColumns:
 
     agents: the ids.
     has_seal: whether the agent has a usable seal (see `usable_seals`). epoch, at, sealed, vouched,
-    is_final: the values of its newest usable seal. seen, is_silent, counted_from: see FleetColumns.
+    is_final, is_fileless: the values of its newest usable seal. seen, is_silent, counted_from: see
+    FleetColumns.
     is_plain: whether the agent is plain (see the module's docstring). waited_until: if a bucket
     starts at this time or earlier, the audit waits for the agent's seal of the bucket.
     """
@@ -160,9 +161,9 @@ class AgentColumns:
         special = {x for x in beside if expectation.side_by_side(x)}
         for topic in facts.related:
             special |= topic.rereadings.keys() | topic.losses.keys()
-        is_fileless = self._of_seals(newest.is_fileless, at, 0).astype(np.bool_)
+        self.is_fileless = self._of_seals(newest.is_fileless, at, 0).astype(np.bool_)
         self.is_plain = fleet.is_plain[places] & ~_are_in(agents, special)
-        self.is_plain &= ~self.is_final & ~is_fileless
+        self.is_plain &= ~self.is_final & ~self.is_fileless
         for times in (self.sealed, self.vouched):
             self.is_plain &= ~self.has_seal | (abs(times) < _SEAL_TIMES)
         self.waited_until = np.where(_are_in(agents, expectation.agents), EVER, NEVER)
