@@ -304,6 +304,11 @@ def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
     say("unreadable", topic=topic, path=path, reason=reason)
 
 
+def not_read(topic: str, path: str, reason: str) -> None:
+    """A path is not read, and holds no seal, for example a FIFO."""
+    _log.warning("not_read", topic=topic, path=path, reason=reason)
+
+
 def source_without_files(topic: str, paths: Sequence[str], since_ms: int | None) -> None:
     """A source matches no file. since_ms: since when none has ever matched it; None if a file
     matched it before."""

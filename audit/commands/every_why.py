@@ -20,7 +20,7 @@ from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
-from skidway.audit.reports import clock_report, host_report
+from skidway.audit.reports import clock_report, host_report, source_remarks
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_names
 from skidway.cli.output import print_json, print_lines, render_table
@@ -51,17 +51,19 @@ def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
         lambda x: explain(x, evidence, policy, now_ms, access),
         _differing(evidence, policy, now_ms, access),
     )
+    unread = source_remarks.unread(evidence, policy, now_ms)
     is_missed = any(state.is_missed for state in states)
     if args.json:
         beside = {"hosts": host_report.summary(states), "clocks": clock_report.document(times)}
-        print_json({"topics": rows} | beside)
+        print_json({"topics": rows, "sources": unread.sentences} | beside)
     else:
-        said = [_sentence(rows, found, access), *host_report.remarks(states)]
+        said = [_sentence(rows, found, access), *unread.sentences, *host_report.remarks(states)]
         said += [f"next: {show_hosts(access)}"] if is_missed else []
         if rows:
             print(render_table([_text(x, access) for x in rows], COLUMNS))
         print_lines([*said, *clock_report.sentences(times)])
-    return int(bool(rows) or not found or is_missed or times.is_ours_wrong)
+    is_wanting = bool(rows) or not found or is_missed or bool(unread.fileless)
+    return int(is_wanting or times.is_ours_wrong)
 
 
 def worst(

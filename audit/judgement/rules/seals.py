@@ -49,11 +49,10 @@ def findings(
     newest = seals[-1]
     until_ms = newest.vouched_until
     if until_ms < facts.due(bucket) and not _is_last_word(facts, agent, newest):
-        is_known = newest.is_fileless and not _is_silent(facts, agent, bucket)
-        if is_known and facts.now_ms >= facts.due(bucket):
-            yield Finding(Status.UNKNOWN, fileless(until_ms), Cause.SOURCE_WITHOUT_FILES)
-        else:
+        if not newest.is_fileless or _is_silent(facts, agent, bucket):
             yield _waiting(facts, agent, bucket, until(until_ms), until_ms)
+        elif facts.now_ms >= facts.due(bucket):
+            yield Finding(Status.UNKNOWN, fileless(until_ms), Cause.SOURCE_WITHOUT_FILES)
     touched = [(key.epoch, tally.last) for key, tally in tallies.items() if key.tier is Tier.AGENT]
     if any(touch > (newest.epoch, newest.at) for touch in touched):
         yield _waiting(facts, agent, bucket, LATE, newest.sealed_until)

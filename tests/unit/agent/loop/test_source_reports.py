@@ -128,6 +128,18 @@ def test_it_is_logged_once_and_again_daily(world: World, monkeypatch: pytest.Mon
     assert logged == ["logs", "logs"]
 
 
+def test_a_path_that_holds_nothing_is_logged_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path at which the agent reads nothing, and which holds no seal, is logged once."""
+    logged: list[tuple[str, str, str]] = []
+    monkeypatch.setattr(source_reports.events, "not_read", lambda *said: logged.append(said))
+    world.files.link("/log/dead.log", "/nowhere")
+    world.start()
+    world.settle(30, 1)
+    assert logged == [("logs", "/log/dead.log", "it is a link that leads nowhere")]
+
+
 @promise("6 unreadable")
 def test_a_path_that_cannot_be_read_is_told_from_afar(world: World) -> None:
     """The report on the audit topic names each path that holds a seal, with the reason, also if the
