@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.evidence.pruning import OldBucket, digest_of
 from skidway.audit.evidence.tallies import BucketTallies
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import Delta, encode
+from skidway.audit.topic.messages import Delta, Seal, encode
+from skidway.audit.topic.notes import Note
+from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.audit.topic.source_report import KIND, FilelessSource, SourceReport, body_of
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
 from support.audit_senders import AGENT, LOGS, REJECTED
@@ -53,3 +57,26 @@ def test_a_report_says_how_many_buckets_were_deleted(
         said = json.loads(_said(tmp_path, capsys, "--topic", asked.topic, "--json"))
         assert (said["buckets_deleted"], said["buckets_shown"]) == (count, shown)
     assert "no longer has" not in _said(tmp_path, capsys, "--since", "1970-01-01T00:03:00Z")
+
+
+@promise("6 source without files")
+def test_a_log_that_is_missing_is_no_silence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If nothing was counted, because no file has matched a source, report, hosts and `why` name
+    topic, pattern and host, and report and `why` end with status 1. A note alone changes no
+    status."""
+    now = time.time_ns() // 1_000_000
+    report = SourceReport(fileless=(FilelessSource("logs", ("/log/auth.log",), now - 9_000),))
+    note = Note(KIND, "7", "web1", "dc1", 1, 1, now, body_of(report))
+    sealed = (SealedTopic(LOGS, 9_000 - now, 0),)
+    ledger = Ledger(tmp_path / DATABASE)
+    ledger.take([encode(Seal(AGENT, 1, now, sealed)), encode(note)])
+    ledger.close()
+    words = "dc1.logs is unknown: source /log/auth.log on web1 has matched no file since"
+    for verb, status in (("report", 1), ("why", 1), ("hosts", 0)):
+        assert main(["audit", verb, "--store", str(tmp_path)]) == status
+        assert words in capsys.readouterr().out, verb
+    until = ("--since", "10m", "--until", "5m")
+    assert main(["audit", "complete", "--store", str(tmp_path), "--topic", "logs", *until]) == 1
+    assert "source /log/auth.log on web1 has matched no file" in capsys.readouterr().out
