@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from skidway.agent.files.sources import TailedSource
@@ -57,16 +57,21 @@ class Matches:
         self._found.add(key_of(source))
 
     def end_look(
-        self, sources: Sequence[TailedSource], known: Collection[int | None], now_ms: int
+        self,
+        sources: Sequence[TailedSource],
+        known: Callable[[], Collection[int | None]],
+        now_ms: int,
     ) -> None:
-        """Finds the sources without files. known: the indexes of the sources of which the agent
-        knows a file, so that they have matched a file even if the agent did not note it."""
+        """Finds the sources without files. known: returns the indexes of the sources of which the
+        agent knows a file, so that they have matched a file even if the agent did not note it."""
         keys = [key_of(source) for source in sources]
         for gone in self._known.keys() - keys:
             self._changed[gone] = None
             del self._known[gone]
         for index, key in enumerate(keys):
-            match = self._known.get(key, Match(now_ms, self._epoch, index in known))
+            match = self._known.get(key)
+            if match is None:
+                match = Match(now_ms, self._epoch, has_matched=index in known())
             if match.epoch != self._epoch:
                 match = Match(now_ms, self._epoch, has_matched=False)
             if key in self._found:

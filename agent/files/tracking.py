@@ -373,8 +373,9 @@ class Tracker:
                     if not self._recognition.is_at_rest(found, index):
                         self._recognition.see(self._sighting(found, index, now))
         self.first_looks.end_look(self.sources)
-        known = {tracked.source for tracked in self.files.values()}
-        self.matches.end_look(self.sources, known, self._now_ms)
+        self.matches.end_look(
+            self.sources, lambda: {each.source for each in self.files.values()}, self._now_ms
+        )
         self._linked = linked
         self.linked_directories = frozenset(os.path.dirname(path) for path in linked)
         return lay, keys

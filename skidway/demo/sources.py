@@ -99,6 +99,7 @@ def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
         },
         {
             "topic": SPARK_TOPIC,
+            "optional": True,  # only a load with Spark writes it
             "paths": [str(logs / "spark.log")],
             "parser": {"type": "regex", "pattern": SPARK_LINE},
             "timestamp": {"fields": ["date", "time"], "format": "%Y-%m-%d %H:%M:%S.%f"},
