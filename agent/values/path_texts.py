@@ -102,12 +102,19 @@ _ANY_NAME: Final = r"[^./][^/]*"
 
 
 def _name(name: str) -> str:
-    """Returns the regular expression of one part of a pattern between two slashes."""
+    """Returns the regular expression of one part of a pattern between two slashes. What stands
+    between two `*` is matched at the first place, and at no other: a later place matches nothing
+    more, and to try all places would take very long for some names."""
     hidden = "" if name.startswith(".") else r"(?!\.)"
-    return hidden + "".join(
-        _class(of_class) if of_class else "[^/]*" if stars else _character(character)
-        for of_class, stars, character in _TOKEN.findall(name)
-    )
+    texts = [""]
+    for of_class, stars, character in _TOKEN.findall(name):
+        if stars:
+            texts.append("")
+        else:
+            texts[-1] += _class(of_class) if of_class else _character(character)
+    first, *between = texts
+    last = f"[^/]*{between.pop()}" if between else ""
+    return hidden + first + "".join(f"(?>[^/]*?{each})" for each in between) + last
 
 
 def _character(character: str) -> str:

@@ -1,4 +1,8 @@
+import fnmatch
+
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from skidway.agent.values.path_texts import EXPANDED_MAX, expanded, literal, matcher, refusal
 
@@ -29,6 +33,8 @@ def means(text: str, path: str) -> bool:
         ("/a/[,{]{x,y}", ["/a/,x", "/a/{y"], ["/a/x"]),
         ("/a/b$+(.log", ["/a/b$+(.log"], ["/a/b"]),
         ("/a/x.log ", ["/a/x.log "], ["/a/x.log"]),
+        ("/a/*b*.b", ["/a/b.b", "/a/xbb.b.b"], ["/a/x.b", "/a/b.bc", "/a/b/.b"]),
+        ("/a/*-?-*/*c", ["/a/x-y-z/c", "/a/--a--/xc"], ["/a/-/c", "/a/x-y-z"]),
     ],
 )
 def test_a_pattern_means_what_a_shell_means(
@@ -81,9 +87,42 @@ def test_a_pattern_that_would_match_nothing_is_refused_by_name(text: str, why: s
         matcher(each)  # the agent's state may have such a text
 
 
+def test_no_name_takes_long() -> None:
+    """A pattern with many wildcards is compared with a long name at once, whoever chose the
+    name."""
+    name = "a" * 255
+    assert not means("/x/" + "*a" * 40 + "*b", f"/x/{name}")
+    assert not means("/x/**/" + "*a" * 40 + "*b", f"/x/{name}/{name}")
+    assert means("/x/" + "*a" * 40 + "*", f"/x/{name}")
+
+
 @pytest.mark.parametrize("path", ["/a/[x].log", "/a/{b,c}*?.log", "/a/b]}c", "/a/ü\n.log"])
 def test_a_path_can_be_written_as_a_pattern(path: str) -> None:
     """The pattern that `literal` makes of a path matches this path and no other."""
     assert refusal(literal(path)) is None
     assert means(literal(path), path)
     assert not means(literal(path), path + "x")
+
+
+PARTS = st.one_of(st.just("**"), st.text("ab.*?", min_size=1, max_size=5), st.just("[!a]*"))
+NAMES = st.lists(st.text("ab.", min_size=1, max_size=5), min_size=1, max_size=5)
+
+
+@given(st.lists(PARTS, min_size=1, max_size=4), NAMES)
+def test_a_pattern_means_what_its_names_mean(parts: list[str], names: list[str]) -> None:
+    """A pattern matches a path if its names match the path's names one by one, as `fnmatch`
+    matches names, and `**` stands for names that do not begin with a dot."""
+
+    def meant(parts: list[str], names: list[str]) -> bool:
+        if not parts or not names:
+            return not parts and not names
+        hidden = names[0].startswith(".")
+        if parts[0] == "**":
+            rest = parts[1:] or ["*"]
+            return meant(rest, names) or (not hidden and meant(parts, names[1:]))
+        is_same = fnmatch.fnmatchcase(names[0], parts[0])
+        return is_same and (not hidden or parts[0].startswith(".")) and meant(parts[1:], names[1:])
+
+    text = "/" + "/".join(parts)
+    assume(refusal(text) is None)
+    assert means(text, "/" + "/".join(names)) is meant(parts, names)
