@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from skidway import log, service
+from skidway import log, machine_id, service
 from skidway.cli.moments import parse_duration
 from skidway.cli.options import (
     add_config_options,
@@ -81,6 +81,8 @@ def register(subparsers: Any) -> None:
         metavar="N",
         help=f"how many of each file's first and last lines are tried; 0: none ({LINES})",
     )
+    words = "end with 1 if a pattern does nothing, or a path cannot be read (the lines with !)"
+    validate.add_argument("--strict", action="store_true", help=words)
     validate.set_defaults(run=_validate)
     words = "propose how an unknown log is read: format, time, and the block for agent.yml"
     guessing = verbs.add_parser("guess", help=words, description=f"{words}.")
@@ -262,7 +264,14 @@ def _drain(args: argparse.Namespace) -> int:
 def _validate(args: argparse.Namespace) -> int:
     from skidway.agent.files.operating_system import OperatingSystem
     from skidway.agent.validation.checks import check_settings, try_sources
-    from skidway.agent.validation.report import REGISTRY_TIMEOUT_S, document, refusal, render
+    from skidway.agent.validation.report import (
+        MARK,
+        REGISTRY_TIMEOUT_S,
+        document,
+        refusal,
+        render,
+        strict_refusal,
+    )
     from skidway.schemas.client import RegistryClient
 
     settings = _settings(args)
@@ -275,17 +284,21 @@ def _validate(args: argparse.Namespace) -> int:
         pause=lambda _seconds: None,
         security=settings.registry_security,
     )
-    trials = try_sources(settings, OperatingSystem(), registry, args.lines) if args.lines else []
+    trials = try_sources(settings, OperatingSystem(), registry, args.lines)
     if args.json:
         print_json(document(trials, settings.rejected_share_max))
     else:
         print(render(trials), end="")
     refused = refusal(trials, settings.rejected_share_max)
+    if refused is None and args.strict:
+        refused = strict_refusal(trials)
     if refused is not None:
         raise SkidwayError(refused)
     if not args.json:
         if settings.idle_reason is not None:
             print(settings.idle_reason)
+        if machine_id.read() is None:
+            print(f"{MARK}{machine_id.MISSING}; the state is bound to it: {machine_id.ADVICE}")
         print("the configuration is good")
     return 0
 
@@ -395,6 +408,8 @@ def _show(args: argparse.Namespace) -> int:
     if declared:
         print()
         table(declared, ("file", "path", "first", "end", "fate", "reason"))
+    if sentences := state.unread(shown):
+        print("\n" + "\n".join(sentences))
     return 0
 
 

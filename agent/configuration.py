@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from glob import escape
 from pathlib import Path
 
 from skidway import settings
@@ -17,6 +16,7 @@ from skidway.agent.settings import (
     ReplaySource,
     SourceSettings,
 )
+from skidway.agent.values.path_texts import literal
 from skidway.cli.options import load_settings
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
@@ -81,11 +81,12 @@ def replay_source(source: SourceSettings, state_dir: Path) -> ReplaySource:
     files.
     """
     own = {each.name: getattr(source, each.name) for each in fields(source)}
-    directory = escape(str(replay_directory(state_dir, source.topic).absolute()))
+    directory = literal(str(replay_directory(state_dir, source.topic).absolute()))
     paths = [f"{directory}/*{REPLAY_SUFFIX}"]
     other = {
         "paths": paths,
         "exclude": [],
+        "optional": True,
         "max_line_bytes": LINE_BYTES_MAX,
         "start_at": "beginning",
         "ignore_older_ms": None,

@@ -9,7 +9,7 @@ even for rejected lines, which go to `<topic>.rejected`.
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -19,6 +19,7 @@ from skidway.agent.batches.rejections import Untold
 from skidway.agent.values.labels import Unlabelled, Unreadable
 from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.audit.topic.messages import Certainty
+from skidway.cli.moments import shown
 
 NAMES_MAX = 5
 """A log entry names at most this many partitions."""
@@ -112,6 +113,11 @@ _PENDING = Gauge(
 _FILES = Gauge("skidway_agent_open_file_ids", "File ids that may still be read.")
 _UNREADABLE = Gauge(
     "skidway_agent_unreadable_paths", "Paths that cannot be read; they hold seals back."
+)
+_FILELESS = Gauge(
+    "skidway_agent_sources_without_files",
+    "Sources that match no file now, although their files should be there (optional is not set).",
+    ["topic"],
 )
 _COMMIT = Histogram(
     "skidway_agent_commit_seconds",
@@ -309,6 +315,26 @@ def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
     """
     say = _log.info if is_passing else _log.error
     say("unreadable", topic=topic, path=path, reason=reason)
+
+
+def not_read(topic: str, path: str, reason: str) -> None:
+    """A path is not read, and holds no seal, for example a FIFO."""
+    _log.warning("not_read", topic=topic, path=path, reason=reason)
+
+
+def source_without_files(topic: str, paths: Sequence[str], since_ms: int | None) -> None:
+    """A source matches no file. since_ms: since when none has ever matched it; None if a file
+    matched it before."""
+    since = {} if since_ms is None else {"since": shown(since_ms)}
+    _log.warning("source_without_files", topic=topic, paths=list(paths), **since)
+
+
+def sources_without_files(topics: Iterable[str], fileless: Iterable[str]) -> None:
+    """A look has ended. topics: the topics of all sources. fileless: the topic of each source that
+    matches no file."""
+    count = Tally(fileless)
+    for topic in topics:
+        _FILELESS.labels(topic).set(count[topic])
 
 
 def seal_held_back(topic: str, path: str, reason: str) -> None:

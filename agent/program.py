@@ -31,7 +31,7 @@ from skidway.agent.delivery.logs import FetchedLogs
 from skidway.agent.delivery.silences import Silences
 from skidway.agent.files.host import Host
 from skidway.agent.files.operating_system import OperatingSystem
-from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.patterns import Pattern, patterns_of
 from skidway.agent.files.watching import Watch
 from skidway.agent.loop import beginning
 from skidway.agent.loop.loop import Loop
@@ -597,10 +597,13 @@ class RunningAgent:
             events.brokers_silent(sorted(map(str, silent)))
         known = {*self._producer.troubles, *silent, *unread}
         leaders = {str(tp): self._producer.leader(tp) for tp in known}
+        report = self._loop.source_reports.report
         detail: dict[str, Any] = {
             "status": "running",
             "host": self._host_name,
             "unreadable": self._loop.tracker.unreadable,
+            "not_read": self._loop.tracker.beside,
+            "sources_without_files": [each.words for each in report.fileless],
             "held_seals": self._loop.held_seals,
             "fieldless": self._loop.fieldless.copy(),
             "troubles": troubles,
@@ -612,7 +615,8 @@ class RunningAgent:
             detail["status"] = "state full, nothing is read"
             detail["reason"] = self._loop.full_reason
         detail["rejecting"] = rejecting = self._loop.rejections.too_many()
-        well = not (self._loop.full_reason or troubled or silent or unread or rejecting)
+        is_held = any(each.holds for each in report.unread)
+        well = not (self._loop.full_reason or troubled or silent or unread or rejecting or is_held)
         return Health(well, detail)
 
     def _remarks(self) -> dict[str, Any]:
@@ -654,9 +658,8 @@ class RunningAgent:
 
 
 def _patterns(settings: AgentSettings) -> list[Pattern]:
-    return [
-        Pattern(path, tuple(source.exclude)) for source in settings.sources for path in source.paths
-    ]
+    sources = settings.sources
+    return [each for source in sources for each in patterns_of(source.paths, source.exclude)]
 
 
 def _of_schemas(before: Sequence[Destination], after: Sequence[Destination]) -> list[str]:

@@ -15,6 +15,7 @@ from skidway.agent.parsing.byte_order import WIDE
 from skidway.agent.parsing.framing import READ_BYTES, READ_LINES
 from skidway.agent.parsing.joins import CONTINUATION, END, START, TRACES, Rule
 from skidway.agent.parsing.runtimes import CRI, KUBERNETES
+from skidway.agent.values import path_texts
 from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
@@ -274,9 +275,20 @@ class SourceSettings:
 
     topic: str = setting("topic", help="Topic that takes the records.")
     paths: list[str] = setting(
-        "paths", help="Files to tail: absolute patterns with *, ?, [...] and **.", at_least=1
+        "paths",
+        help="Files to tail: absolute patterns with *, ?, [...], {a,b} and **; see Patterns of "
+        "paths.",
+        at_least=1,
     )
-    exclude: list[str] = setting("exclude", [], help="Patterns of paths to leave out.")
+    exclude: list[str] = setting(
+        "exclude", [], help="Files to leave out: patterns like those of paths."
+    )
+    optional: bool = setting(
+        "optional",
+        False,
+        help="Whether the files may be missing on this host. If not, and no file has matched yet, "
+        "the audit calls the topic unknown.",
+    )
     start_at: Literal["beginning", "end"] = setting(
         "start_at",
         "beginning",
@@ -412,9 +424,8 @@ class SourceSettings:
         """Raises ConfigurationRefused if a topic name, a path or a rule of `shape` is not valid, or
         if settings of the source contradict each other."""
         _check_topic(self.topic)
-        for path in self.paths:
-            if not path.startswith("/"):
-                raise ConfigurationRefused(f"paths: {path!r} must be absolute")
+        path_texts.check("paths", self.paths)
+        path_texts.check("exclude", self.exclude)
         if self.timestamp is not None and self.parser.type == "raw" and self.format is None:
             raise ConfigurationRefused(
                 "timestamp: a raw parser has no fields to take the time from; "

@@ -21,6 +21,7 @@ The modules of the kernel in reading order:
     java, zookeeper a real ZooKeeper from the jars of pyspark
     lean_arrow      prevents Arrow from importing modules that no program uses
     extras          the packages that each program needs in addition to those of the kernel
+    machine_id      the id of this machine
     machine         finds what is missing on this machine
     units           the systemd units
     invocation      how a program was started, for the commands that other programs print

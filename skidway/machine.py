@@ -19,7 +19,7 @@ from importlib import util
 from pathlib import Path
 from typing import Literal
 
-from skidway import extras, java, ports
+from skidway import extras, java, machine_id, ports
 from skidway.errors import SkidwayError
 
 GIB = 1 << 30
@@ -69,6 +69,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield open_files(*resource.getrlimit(resource.RLIMIT_NOFILE))
     yield memory(_memory_bytes())
     yield _host_name()
+    yield _machine_id()
     for name, path in (("current directory", directory), ("temporary directory", _temporary())):
         yield writable(name, path)
         yield disk(name, path, shutil.disk_usage(path).free)
@@ -195,6 +196,13 @@ def _host_name() -> Finding:
             f"add `127.0.1.1 {name}` to /etc/hosts, or set SPARK_LOCAL_IP=127.0.0.1",
         )
     return Finding("host name", "good", f"{name} has an address")
+
+
+def _machine_id() -> Finding:
+    found = machine_id.read()
+    if found is None:
+        return Finding("machine id", "advice", machine_id.MISSING, machine_id.ADVICE)
+    return Finding("machine id", "good", found)
 
 
 def _memory_bytes() -> int | None:

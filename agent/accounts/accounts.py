@@ -252,7 +252,8 @@ class Accounts:
             noted = _note(topic, wall_ms, at, tracker)
             final = self.leaving.judge(noted, tracker.files)
             since = self._waiting_since.setdefault(topic, self._begun_at)
-            self._noted.append(replace(noted, final=final, since=since))
+            fileless = tracker.matches.never_matched().get(topic)
+            self._noted.append(replace(noted, final=final, since=since, fileless_since=fileless))
             self._set_backs.noted(topic)
 
     def held_seals(self, now: float, tracker: Tracker) -> dict[str, dict[str, str]]:
@@ -340,18 +341,20 @@ class Accounts:
         now_ms: int,
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
+        fileless: Mapping[str, int],
     ) -> None:
         """Takes back each last word that is no longer true: sends an ordinary seal in its place. A
         last word is the final seal of an agent that leaves for good. A last word is no longer true
         if the agent continues to read the topic. If the topic was made again, it has no seal yet
-        that could be replaced.
+        that could be replaced. fileless: for each topic with a source that has never matched a
+        file, since when (ms).
         """
         again = self.leaving.take_back()
         if not again:
             return
         changes.put_left(self.leaving.left)
         seals = [
-            Noted(topic, word.wall_ms, word.at, 0, {})
+            Noted(topic, word.wall_ms, word.at, 0, {}, fileless_since=fileless.get(topic))
             for topic, word in sorted(again.items())
             if topic in topics and word.wall_ms == self._topics.sealed_until(topic)
         ]
@@ -374,7 +377,8 @@ class Accounts:
                     for tp, offset in sorted(offsets.items())
                     if tp.topic == source.topic
                 )
-                sealed.append(SealedTopic(source, noted.wall_ms, noted.at, last, noted.final))
+                until = noted.vouches_until
+                sealed.append(SealedTopic(source, until, noted.at, last, noted.final))
             data, _ = topics[noted.topic]
             self._topics.seal(noted.topic, data.topic_id, noted.wall_ms, changes)
             if self.leaving.said(noted):

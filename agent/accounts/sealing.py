@@ -11,6 +11,9 @@ is among the noted bytes. As long as a file or directory cannot be read, the age
 its topic, and names the file or directory in its log and in /health. If a seal waits for long, the
 agent also names the files for which it waits. Filtered, rejected and lost bytes do not delay a
 seal.
+
+If a source has never matched a file since it was configured, nobody knows whether its lines are
+missing. Its topic's seals then say so, and vouch only for the time before.
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ class Noted:
     position up to which the file's bytes must be accounted for. final: whether the seal is the last
     word of an agent that leaves for good (see module leaving). since: when the agent began this
     seal or, if it dropped the topic's seals before this one, the first of those (s, on the
-    monotonic clock).
+    monotonic clock). fileless_since: since when (ms) a source of the topic has never matched a
+    file; None if there is no such source.
     """
 
     topic: str
@@ -50,6 +54,12 @@ class Noted:
     targets: Mapping[int, int]
     final: bool = False
     since: float = 0.0
+    fileless_since: int | None = None
+
+    @property
+    def vouches_until(self) -> int:
+        """The time up to which the seal vouches, as the message says it (see `SealedTopic`)."""
+        return self.wall_ms if self.fileless_since is None else -self.fileless_since
 
 
 def note(topic: str, wall_ms: int, at: int, doubts: int, files: Iterable[TrackedFile]) -> Noted:

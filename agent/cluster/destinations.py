@@ -6,7 +6,7 @@ from __future__ import annotations
 from skidway.agent.batches.parsers import framer_of
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.batches.source_recipes import big_endian
-from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.patterns import patterns_of
 from skidway.agent.files.sources import Manner, TailedSource
 from skidway.agent.settings import ReplaySource, SourceSettings
 from skidway.agent.values.labels import LabelSource
@@ -45,12 +45,12 @@ class Destination:
     def tailed(self) -> TailedSource:
         """Returns what the tracker has to know about this destination (a source with its topics):
         which files belong to it, and how they are read."""
-        exclude, multiline = tuple(self.settings.exclude), self.settings.multiline
+        multiline = self.settings.multiline
         other = self.recipe_of_big_endian
         return TailedSource(
             topic=self.data.topic,
             topic_id=self.data.topic_id,
-            patterns=tuple(Pattern(path, exclude) for path in self.settings.paths),
+            patterns=patterns_of(self.settings.paths, self.settings.exclude),
             recipe=self.recipe.fingerprint,
             framer=framer_of(self.recipe),
             flush_s=None if multiline is None else multiline.timeout_ms / 1000,
@@ -59,6 +59,7 @@ class Destination:
             big_endian=None if other is None else Manner(other.fingerprint, framer_of(other)),
             labels=label_source(self.settings),
             deleted_after_ms=self.settings.deleted_after_ms,
+            optional=self.settings.optional,
         )
 
 

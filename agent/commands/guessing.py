@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -67,7 +68,7 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
     if `guess` has to find this out. Raises SkidwayError if the file cannot be read, is empty or
     compressed, or if the encoding is unknown.
     """
-    sample = samples.read(path.absolute(), lines_max, encoding)
+    sample = samples.read(Path(os.path.abspath(path)), lines_max, encoding)
     try:
         as_json = _as_json(sample)
     except (SkidwayError, RecursionError):  # there is no schema that the agent could fill

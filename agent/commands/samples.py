@@ -8,7 +8,6 @@ look like windows-1252 either; or some lines are not in the encoding that the us
 
 from __future__ import annotations
 
-import glob
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,6 +32,7 @@ from skidway.agent.parsing.lines import cut
 from skidway.agent.parsing.runtimes import CRI, DOCKER
 from skidway.agent.settings import SourceSettings
 from skidway.agent.values import terminals
+from skidway.agent.values.path_texts import literal
 from skidway.errors import SkidwayError, UsageError
 from skidway.settings.spec import specs
 
@@ -115,7 +115,7 @@ class Sample:
         """
         pod = self.pod
         if pod is None:
-            return [glob.escape(str(self.path))]
+            return [literal(str(self.path))]
         if pod.re is _LINK:
             return [f"{pod['root']}/*_{pod['namespace']}_{pod['container']}-*.log"]
         return [f"{pod['root']}/{pod['namespace']}_*/{pod['container']}/*.log"]

@@ -24,6 +24,7 @@ from skidway.agent.values.found import Found
 from skidway.agent.values.intents import GIVEN_UP, Intent
 from skidway.agent.values.tracked import FileState, TrackedFile
 from skidway.audit.topic.messages import Loss
+from skidway.audit.topic.source_report import report_of
 from skidway.errors import StateRefused
 from skidway.files import DirectoryLock
 
@@ -32,8 +33,8 @@ FATES: Final = ("acknowledged", "rejected", "filtered", "lost", "uncertain", "pe
 
 def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
     """Returns the agent, the number of messages that wait to be published, an entry for each file
-    id, and the ranges that were declared lost or uncertain. The audit describes these ranges in the
-    same way. Raises StateRefused.
+    id, what the agent cannot read, and the ranges that were declared lost or uncertain. The audit
+    describes these ranges in the same way. Raises StateRefused.
     """
     path = directory / DATABASE
     if not path.exists():
@@ -57,6 +58,7 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
             "cluster": state.cluster,
             "unpublished_messages": len(state.outbox()),
             "files": entries(files, promised, host or OperatingSystem()),
+            "sources": state.sources(),
             "declared": [_declared(loss, paths) for loss in state.losses()],
         }
     finally:
@@ -81,6 +83,18 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
         for each in shown["files"]
     ]
     return files, [each | {"file": str(each["file"])} for each in shown["declared"]]
+
+
+def unread(shown: Mapping[str, Any]) -> list[str]:
+    """Returns a sentence for each path that the agent cannot read, and for each source without
+    files, as the agent found them when it ran last. shown: the result of `show`."""
+    report = report_of(shown["sources"])
+    holds = {True: "; the topic is not sealed", False: ""}
+    return [
+        *(f"{x.topic}: {x.words}{holds[x.holds]}" for x in report.unread),
+        *(f"{x.topic}: {x.words}" for x in report.fileless),
+        *([f"and {report.more:,} more"] if report.more else []),
+    ]
 
 
 def entries(

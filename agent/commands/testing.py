@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.patterns import patterns_of
 from skidway.agent.parsing.byte_order import UTF_16, order_of
 from skidway.agent.parsing.framing import READ_BYTES, LineFramer
 from skidway.agent.parsing.parser import EXTRA
@@ -21,7 +22,7 @@ from skidway.errors import ConfigurationRefused, SkidwayError
 from skidway.schemas.client import RegistryClient
 
 
-def source_of(settings: AgentSettings, path: Path, topic: str | None) -> SourceSettings:
+def source_of(settings: AgentSettings, path: str, topic: str | None) -> SourceSettings:
     """Returns the source that reads a file. If `topic` is given, returns the topic's source.
     Without `topic`, returns the first source with a pattern that matches the path, or the only
     source if there is just one. Raises ConfigurationRefused if there is no such source.
@@ -33,20 +34,42 @@ def source_of(settings: AgentSettings, path: Path, topic: str | None) -> SourceS
             raise ConfigurationRefused(f"no source has the topic {topic!r}")
         return found[0]
     for source in sources:
-        exclude = tuple(source.exclude)
-        if any(Pattern(text, exclude).means(str(path)) for text in source.paths):
+        if any(each.means(path) for each in patterns_of(source.paths, source.exclude)):
             return source
     if len(sources) == 1:
         return sources[0]
     if (idle := settings.idle_reason) is not None:
         raise ConfigurationRefused(idle)
-    raise ConfigurationRefused(f"no source has a pattern for {path}; name one with --topic")
+    why = [unread(source, path) for source in sources if _excluding(source, path) is not None]
+    raise ConfigurationRefused(
+        " ".join([f"no source reads {path}; name one with --topic.", *filter(None, why)])
+    )
+
+
+def unread(source: SourceSettings, path: str) -> str | None:
+    """Returns a sentence that says why the source does not read the file at a path; None if it
+    reads the file."""
+    if any(each.means(path) for each in patterns_of(source.paths, source.exclude)):
+        return None
+    what = f"The source of topic {source.topic} does not read this file:"
+    if (by := _excluding(source, path)) is not None:
+        return f"{what} exclude {by} matches it."
+    return f"{what} no pattern of paths matches it."
+
+
+def _excluding(source: SourceSettings, path: str) -> str | None:
+    """Returns the pattern of `exclude` that leaves out a file that `paths` would take."""
+    if not any(each.means(path) for each in patterns_of(source.paths)):
+        return None
+    by = (text for text in source.exclude if any(x.means(path) for x in patterns_of([text])))
+    return next(by, None)
 
 
 def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
     """Makes rows of the first MiB of a file. Raises SkidwayError, for example if the file cannot be
     read."""
-    source = source_of(settings, path.absolute(), topic)
+    absolute = os.path.abspath(path)
+    source = source_of(settings, absolute, topic)
     try:
         with path.open("rb") as file:
             data = file.read(READ_BYTES + 1)
@@ -61,15 +84,15 @@ def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
         settings.schema_registry_url, pause=lambda _: None, security=settings.registry_security
     )
     schema = schema_text(source, registry)
+    why_not = unread(source, absolute)
+    notes: tuple[str, ...] = () if why_not is None else (why_not,)
     if not data:
-        return Preview([], [])
-    made = preview(
-        source, data, str(path.absolute()), schema=schema, batch_bytes=settings.batch_size
-    )
-    notes = [*made.notes, *of_reserved(reserved_fields(schema))]
+        return Preview([], [], notes)
+    made = preview(source, data, absolute, schema=schema, batch_bytes=settings.batch_size)
+    notes = (*notes, *made.notes, *of_reserved(reserved_fields(schema)))
     if is_cut:
-        notes.append("Only the first MiB of the file was tried.")
-    return replace(made, notes=tuple(notes))
+        notes += ("Only the first MiB of the file was tried.",)
+    return replace(made, notes=notes)
 
 
 def render(made: Preview, limit: int) -> str:

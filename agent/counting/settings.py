@@ -6,8 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.patterns import Pattern, patterns_of
 from skidway.agent.files.sources import TailedSource
+from skidway.agent.values import path_texts
 from skidway.dataclass import dataclass
 from skidway.errors import UsageError
 
@@ -36,12 +37,12 @@ class CountSettings:
     keep_bytes: int = KEEP_MB << 20
 
     def check(self) -> None:
-        """Raises UsageError if a pattern is not an absolute path, or if `keep_s` or `keep_bytes` is
+        """Raises UsageError if a pattern is not valid, or if `keep_s` or `keep_bytes` is
         too low."""
         for option, patterns in (("--files", self.paths), ("--exclude", self.exclude)):
             for pattern in patterns:
-                if not pattern.startswith("/"):
-                    raise UsageError(f"{option} {pattern!r} must be absolute.")
+                if (why := path_texts.refusal(pattern)) is not None:
+                    raise UsageError(f"{option} {pattern!r} {why}.")
         if self.keep_s < KEEP_S_MIN:
             raise UsageError("--keep must be at least 1h.")
         if self.keep_bytes < KEEP_MB_MIN << 20:
@@ -50,7 +51,7 @@ class CountSettings:
     @property
     def patterns(self) -> tuple[Pattern, ...]:
         """The patterns of the files."""
-        return tuple(Pattern(path, self.exclude) for path in self.paths)
+        return patterns_of(self.paths, self.exclude)
 
     def source(self) -> TailedSource:
         """Returns the files in the form of a source of the agent. Only a line feed ends a line, as
@@ -61,4 +62,5 @@ class CountSettings:
             patterns=self.patterns,
             recipe=b"",
             starts_at_end=self.starts_at_end,
+            optional=True,
         )

@@ -38,6 +38,7 @@ sighting       a file that a look found, and its source
 unopened       files that were found but could not be opened yet
 unbegun        files without a file id, because they are empty or too old
 unreadable     paths that could not be read
+matches        sources of which no file was found, and since when
 news           new file ids and losses, which the agent's loop has to write to the state
 handles        a limited number of open files
 pod_metadata   reads files with the labels of pods

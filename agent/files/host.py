@@ -36,11 +36,15 @@ class Status(NamedTuple):
 class Scan:
     """What a search through all patterns found. unreadable: (path, reason) for each file or
     directory that the agent could not examine. dead: the unreadable paths that are broken links.
+    directories, special: what else the patterns match: directories, and (path, kind) for each FIFO,
+    socket or device.
     """
 
     found: list[Found] = field(default_factory=list)
     unreadable: list[tuple[str, str]] = field(default_factory=list)
     dead: list[str] = field(default_factory=list)
+    directories: list[str] = field(default_factory=list)
+    special: list[tuple[str, str]] = field(default_factory=list)
 
 
 class Handle(Protocol):

@@ -61,6 +61,8 @@ class OpenFile:
         os.close(self.descriptor)
 
 
+LEADS_NOWHERE: Final = "it is a link that leads nowhere: remove it, or leave it out with exclude"
+LEADS_ROUND: Final = "it is a link in a circle: remove it, or leave it out with exclude"
 _SEEN_MAX: Final = 100_000
 _FIND_TRIES: Final = 10
 
@@ -168,15 +170,18 @@ class OperatingSystem:
             try:
                 status = os.stat(path)
                 if not stat.S_ISREG(status.st_mode):
+                    _add_other(path, status.st_mode, scan)
                     return None
                 real_path = _real_path(path, is_link, resolved)
             except FileNotFoundError:
                 if is_link and os.path.islink(path):
-                    scan.unreadable.append((path, "it is a link that leads nowhere"))
-                    scan.dead.append(path)
+                    _add_dead(path, LEADS_NOWHERE, scan)
                 return None  # the link is broken, or the file was deleted meanwhile
             except OSError as error:
-                scan.unreadable.append((path, error.strerror or str(error)))
+                if error.errno == errno.ELOOP:
+                    _add_dead(path, LEADS_ROUND, scan)
+                else:
+                    scan.unreadable.append((path, error.strerror or str(error)))
                 return None
             try:
                 return self._described(path, real_path, status)
@@ -234,6 +239,21 @@ class OperatingSystem:
         if size is None:
             return UNMEASURED
         return DAMAGED if isinstance(size, OSError) else size
+
+
+def _add_dead(path: str, reason: str, scan: Scan) -> None:
+    """Notes a link that leads to no file."""
+    scan.unreadable.append((path, reason))
+    scan.dead.append(path)
+
+
+def _add_other(path: str, mode: int, scan: Scan) -> None:
+    """Notes a path that leads to no regular file."""
+    if stat.S_ISDIR(mode):
+        scan.directories.append(path)
+    else:
+        kind = "FIFO" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
+        scan.special.append((path, kind))
 
 
 def _is_at(path: str, status: os.stat_result) -> bool:

@@ -1,20 +1,19 @@
-"""Patterns of paths: *, ? and [...] match within a name, and ** matches any number of directories.
+"""Finds the files that a pattern of paths matches. Module `path_texts` says what patterns mean.
 
-As in a shell, a name that begins with a dot matches only a pattern that begins with a dot. The
-search follows links. If `**` comes to a link that leads back to a directory above it, the search
-does not walk this directory again. The search reports directories that cannot be read, because they
-may contain files that nobody counts.
+The search follows links. If `**` comes to a link that leads back to a directory above it, the
+search does not walk this directory again. The search reports directories that cannot be read,
+because they may contain files that nobody counts.
 """
 
 from __future__ import annotations
 
 import errno
-import fnmatch
 import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
 
+from skidway.agent.values.path_texts import expanded, matcher, name_matcher
 from skidway.dataclass import dataclass
 
 Unreadable = list[tuple[str, str]]
@@ -26,8 +25,8 @@ DEPTH_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern of absolute paths. exclude: patterns of paths that are left out although this
-    pattern matches them."""
+    """A pattern of absolute paths, without braces. exclude: patterns of paths that are left out
+    although this pattern matches them."""
 
     text: str
     exclude: tuple[str, ...] = ()
@@ -50,13 +49,11 @@ class Pattern:
 
     def means(self, path: str) -> bool:
         """Whether the pattern matches a path; the path need not exist."""
-        parts = [part for part in self.text.split("/") if part]
-        names = [name for name in path.split("/") if name]
-        return _means(parts, names) and not self.excludes(path)
+        return matcher(self.text).fullmatch(path) is not None and not self.excludes(path)
 
     def excludes(self, path: str) -> bool:
         """Whether a pattern of `exclude` matches a path, so that the path is left out."""
-        return any(fnmatch.fnmatchcase(path, each) for each in self.exclude)
+        return any(matcher(each).fullmatch(path) for each in self.exclude)
 
     def walk(self, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
         """Yields each existing path that matches, and whether the path is a link. The paths of each
@@ -71,22 +68,24 @@ class Pattern:
         unreadable += [each for each in closed if not self._excludes_all(each[0])]
 
     def _excludes_all(self, path: str) -> bool:
-        """Whether the pattern excludes a path and every path below it."""
-        return self.excludes(path) or self.excludes(os.path.join(path, "\n"))
+        """Whether `exclude` matches every path below an unreadable path (or this path itself) that
+        the pattern could match. The name of a line end, which no program chooses, stands for any
+        name.
+        """
+        parts = self.text.split("/")
+        if not self.exclude or any(part.startswith(".") for part in parts):
+            return False
+        if "**" in parts:
+            return all(self.excludes(path + "/\n" * depth) for depth in range(1, DEPTH_MAX))
+        rest = parts[path.count("/") + 1 :]
+        below = ["\n" if _MAGIC.search(part) else part for part in rest]
+        return self.excludes("/".join([path.rstrip("/"), *below]))
 
 
-def _means(parts: Sequence[str], names: Sequence[str]) -> bool:
-    if not parts:
-        return not names
-    if parts[0] == "**":
-        if _means(parts[1:] or ("*",), names):
-            return True
-        return bool(names) and not names[0].startswith(".") and _means(parts, names[1:])
-    if not names or not fnmatch.fnmatchcase(names[0], parts[0]):
-        return False
-    if names[0].startswith(".") and not parts[0].startswith("."):
-        return False
-    return _means(parts[1:], names[1:])
+def patterns_of(paths: Sequence[str], exclude: Sequence[str] = ()) -> tuple[Pattern, ...]:
+    """Returns the patterns of the settings `paths` and `exclude`."""
+    left_out = tuple(each for text in exclude for each in expanded(text))
+    return tuple(Pattern(each, left_out) for text in paths for each in expanded(text))
 
 
 def _walk(
@@ -157,11 +156,10 @@ def _is_directory(entry: os.DirEntry[str], unreadable: Unreadable) -> bool:
 def _entries(directory: str, unreadable: Unreadable, part: str = "*") -> list[os.DirEntry[str]]:
     """Returns, sorted by name, those entries of a directory whose names match `part`, the part of a
     pattern between two slashes."""
-    match = re.compile(fnmatch.translate(part)).match
-    hidden = part.startswith(".")
+    matches = name_matcher(part).fullmatch
     try:
         with os.scandir(directory) as entries:
-            found = [e for e in entries if (hidden or e.name[0] != ".") and match(e.name)]
+            found = [entry for entry in entries if matches(entry.name)]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

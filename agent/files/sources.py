@@ -43,7 +43,7 @@ class TailedSource:
     first looks at their pattern. ignore_older_ms: files whose last change is longer ago than this
     (ms) are not read; None if all files are read. labels: where the labels of pods come from; None
     if the records need no labels. deleted_after_ms: how long after the creation of a file the host
-    deletes the file; None if this is unknown.
+    deletes the file; None if this is unknown. optional: whether its files may be missing.
     """
 
     topic: str
@@ -57,6 +57,7 @@ class TailedSource:
     ignore_older_ms: int | None = None
     labels: LabelSource | None = None
     deleted_after_ms: int | None = None
+    optional: bool = False
 
     def manner_of(self, tracked: TrackedFile, handle: Handle) -> Manner:
         """Returns how a file is read. With `encoding: utf-16`, the file's first two bytes decide

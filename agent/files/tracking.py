@@ -40,6 +40,7 @@ from skidway.agent.files.host_files import HostFiles
 from skidway.agent.files.known import KnownFiles
 from skidway.agent.files.likeness import renumbered
 from skidway.agent.files.look import Moment
+from skidway.agent.files.matches import Matches
 from skidway.agent.files.mounts import UNMOUNTED, Mounts
 from skidway.agent.files.news import News
 from skidway.agent.files.recognition import Recognition
@@ -92,6 +93,7 @@ class Tracker:
         self._unopened = Unopened()
         self._unbegun = Unbegun(host)
         self.first_looks = FirstLooks()
+        self.matches = Matches()
         files = HostFiles(self._known, self._unopened, self._unreadable, self.news)
         self._mounts = Mounts(host)
         self._endings = Endings(handles, self._known, self.news)
@@ -144,6 +146,12 @@ class Tracker:
         return self._unreadable.passing
 
     @property
+    def beside(self) -> dict[str, dict[str, str]]:
+        """For each topic, by path: why the agent reads nothing there, although this holds no
+        seal."""
+        return self._unreadable.beside
+
+    @property
     def doubts(self) -> Counter[str]:
         """For each topic, how often the agent found that bytes may be unread, or that a file no
         longer has the bytes that were read (see `News`)."""
@@ -177,6 +185,7 @@ class Tracker:
             self._known.add(tracked)
             self._renumber(tracked)
         self._mounts.load(self.files.values())
+        self._unreadable.load(tracked.meant for tracked in self.files.values() if tracked.meant)
         self._endings.load(since)
         self._rotations.load(*self._known_places(), since)
         self._rotations.wait_again(each for each in self._unbegun.all() if each.base is not None)
@@ -301,6 +310,7 @@ class Tracker:
         self._endings.begin_look(now, now_ms)
         self._look_for_mounts(now)
         self.ignored.begin_look()
+        self.matches.begin_look()
         self.first_looks.begin_look(self.sources, self.files.values(), now_ms)
         lay, keys = self._scan(now)
         self._recognition.mark_changed(
@@ -352,6 +362,8 @@ class Tracker:
         for index, source in enumerate(self.sources):
             scan = self._host.scan(source.patterns)
             self._unreadable.add_scan(source.topic, scan)
+            if scan.found:
+                self.matches.found(source)
             for found in scan.found:
                 lay.setdefault(found.path, found)
                 if found.is_linked:
@@ -361,6 +373,9 @@ class Tracker:
                     if not self._recognition.is_at_rest(found, index):
                         self._recognition.see(self._sighting(found, index, now))
         self.first_looks.end_look(self.sources)
+        self.matches.end_look(
+            self.sources, lambda: {each.source for each in self.files.values()}, self._now_ms
+        )
         self._linked = linked
         self.linked_directories = frozenset(os.path.dirname(path) for path in linked)
         return lay, keys

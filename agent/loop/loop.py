@@ -106,6 +106,7 @@ class Loop:
         self._accounts = parts.accounts
         self._backlogs = parts.backlogs
         self._fieldless_notes = parts.fieldless_notes
+        self.source_reports = parts.source_reports
         self._register = parts.register
         self._first: Changes | None = parts.first
         self._unwritten: _Turn | None = None
@@ -365,7 +366,8 @@ class Loop:
         self._presses.promise(changes, turn.taken)
         events.labels_news(self._labels.take_news(), self._labels.unreadable)
         self._mind_news(changes, now_ms)
-        self._accounts.take_back(changes, now_ms, self._sealed, self._progress.offsets)
+        fileless = self.tracker.matches.never_matched()
+        self._accounts.take_back(changes, now_ms, self._sealed, self._progress.offsets, fileless)
         self._account(changes, now, now_ms)
         changes.put_files(self.tracker.take_changed())
         if (unopened := self.tracker.take_unopened()) is not None:
@@ -446,6 +448,7 @@ class Loop:
         self._accounts.prove_life(number, now, now_ms)
         self._backlogs.tell(self._accounts.number, now, now_ms)
         self._fieldless_notes.tell(self._accounts.number, now, now_ms)
+        self.source_reports.tell(self._accounts.number, now, now_ms)
 
     # --- files ----------------------------------------------------------------------------------
 
@@ -454,7 +457,10 @@ class Loop:
         self.tracker.reconcile(now, now_ms)
         for topic, pattern, exclude in self.tracker.first_looks.take_new():
             changes.put_looked(topic, pattern, exclude)
+        for source, match in self.tracker.matches.take_changed():
+            changes.put_match(source, match)
         self._unreadable.name(self.tracker)
+        self.source_reports.look(now, changes)
         self._held_seals.name(self.held_seals)
         if noted is not None:
             self._accounts.note_sizes(*noted, self._sealed, self.tracker)

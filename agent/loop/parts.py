@@ -26,10 +26,12 @@ from skidway.agent.delivery.replay import Replay
 from skidway.agent.delivery.search import Logs
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.host import Host
+from skidway.agent.files.matches import Match
 from skidway.agent.files.pod_labels import PodLabels
 from skidway.agent.files.reading import UNFINISHED_S, FileReader
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.loop import beginning
+from skidway.agent.loop.source_reports import SourceReports
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import StateDatabase
@@ -84,6 +86,7 @@ class Parts:
     accounts: Accounts
     backlogs: Backlogs
     fieldless_notes: FieldlessNotes
+    source_reports: SourceReports
     register: Register
     first: Changes
 
@@ -174,6 +177,7 @@ class _Maker:
             accounts=accounts,
             backlogs=Backlogs(self._sender(), mail, tracker, self._handles),
             fieldless_notes=FieldlessNotes(self._sender(), mail, fieldless),
+            source_reports=SourceReports(self._sender(), mail, tracker),
             register=register,
             first=first,
         )
@@ -184,6 +188,8 @@ class _Maker:
         promised = {intent.file: intent.end for intent in self._intents}
         since = beginning.since(self._state)
         tracker.first_looks.load(self._state.looked(), since)
+        matches = {key: Match(*each) for key, each in self._state.matches().items()}
+        tracker.matches.load(matches, self._state.epoch)
         unopened, unbegun = self._state.unopened(), self._state.unbegun()
         tracker.load(self._files, promised, since, unopened, unbegun)
         return tracker

@@ -32,6 +32,13 @@ SCHEMAS: Final = "schemas"
 time (ms) at which the agent first started with this topic in its settings.
 """
 
+MATCH: Final = "match "
+"""This prefix, followed by the key of a source, is a key of the table `meta`. The value is a JSON
+list: the fields of a `Match`."""
+
+SOURCES: Final = "sources"
+"""This key of the table `meta` has the newest report about sources that cannot be read."""
+
 LOOKED: Final = "looked "
 """This prefix, a topic's name, a blank and a pattern of paths together are a key of the table
 `meta`. The key says that the agent has searched for files that match the pattern. Its value is a
@@ -114,6 +121,18 @@ class Changes:
         exclude: the patterns of the setting `exclude` that were set in every such search.
         """
         self.put_meta(f"{LOOKED}{topic} {pattern}", json.dumps(exclude))
+
+    def put_match(self, source: str, match: tuple[int, int, bool] | None) -> None:
+        """Writes what is known about a source; None if the agent has it no longer (see module
+        files.matches)."""
+        if match is None:
+            self._do("DELETE FROM meta WHERE key = ?", (MATCH + source,))
+        else:
+            self.put_meta(MATCH + source, json.dumps(match))
+
+    def put_sources(self, report: Mapping[str, Any]) -> None:
+        """Writes the report about sources that the agent cannot read (see source_report)."""
+        self.put_meta(SOURCES, json.dumps(report))
 
     def put_left(self, words: Mapping[str, LastWord]) -> None:
         """Replaces the stored last words, which are final seals (see `LastWord`). words: the final

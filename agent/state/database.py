@@ -12,14 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from skidway import invocation
+from skidway import invocation, machine_id
 from skidway.agent.batches.recipe import Recipe, from_json
 from skidway.agent.state.changes import (
     ADOPTED,
     LEFT,
     LOOKED,
+    MATCH,
     SCHEMAS,
     SINCE,
+    SOURCES,
     Changes,
     LastWord,
     checksum,
@@ -232,6 +234,22 @@ class StateDatabase:
                 found.append((topic, text, tuple(json.loads(value))))
         return found
 
+    def matches(self) -> dict[str, tuple[int, int, bool]]:
+        """Returns, by key of a source: since when (ms) and in which epoch the agent has had it, and
+        whether a file has matched it."""
+        found = {}
+        for key, value in self._rows("SELECT key, value FROM meta"):
+            if key.startswith(MATCH):
+                since_ms, epoch, has_matched = json.loads(value)
+                found[key[len(MATCH) :]] = since_ms, epoch, has_matched
+        return found
+
+    def sources(self) -> dict[str, Any]:
+        """Returns the newest report about sources that the agent cannot read; empty if there is
+        none."""
+        rows = self._rows("SELECT value FROM meta WHERE key = ?", (SOURCES,))
+        return next((dict(json.loads(value)) for (value,) in rows), {})
+
     def offsets(self) -> dict[TopicPartition, int]:
         """Returns the last acknowledged offset of each partition."""
         rows = self._rows("SELECT topic, partition, last FROM offsets")
@@ -399,12 +417,20 @@ def create_tables(connection: sqlite3.Connection, machine: str, tables: str = TA
 
 def check_machine(state: StateDatabase, machine: str) -> None:
     """Raises StateRefused if the state was made on another machine."""
-    if state.machine != machine:
-        adopt = invocation.of_this_process().command("agent state adopt")
+    if state.machine == machine:
+        return
+    adopt = invocation.of_this_process().command("agent state adopt")
+    where = f"({state.machine}, here is {machine})"
+    if machine.startswith(identity.HOST_NAMED):
         raise StateRefused(
-            f"this state belongs to another machine ({state.machine}, here is {machine}); if it "
-            f"was moved here for good, say so with `{adopt}`, and never run both"
+            f"this state belongs to another machine {where}: {machine_id.MISSING}, so its host name"
+            f" stands for it; {machine_id.ADVICE}. If the state was moved here for good, say so "
+            f"with `{adopt}`, and never run both"
         )
+    raise StateRefused(
+        f"this state belongs to another machine {where}; if it was moved here for good, say so "
+        f"with `{adopt}`, and never run both"
+    )
 
 
 def _create_file(path: Path, tables: str) -> None:

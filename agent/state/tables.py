@@ -16,6 +16,8 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
 -- a last word), adopted (JSON: epoch and number of the last message before it was adopted,
 -- null once it was started since),
 -- "since <topic>" (when it was started with first),
+-- "match <topic> <hash>" (of a source; JSON: since when, epoch, whether a file has matched),
+-- sources (JSON: the newest report about sources that cannot be read),
 -- "looked <topic> <pattern>" (the agent has looked at the pattern; JSON: what all looks excluded)
 
 CREATE TABLE topics (

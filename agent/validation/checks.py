@@ -89,6 +89,9 @@ def _try(
     from skidway.agent.validation import trial
 
     files, tried = trial.find(source, host, owners)
+    if not lines_max:
+        tried.untried = "as --lines 0 says"
+        return tried
     try:
         text = schema_text(source, registry)
     except Unreachable as error:

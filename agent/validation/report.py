@@ -12,14 +12,21 @@ if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load the module
     from skidway.agent.validation.trial import Trial
 
 REGISTRY_TIMEOUT_S: Final = 2.0
-UNREADABLE_MAX: Final = 5
+MARKS_MAX: Final = 20
+MARK: Final = "  ! "
+"""The beginning of a line that the reader should look at, although the configuration is good."""
 
 
 def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
     """Returns the results of the trials, as a JSON document for programs. The member `ok` of the
     document is true if no source rejects more than `share_max` of its lines."""
     sources = [
-        {**asdict(each), "rejected": each.rejected, "share": round(each.share, 4)}
+        {
+            **asdict(each),
+            "rejected": each.rejected,
+            "share": round(each.share, 4),
+            "marks": each.marks,
+        }
         for each in trials
     ]
     return {"ok": refusal(trials, share_max) is None, "sources": sources}
@@ -43,6 +50,14 @@ def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
     )
 
 
+def strict_refusal(trials: Sequence[Trial]) -> str | None:
+    """Returns a sentence that names the sources with marks; None if there are no such sources."""
+    marked = [each.topic for each in trials if each.marks]
+    if not marked:
+        return None
+    return f"the configuration can be run, but look at the lines with ! of {', '.join(marked)}"
+
+
 def of_reserved(names: Sequence[str]) -> list[str]:
     """Returns sentences that warn of fields whose names the loader needs for its own columns.
     names: the names of these fields."""
@@ -57,10 +72,11 @@ def _of_source(each: Trial) -> list[str]:
     lines = [f"{each.topic}: {_sum(each)}"]
     lines += [f"  {_of_taken(topic, count)}" for topic, count in sorted(each.taken.items())]
     lines += [f"  {words}" for words in of_reserved(each.reserved)]
-    for path, reason in each.unreadable[:UNREADABLE_MAX]:
-        lines.append(f"  cannot read {path}: {reason}")
-    if len(each.unreadable) > UNREADABLE_MAX:
-        lines.append(f"  and {len(each.unreadable) - UNREADABLE_MAX} more")
+    lines += [f"  {use}" for use in each.patterns if not use.is_mark]
+    marks = each.marks
+    lines += [f"{MARK}{mark}" for mark in marks[:MARKS_MAX]]
+    if len(marks) > MARKS_MAX:
+        lines.append(f"{MARK}and {len(marks) - MARKS_MAX} more")
     for misfit in each.examples:
         place = f"byte {misfit.first:,}" if misfit.line is None else f"line {misfit.line}"
         lines.append(f"  {misfit.path} {place}: {misfit.reason}: {misfit.detail}")

@@ -17,12 +17,13 @@ import numpy as np
 from skidway.agent.batches import fieldless
 from skidway.agent.batches.press import Press
 from skidway.agent.batches.rejected import RejectedLine
-from skidway.agent.files.host import Host
-from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.host import Host, shown
+from skidway.agent.files.patterns import patterns_of
 from skidway.agent.parsing.byte_order import UTF_16BE, WIDE, order_of
 from skidway.agent.parsing.framing import READ_BYTES, Framer
 from skidway.agent.settings import SourceSettings
 from skidway.agent.validation.excerpts import excerpt
+from skidway.agent.validation.pattern_uses import PatternUse, uses
 from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.intents import Intent, Reading
 from skidway.dataclass import dataclass
@@ -55,11 +56,12 @@ class Trial:
     earlier source takes; by the topic of the earlier source, how many these are. `files` does not
     count them. replaced: how many lines had invalid bytes that were replaced, so that the lines are
     not rejected. coloured: from how many lines codes for terminals were taken. pieces: how many
-    records are only a part of what the program wrote as one. filtered: how many records each rule
-    left out. untried: why no line was tried;
-    None if lines were tried. reserved: the fields whose names the loader needs for its own columns;
-    because of these fields, the loader refuses the topic. fieldless: by name, in how many lines
-    members or keys are left out, because the schema has no field for them.
+    records are only a part of what the program wrote as one. patterns: what each pattern of the
+    source does. special: (path, kind) of each FIFO, socket or device that the patterns match.
+    filtered: how many records each rule left out. untried: why no line was tried; None if lines
+    were tried. reserved: the fields whose names the loader needs for its own columns; because of
+    these fields, the loader refuses the topic. fieldless: by name, in how many lines members or
+    keys are left out, because the schema has no field for them.
     """
 
     topic: str
@@ -73,7 +75,9 @@ class Trial:
     filtered: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
     examples: list[Misfit] = field(default_factory=list)
+    patterns: list[PatternUse] = field(default_factory=list)
     unreadable: list[tuple[str, str]] = field(default_factory=list)
+    special: list[tuple[str, str]] = field(default_factory=list)
     untried: str | None = None
     reserved: list[str] = field(default_factory=list)
     fieldless: dict[str, int] = field(default_factory=dict)
@@ -82,6 +86,14 @@ class Trial:
     def rejected(self) -> int:
         """How many lines were rejected."""
         return sum(self.reasons.values())
+
+    @property
+    def marks(self) -> list[str]:
+        """What the reader should look at, although the configuration can be run."""
+        of_patterns = [str(each) for each in self.patterns if each.is_mark]
+        unreadable = [f"cannot read {shown(path)}: {why}" for path, why in self.unreadable]
+        special = [f"{shown(path)} is a {kind}, and is not read" for path, kind in self.special]
+        return [*of_patterns, *unreadable, *special]
 
     @property
     def share(self) -> float:
@@ -99,13 +111,19 @@ def find(
     first source that matches it. So `find` does not return the files in `owners`, and adds to
     `owners` the files that it returns.
     """
-    exclude = tuple(source.exclude)
-    scan = host.scan([Pattern(path, exclude) for path in source.paths])
+    scan = host.scan(patterns_of(source.paths, source.exclude))
     found = sorted(scan.found, key=lambda each: each.changed_ns, reverse=True)
     taken = Counter(owners[each.key] for each in found if each.key in owners)
     found = [each for each in found if each.key not in owners]
     owners.update((each.key, source.topic) for each in found)
-    return found, Trial(source.topic, len(found), dict(taken), unreadable=list(scan.unreadable))
+    return found, Trial(
+        source.topic,
+        len(found),
+        dict(taken),
+        patterns=uses(source, host),
+        unreadable=list(scan.unreadable),
+        special=list(scan.special),
+    )
 
 
 def run(

@@ -5,6 +5,7 @@ identity   how hosts and files are recognised: machine id, and checksums of a fi
 intents    which bytes of a file the agent is going to send, and by which recipe
 labels     the labels of a file's pod, and from which position of the file on they apply
 found      a file that was found at a path
+path_texts  what a pattern of paths means
 room       how many bytes a turn may read of each topic's files
 schemas    a schema whose id a registry has given
 tracked    one file id and everything known about it; the loop owns it

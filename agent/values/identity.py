@@ -24,9 +24,9 @@ import hashlib
 import secrets
 import socket
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final, NamedTuple
 
+from skidway import machine_id as machine_id_file
 from skidway.agent.values.intents import crc_of
 from skidway.dataclass import dataclass
 
@@ -39,7 +39,8 @@ PROOF_BYTES: Final = 1 << 20
 time."""
 
 _LENGTH_BYTES: Final = 4
-_MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+HOST_NAMED: Final = "host "
+"""With this text begins the id of a machine for which its host name stands."""
 
 Read = Callable[[int, int], bytes]
 """A function of (count, position) that returns at most `count` bytes of the file from the position
@@ -57,14 +58,7 @@ def machine_id() -> str:
     """Returns the machine's id, which never changes, and which no other machine has. If the machine
     has no id, returns `host` and the host name.
     """
-    for path in _MACHINE_IDS:
-        try:
-            text = path.read_text().strip()
-        except OSError:
-            continue
-        if text:
-            return text
-    return f"host {socket.gethostname()}"
+    return machine_id_file.read() or f"{HOST_NAMED}{socket.gethostname()}"
 
 
 class Fingerprint(bytes):

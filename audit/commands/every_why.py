@@ -21,7 +21,7 @@ from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
-from skidway.audit.reports import clock_report, host_report
+from skidway.audit.reports import clock_report, host_report, source_remarks
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_names
 from skidway.cli.output import print_json, print_lines, render_table
@@ -52,24 +52,26 @@ def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
         lambda x: explain(x, evidence, policy, now_ms, access),
         _differing(evidence, policy, now_ms, access),
     )
+    unread = source_remarks.unread(evidence, policy, now_ms)
     is_missed = any(state.is_missed for state in states)
     present = present_causes(evidence, policy, now_ms, access)
     if args.json:
         beside = {
+            "sources": unread.sentences,
             "hosts": host_report.summary(states),
             "clocks": clock_report.document(times),
             "causes": [document_of(x) for x in present],
         }
         print_json({"topics": rows} | beside)
     else:
-        said = [_sentence(rows, found, access), *host_report.remarks(states)]
+        said = [_sentence(rows, found, access), *unread.sentences, *host_report.remarks(states)]
         said += [f"next: {show_hosts(access)}"] if is_missed else []
         if present:
             print_lines(map(sentence, present))
         if rows:
             print(render_table([_text(x, access) for x in rows], COLUMNS))
         print_lines([*said, *clock_report.sentences(times)])
-    is_bad_now = bool(present) or is_missed or times.is_ours_wrong
+    is_bad_now = bool(present) or is_missed or bool(unread.fileless) or times.is_ours_wrong
     return int(bool(rows) or not found or is_bad_now)
 
 

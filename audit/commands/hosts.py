@@ -21,7 +21,7 @@ from skidway.audit.judgement.clocks import clocks
 from skidway.audit.judgement.host_proofs import Proof, proofs
 from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.reports import clock_report, host_report
+from skidway.audit.reports import clock_report, host_report, source_remarks
 from skidway.audit.settings import TIERS, AuditSettings
 from skidway.audit.topic.messages import Tier
 from skidway.cli.moments import parse_since
@@ -84,7 +84,8 @@ def _hosts(args: argparse.Namespace) -> int:
         print_json(host_report.document(states) | {"clocks": clock_report.document(times)})
     else:
         table(host_report.table(states), host_report.COLUMNS)
-        print_lines([host_report.sentence(states), *clock_report.sentences(times)])
+        unread = source_remarks.unread(evidence, policy, now_ms).sentences
+        print_lines([host_report.sentence(states), *unread, *clock_report.sentences(times)])
     is_missed = not states or any(state.is_missed for state in states)
     return int(is_missed or times.is_ours_wrong)
 

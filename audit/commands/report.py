@@ -18,7 +18,14 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import Standing, of_evidence
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
-from skidway.audit.reports import clock_report, fieldless_report, host_report, report
+from skidway.audit.reports import (
+    clock_report,
+    fieldless_report,
+    host_report,
+    report,
+    source_remarks,
+)
+from skidway.audit.reports.source_remarks import Unread
 from skidway.audit.reports.topic_names import is_named, topics_named, with_rejects
 from skidway.audit.settings import TIERS, AuditSettings
 from skidway.audit.topic.fieldless_note import Members
@@ -72,6 +79,7 @@ def _report(args: argparse.Namespace) -> int:
             "hosts": host_report.summary(found.hosts),
             "clocks": clock_report.document(found.clocks),
             "causes": [document_of(x) for x in found.present],
+            "sources": found.unread.sentences,
             "fieldless": fieldless_report.document(found.fieldless),
             "buckets_deleted": found.deleted,
         }
@@ -84,20 +92,21 @@ def _report(args: argparse.Namespace) -> int:
                 *map(sentence, found.present),
                 report.sentence(found.whole),
                 *report.sentences_of_deleted(found.deleted),
+                *found.unread.sentences,
                 *host_report.remarks(found.hosts),
                 *clock_report.sentences(found.clocks),
                 *fieldless_report.sentences(found.fieldless),
             ]
         )
     status = report.exit_status(found.whole, everything=args.all)
-    return max(status, int(found.clocks.is_ours_wrong))
+    return max(status, int(found.clocks.is_ours_wrong), int(bool(found.unread.fileless)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
     """What the report says. whole: the verdict on all buckets together. deleted: how many buckets
     have no counts any more. fieldless: the members of lines that have no field. present: what does
-    not answer now.
+    not answer now. unread: what agents cannot read.
     """
 
     whole: Standing
@@ -107,6 +116,7 @@ class _Judged:
     deleted: int
     fieldless: Mapping[Source, Members]
     present: list[PresentCause]
+    unread: Unread
 
 
 def _judged(
@@ -134,4 +144,6 @@ def _judged(
     if names is not None:
         whole = whole.where(lambda source: is_named(source, names))
     present = present_causes(evidence, policy, now_ms, access)
-    return _Judged(whole, found, states, times, deleted, fieldless, present)
+    is_meant = None if names is None else lambda source: is_named(source, names)
+    unread = source_remarks.unread(evidence, policy, now_ms, is_meant)
+    return _Judged(whole, found, states, times, deleted, fieldless, present, unread)

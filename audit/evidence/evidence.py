@@ -32,6 +32,8 @@ from skidway.audit.topic.messages import (
     Tier,
 )
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.seal_columns import fileless_since
+from skidway.audit.topic.source_report import SourceReport
 from skidway.kafka.source import Source
 
 NEVER_AHEAD_MS = 1 << 62
@@ -46,7 +48,8 @@ class SealNote(NamedTuple):
     `sealed_until`. Seals are sorted by (epoch, number), so the oldest seal comes first. taken_ms:
     normally NEVER_AHEAD_MS, which is later than every seal. But if the seal arrived before the time
     `sealed_until`, the agent's clock was ahead, and `taken_ms` is the time of arrival, by the
-    reader's clock or the broker's clock, whichever time is earlier."""
+    reader's clock or the broker's clock, whichever time is earlier. is_fileless: whether nobody
+    knows of the lines after `sealed_until`, because no file has matched a source since then."""
 
     epoch: int
     number: int
@@ -54,6 +57,18 @@ class SealNote(NamedTuple):
     at: int
     final: bool = False
     taken_ms: int = NEVER_AHEAD_MS
+    is_fileless: bool = False
+
+    @classmethod
+    def of(
+        cls, epoch: int, number: int, said: int, at: int, final: bool, taken_ms: int
+    ) -> SealNote:
+        """Makes the seal of a message. said: its `sealed_until` (see `SealedTopic`). taken_ms: the
+        time of its arrival, or a later time."""
+        since_ms = fileless_since(said)
+        until = said if since_ms is None else since_ms
+        taken_ms = taken_ms if taken_ms < until else NEVER_AHEAD_MS
+        return cls(epoch, number, until, at, final, taken_ms, since_ms is not None)
 
     @property
     def vouched_until(self) -> int:
@@ -196,6 +211,8 @@ class Evidence:
     retirements: people's decisions to retire places, except those that were taken back.
     statuses: what programs have told about themselves: how they were started, and what they wait
         for. No verdict depends on it.
+    source_reports: by agent, its newest note about paths that it cannot read, and sources without
+        files. No verdict depends on them.
     asked: the names of the topics to judge; None for all topics. The evidence includes further
         topics only if the judgement of the named topics needs them.
     window: the range of time in which the judged buckets start; its end is excluded.
@@ -220,6 +237,7 @@ class Evidence:
     taken_ms: int = 0
     retirements: list[Retirement] = field(default_factory=list)
     statuses: Statuses = field(default_factory=Statuses, compare=False)
+    source_reports: dict[int, SourceReport] = field(default_factory=dict, compare=False)
     asked: frozenset[str] | None = None
     window: Window = FOREVER
     bucket_ms: int = 0

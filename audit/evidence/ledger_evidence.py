@@ -27,6 +27,7 @@ from skidway.audit.evidence.evidence import (
     Numbers,
     TopicEvidence,
     Window,
+    agent_named,
     loss_note,
     only_claimed,
 )
@@ -37,7 +38,7 @@ from skidway.audit.evidence.number_rows import first_missing
 from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
 from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderIds, SenderKey
-from skidway.audit.topic import messages
+from skidway.audit.topic import messages, notes, source_report
 from skidway.audit.topic.count_columns import LONGEST_MS, Filtered
 from skidway.audit.topic.decisions import Acceptance, Retirement
 from skidway.audit.topic.messages import Bounds, Certainty, Gap, Loss, Tier
@@ -312,6 +313,10 @@ class _Reader:
         found.unread = dict(select("SELECT fingerprint, count FROM unread"))
         values = select("SELECT value FROM notes WHERE kind = ? ORDER BY producer", (KIND,))
         found.statuses = Statuses([value for (value,) in values])
+        values = select("SELECT value FROM notes WHERE kind = ?", (source_report.KIND,))
+        for note in (notes.decode(value) for (value,) in values):
+            report = source_report.report_of(note.body)
+            found.source_reports[agent_named(note.producer)] = report
         found.rebuilding = rebuilding(self._connection)
         self._read_hearings()
         self._read_decisions(_REMAINING)

@@ -41,6 +41,7 @@ from skidway.audit.topic import (
     load_note,
     program_status,
     retention,
+    source_report,
     usual_messages,
 )
 from skidway.audit.topic.count_columns import CountColumns
@@ -63,7 +64,7 @@ from skidway.kafka.source import Source
 
 NOTES = {
     backlog.KIND: 1, fieldless_note.KIND: 1, retention.KIND: 1, program_status.KIND: 1,
-    load_note.KIND: load_note.KEPT,
+    source_report.KIND: 1, load_note.KIND: load_note.KEPT,
 }  # fmt: skip
 """For each kind of notes that the ledger keeps: how many notes of this kind it keeps for each
 producer.

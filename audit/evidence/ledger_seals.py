@@ -197,12 +197,9 @@ class LedgerSeals:
     def _note(
         self, agent: int, epoch: int, number: int, sealed_until: int, at: int, final: int
     ) -> SealNote:
-        if not self._ahead:
-            return SealNote(epoch, number, sealed_until, at, bool(final))
-        taken_ms = self._ahead.get((agent, epoch, number), NEVER_AHEAD_MS)
-        if taken_ms >= sealed_until:
-            taken_ms = NEVER_AHEAD_MS
-        return SealNote(epoch, number, sealed_until, at, bool(final), taken_ms)
+        ahead = self._ahead
+        taken_ms = ahead.get((agent, epoch, number), NEVER_AHEAD_MS) if ahead else NEVER_AHEAD_MS
+        return SealNote.of(epoch, number, sealed_until, at, bool(final), taken_ms)
 
 
 def _joined(parts: Sequence[Mapping[int, list[SealNote]]]) -> dict[int, list[SealNote]]:

@@ -71,12 +71,12 @@ class SealRows:
     def add(
         self, agent: int, epoch: int, number: int, seals: SealColumns, sources: Sequence[int]
     ) -> int:
-        """Adds a seal. sources: the ledger's ids of the topics. Returns the greatest `sealed_until`
-        of the topics; NEVER_SEALED if there are no topics.
+        """Adds a seal. sources: the ledger's ids of the topics. Returns the greatest time in a
+        `sealed_until` of the topics; NEVER_SEALED if there are no topics.
         """
         newest = NEVER_SEALED
         for values, sealed in _by_values(seals, sources).items():
-            newest = max(newest, values[0])
+            newest = max(newest, abs(values[0]))
             for topics in self._sets(tuple(sorted(sealed))):
                 key = _Key(agent, epoch, self._topics_id(topics))
                 self._rows.append((key, Row(number, *values)))

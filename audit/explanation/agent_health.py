@@ -33,11 +33,9 @@ def obstacle(document: Mapping[str, Any], topic: str) -> Obstacle | None:
     """Returns the obstacle that the document of an agent's /health names for a topic, or None if
     the document names no obstacle.
     """
-    unreadable = dict(document.get("unreadable") or {}).get(topic) or {}
-    for path, reason in unreadable.items():
-        words = f"the agent cannot read {path}: {reason}"
-        line = f"ls -ld {shlex.quote(path)}"
-        return Obstacle(Cause.FILE_UNREADABLE, words, line, path=path)
+    paths = dict(document.get("unreadable") or {}).get(topic) or {}
+    for path, reason in paths.items():
+        return unreadable(path, reason)
     if reason := document.get("reason"):
         words = f"the agent waits: {reason}"
         if match := _REGISTRY.search(words):
@@ -45,6 +43,13 @@ def obstacle(document: Mapping[str, Any], topic: str) -> Obstacle | None:
             return Obstacle(Cause.AGENT_HELD_UP, words, line, match[1])
         return Obstacle(Cause.AGENT_HELD_UP, words)
     return _of_troubles(document, topic)
+
+
+def unreadable(path: str, reason: str) -> Obstacle:
+    """Returns the obstacle that an agent cannot read a path."""
+    words = f"the agent cannot read {path}: {reason}"
+    line = f"ls -ld {shlex.quote(path)}"
+    return Obstacle(Cause.FILE_UNREADABLE, words, line, path=path)
 
 
 def _of_troubles(document: Mapping[str, Any], topic: str) -> Obstacle | None:

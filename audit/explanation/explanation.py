@@ -10,10 +10,11 @@ from types import MappingProxyType
 from typing import Any
 
 from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import Evidence, GapNote, LossNote
 from skidway.audit.evidence.hearing import SenderName
 from skidway.audit.evidence.tallies import SenderKey
-from skidway.audit.explanation.agent_health import obstacle
+from skidway.audit.explanation.agent_health import Obstacle, obstacle, unreadable
 from skidway.audit.explanation.next_command import (
     Access,
     NextCommand,
@@ -27,6 +28,7 @@ from skidway.audit.explanation.present_causes import mirror_host, nearest, prese
 from skidway.audit.explanation.programs import programs_of
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.clocks import clocks
+from skidway.audit.judgement.fileless import told_by
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.verdict import (
     AgentVerdict,
@@ -303,6 +305,10 @@ class _Explainer:
             return _Location(Cause.TOO_YOUNG)
         if where.cause in (Cause.IN_FLIGHT, Cause.HOST_SILENT):
             return self._of_unsealed(where)
+        if where.cause is Cause.SOURCE_WITHOUT_FILES:
+            told = told_by(self._evidence, where.agent or 0, self._data_topic)
+            words = "; ".join(each.words for each in told)
+            return replace(where, words=words, path=told[0].paths[0] if told else "")
         if where.cause is Cause.READ_TWICE:
             return self._of_rereading(finding, where)
         return where
@@ -322,7 +328,10 @@ class _Explainer:
         """
         name = Tier.AGENT, str(where.agent)
         health = self._healths.get(where.host)
-        if health is not None and (found := obstacle(health, self._verdict.source.topic)):
+        found = self._unread(where)
+        if found is None and health is not None:
+            found = obstacle(health, self._data_topic)
+        if found is not None:
             command = NextCommand(found.host or where.host, found.command)
             return replace(
                 where, cause=found.cause, words=found.words, path=found.path, command=command
@@ -332,6 +341,18 @@ class _Explainer:
         if not self._is_silent(name):
             return where
         return replace(where, cause=Cause.HOST_SILENT)
+
+    @property
+    def _data_topic(self) -> str:
+        return self._verdict.source.topic.removesuffix(REJECTED_SUFFIX)
+
+    def _unread(self, where: _Location) -> Obstacle | None:
+        """Returns the path that holds the seal, if the agent runs and its note names one."""
+        report = self._evidence.source_reports.get(where.agent or 0)
+        if report is None or self._is_silent((Tier.AGENT, str(where.agent))):
+            return None
+        paths = (x for x in report.unread if x.holds and x.topic == self._data_topic)
+        return next((unreadable(x.path, x.reason) for x in paths), None)
 
     def _of_counter(self, finding: Finding, where: _Location) -> _Location:
         """Looks for a more precise cause of a finding that no message of a counter has come since

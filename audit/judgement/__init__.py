@@ -32,6 +32,7 @@ These modules use verdicts and evidence:
     standing          the result of all verdicts together, topic by topic
     hosts             the state of each host, by the messages of its agents
     completeness      whether all buckets of a topic in a span of time are complete
+    fileless          sources of which no file was ever found
     host_proofs       whether hosts are proven healthy since a given time
     sender_states     which senders are good, silent, late or retired; no verdict depends on this
                       state

@@ -4,10 +4,10 @@ no I/O.
 
 The columns contain enough to judge an agent if the agent is *plain*. A plain agent is alone on its
 host, read nothing that another agent had read, declared no loss, and sent no last word (the last
-seal of a host that is removed). It had only one epoch (an agent that starts with an older copy of
-its state begins another epoch). None of its messages is missing (but its first messages may have
-expired), and no two of its messages have the same number but different contents. All other agents
-are judged one by one.
+seal of a host that is removed). All its sources have matched files. It had only one epoch (an agent
+that starts with an older copy of its state begins another epoch). None of its messages is missing
+(but its first messages may have expired), and no two of its messages have the same number but
+different contents. All other agents are judged one by one.
 
 In a fleet, most topics have the same agents, and an agent seals all its topics together. So the
 columns that do not depend on the topic are made once, and all topics share them (`FleetColumns`).
@@ -60,6 +60,7 @@ class NewestSeals:
         self.sealed = _column(_bounded(x.sealed_until) for x in ordered)
         self.vouched = _column(_bounded(x.vouched_until) for x in ordered)
         self.is_final = np.fromiter((x.final for x in ordered), np.bool_)
+        self.is_fileless = np.fromiter((x.is_fileless for x in ordered), np.bool_)
 
 
 class FleetColumns:
@@ -137,7 +138,8 @@ class AgentColumns:
 
     agents: the ids.
     has_seal: whether the agent has a usable seal (see `usable_seals`). epoch, at, sealed, vouched,
-    is_final: the values of its newest usable seal. seen, is_silent, counted_from: see FleetColumns.
+    is_final, is_fileless: the values of its newest usable seal. seen, is_silent, counted_from: see
+    FleetColumns.
     is_plain: whether the agent is plain (see the module's docstring). waited_until: if a bucket
     starts at this time or earlier, the audit waits for the agent's seal of the bucket.
     """
@@ -159,7 +161,9 @@ class AgentColumns:
         special = {x for x in beside if expectation.side_by_side(x)}
         for topic in facts.related:
             special |= topic.rereadings.keys() | topic.losses.keys()
-        self.is_plain = fleet.is_plain[places] & ~_are_in(agents, special) & ~self.is_final
+        self.is_fileless = self._of_seals(newest.is_fileless, at, 0).astype(np.bool_)
+        self.is_plain = fleet.is_plain[places] & ~_are_in(agents, special)
+        self.is_plain &= ~self.is_final & ~self.is_fileless
         for times in (self.sealed, self.vouched):
             self.is_plain &= ~self.has_seal | (abs(times) < _SEAL_TIMES)
         self.waited_until = np.where(_are_in(agents, expectation.agents), EVER, NEVER)

@@ -27,6 +27,7 @@ class Cause(StrEnum):
     REGISTRY_AWAY = "registry away"
     STATE_COPIED = "state copied"
     FILE_UNREADABLE = "file unreadable"
+    SOURCE_WITHOUT_FILES = "source without files"
     AGENT_HELD_UP = "agent held up"
     CLOCK = "clock"
     HOST_SILENT = "host silent"
@@ -136,7 +137,15 @@ _TABLE = {
     Cause.STATE_COPIED: _Row(
         "Two programs run with copies of one state.", Run("agent", "agent state show")
     ),
-    Cause.FILE_UNREADABLE: _Row("The agent may not read a file, so it vouches for nothing."),
+    Cause.FILE_UNREADABLE: _Row(
+        "The agent cannot read a path, so it vouches for nothing: give it the right, or leave the "
+        "path out with exclude."
+    ),
+    Cause.SOURCE_WITHOUT_FILES: _Row(
+        "No file has ever matched a source: the log is missing, or the pattern is wrong. Correct "
+        "it, or say optional: true if the log may be missing.",
+        Run("agent", "agent validate"),
+    ),
     Cause.AGENT_HELD_UP: _Row(
         "The agent runs and cannot deliver; its /health says why.",
         Run("agent", "agent state show"),

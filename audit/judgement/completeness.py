@@ -22,6 +22,8 @@ These are the conditions:
                     messages, may have stopped, or may still be reading old messages. Messages that
                     the collector has not read may have counts for a bucket, so that the bucket is
                     not complete any more
+    files           if nothing was counted in the span, no agent has a source of the topic that has
+                    never matched a file
     as the report   there are not too many rejects, the newest recounts found no difference, and the
                     clock of this program is not wrong. If one of these three conditions is not met,
                     `skidway audit report` ends with status 1, too
@@ -46,7 +48,7 @@ from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.evidence import Evidence, TopicEvidence
 from skidway.audit.evidence.tallies import BucketId
-from skidway.audit.judgement import reasons
+from skidway.audit.judgement import fileless, reasons
 from skidway.audit.judgement.agent_columns import FleetColumns
 from skidway.audit.judgement.clocks import clocks, present_ms
 from skidway.audit.judgement.hosts import HostState, HostStatus, survey
@@ -233,8 +235,10 @@ class _Asking:
             verdict = verdict if each in inside else self._accepted_beside(verdict, named)
             is_plainly_good = is_good(verdict) and not verdict.is_accepted
             found.append(verdict.short() if is_plainly_good else verdict)
-        name = f"{source.cluster}.{source.topic}"
-        return Completeness(name, source, tuple(found), tuple(self._doubts(source)))
+        name, doubts = f"{source.cluster}.{source.topic}", [*self._doubts(source)]
+        if not any(verdict.records for verdict in found):
+            doubts += [f"unknown: {each.words}" for each in fileless.of_topic(judgement.facts)]
+        return Completeness(name, source, tuple(found), tuple(doubts))
 
     def _doubts(self, source: Source) -> Iterator[str]:
         if self._evidence.rebuilding:

@@ -93,10 +93,10 @@ class Dependence:
         return self._sums[np.searchsorted(self._vouched, dues, "left")], phases
 
     def of_late(self, agents: Int64s) -> np.uint64:
-        """The sum of these agents' hashes. An agent's hash (see `_states`) covers its newest seal,
-        and whether it is silent or behind."""
+        """The sum of these agents' hashes. An agent's hash (see `_late_states`) covers its newest
+        seal, and whether it is silent or behind."""
         places, is_known = self._judgement.agent_columns.places(agents)
-        found: np.uint64 = self._states[places[is_known]].sum(dtype=np.uint64)
+        found: np.uint64 = self._late_states[places[is_known]].sum(dtype=np.uint64)
         return found
 
     def of_records_without_origin(self, bucket: BucketId) -> tuple[object, ...] | None:
@@ -160,11 +160,22 @@ class Dependence:
     def _states(self) -> UInt64s:
         """For each agent, a hash of its newest seal, of whether it is silent, and of how far its
         clock or its messages are behind (`_delays`). For an agent with a clone (two different
-        messages with one number), the hash also covers all its seals.
+        messages with one number), the hash also covers all its seals. If a source of the agent has
+        no files, each of its seals vouches for the same time, and only `at` grows; on this, only
+        buckets with late lines depend, so the hash leaves it out.
         """
         columns = self._judgement.agent_columns
+        return self._hashes(np.where(columns.is_fileless, 0, columns.at))
+
+    @cached_property
+    def _late_states(self) -> UInt64s:
+        """The hashes of `_states`, with `at` for all agents."""
+        return self._hashes(self._judgement.agent_columns.at)
+
+    def _hashes(self, at: Int64s) -> UInt64s:
+        columns = self._judgement.agent_columns
         found = checksum.mixed(columns.agents.view(np.uint64))
-        for column in (*_numbers(columns), self._delays, self._seals_of_cloned):
+        for column in (at, *_numbers(columns), self._delays, self._seals_of_cloned):
             found = checksum.mixed(found ^ column.astype(np.int64).view(np.uint64))
         return found
 
@@ -251,7 +262,7 @@ def _numbers_of(x: Numbers) -> tuple[object, ...]:
 
 def _numbers(columns: AgentColumns) -> Iterator[Int64s]:
     yield columns.epoch
-    yield columns.at
     yield columns.sealed
     yield columns.vouched
-    yield columns.has_seal.astype(np.int64) + 2 * columns.is_final + 4 * columns.is_silent
+    flags = columns.has_seal.astype(np.int64) + 2 * columns.is_final + 4 * columns.is_silent
+    yield flags + 8 * columns.is_fileless

@@ -30,6 +30,7 @@ from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import present_ms
+from skidway.audit.judgement.fileless import told_by
 from skidway.audit.judgement.hosts import AgentState, HostState, HostStatus, survey
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import TopicJudgement
@@ -146,7 +147,7 @@ class _Asking:
         unsealed = {
             topic: reason
             for topic, until in state.topics.items()
-            if (reason := self._unsealed(topic, until)) is not None
+            if (reason := self._unsealed(state.agent, topic, until)) is not None
         }
         yield from unsealed.values()
         for source, evidence in self._evidence.topics.items():
@@ -154,14 +155,15 @@ class _Asking:
                 is_sealed = source.topic.removesuffix(REJECTED_SUFFIX) not in unsealed
                 yield from self._uncounted(state.agent, source, is_sealed=is_sealed)
 
-    def _unsealed(self, topic: str, until: int | None) -> str | None:
+    def _unsealed(self, agent: int, topic: str, until: int | None) -> str | None:
         needed = self._needed
         if until is None:
             return f"topic {topic} was never sealed"
         if until < needed or self._now_ms < needed:
+            why = "".join(f": {each.words}" for each in told_by(self._evidence, agent, topic)[:1])
             return (
                 f"topic {topic} is sealed only to {reasons.of_time(until)},"
-                f" not yet to {reasons.of_time(needed)}"
+                f" not yet to {reasons.of_time(needed)}{why}"
             )
         if until > self._now_ms + self._policy.lateness_ms:
             return f"topic {topic} is sealed to {reasons.of_time(until)}, which is still to come"

@@ -76,8 +76,14 @@ def _of_complete(found: Completeness, name: str, question: Question, policy: Pol
     outside = "" if Tier.HDFS.value.lower() in tiers else "; it is not compared with tier hdfs"
     return (
         f"{name} is complete from {since} to {until} in {', '.join(tiers)}"
-        f" ({records:,} record{'' if records == 1 else 's'}){outside}."
+        f" ({_records(records)}){outside}."
     )
+
+
+def _records(count: int) -> str:
+    if not count:
+        return "0 records: each agent of the topic vouches that its files had no line of this time"
+    return f"{count:,} record{'' if count == 1 else 's'}"
 
 
 def _of_short(found: Completeness, name: str, question: Question) -> Iterator[str]:

@@ -10,6 +10,7 @@ The package has these modules:
     notes           messages that change no verdict
     backlog         the note of an agent: bytes that no broker has acknowledged yet
     fieldless_note  the note of an agent: members of lines for which the schema has no field
+    source_report   the note of an agent: paths that it cannot read, and sources without files
     retention       the note of a counter: how long brokers keep the records of topics
     load_note       the note of a loader: rows, files and duration of one load
     program_status  the note of a program: how it was started, and what it waits for

@@ -18,6 +18,8 @@ NEVER_SEALED: Final = 0
 """The value of `sealed_until` for a topic whose files the agent has found, but cannot read
 completely yet."""
 
+_YEAR_10000_MS: Final = 253_402_300_800_000
+
 _LONG: Final = np.dtype("<i8")
 _ROWS: Final = 3
 
@@ -28,10 +30,12 @@ class SealedTopic:
     wall time `sealed_until` (ms), and the counts are in its deltas.
 
     If `sealed_until` is NEVER_SEALED, the seal confirms no lines, and only says that the agent has
-    files of the topic. at: the number of the last delta that the agent had made when it noted
-    `sealed_until`. offsets: for each partition, the last offset that was acknowledged to the agent.
-    final: whether the agent sends nothing after this seal, because its host leaves for good; if so,
-    `at` is the number of the agent's last delta.
+    files of the topic. If it is negative, -T, no file has matched a source of the topic since T:
+    the seal confirms only the lines of the time before T, and nobody knows of later lines. at: the
+    number of the last delta that the agent had made when it noted `sealed_until`. offsets: for each
+    partition, the last offset that was acknowledged to the agent. final: whether the agent sends
+    nothing after this seal, because its host leaves for good; if so, `at` is the number of the
+    agent's last delta.
     """
 
     source: Source
@@ -127,6 +131,12 @@ class SealColumns(Sequence[SealedTopic]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+def fileless_since(sealed_until: int) -> int | None:
+    """Returns the time T for a `sealed_until` of -T (see `SealedTopic`); None if it is another
+    time. Times beyond the year 9999 are damaged, and do not count."""
+    return -sealed_until if -_YEAR_10000_MS < sealed_until < NEVER_SEALED else None
 
 
 def _are_below(indexes: bytes, count: int) -> bool:

@@ -4,6 +4,7 @@ programs with kill -9 meanwhile, and ends with a verdict."""
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from pathlib import Path
@@ -59,7 +60,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.lines < 1:
         raise UsageError(f"--lines {args.lines}: at least one line is to be written")
     sources.check_given(args.logs)
-    folder = (args.dir or _folder(is_quick=args.quick)).absolute()
+    folder = Path(os.path.abspath(args.dir or _folder(is_quick=args.quick)))
     make_directory(folder)
     with DirectoryLock(folder), Reservation() as kept:
         keep_kind(folder, "quick" if args.quick else "full")

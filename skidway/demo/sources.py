@@ -16,7 +16,8 @@ from typing import Any, BinaryIO
 from skidway.agent.files.decompressed import Decompressor, begins_compressed, is_decompressed
 from skidway.agent.files.host import shown
 from skidway.agent.files.operating_system import OperatingSystem
-from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.patterns import patterns_of
+from skidway.agent.values import path_texts
 from skidway.agent.values.found import Found
 from skidway.demo import writer
 from skidway.errors import UsageError
@@ -84,6 +85,7 @@ def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
     """Returns the agent's setting `sources` for the logs of the demo's programs. Writes the schema
     of the JSON lines in these logs to the file `schema`."""
     _write_schema(schema, OWN_SCHEMA)
+    logs = Path(path_texts.literal(str(logs)))
     return [
         {
             "topic": ZOOKEEPER_TOPIC,
@@ -92,6 +94,7 @@ def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
         },
         {
             "topic": SPARK_TOPIC,
+            "optional": True,  # only a load with Spark writes it
             "paths": [str(logs / "spark.log")],
             "parser": {"type": "regex", "pattern": SPARK_LINE},
             "multiline": {"type": "start", "pattern": r"^\d{4}-\d\d-\d\d "},
@@ -111,6 +114,7 @@ def of_writer(folder: Path, schema: Path) -> list[dict[str, Any]]:
     """Returns the agent's setting `sources` for the writer's files. Writes the schema of the JSON
     lines in these files to the file `schema`."""
     _write_schema(schema, ORDER_SCHEMA)
+    folder = Path(path_texts.literal(str(folder)))
     return [
         {
             "topic": writer.RAW,
@@ -137,16 +141,19 @@ def given(patterns: Sequence[str]) -> list[dict[str, Any]]:
     """Returns the agent's setting `sources` for the files named with --logs. The setting is empty
     if this option is not given.
     """
-    paths = [str(Path(pattern).absolute()) for pattern in patterns]
+    paths = [os.path.abspath(pattern) for pattern in patterns]
     return [{"topic": GIVEN_TOPIC, "paths": paths, "parser": {"type": "raw"}}] if paths else []
 
 
 def check_given(patterns: Sequence[str]) -> None:
-    """Raises UsageError if a pattern is not UTF-8, or matches no regular file."""
+    """Raises UsageError if a pattern is not UTF-8 or not valid, or matches no regular file."""
     for pattern in patterns:
         if shown(pattern) != pattern:
             raise UsageError(f"--logs {shown(pattern)}: the pattern is not UTF-8")
-        scan = OperatingSystem().scan([Pattern(str(Path(pattern).absolute()))])
+        path = os.path.abspath(pattern)
+        if (why := path_texts.refusal(path)) is not None:
+            raise UsageError(f"--logs {pattern!r} {why}")
+        scan = OperatingSystem().scan(patterns_of([path]))
         if not scan.found:
             reasons = "".join(f"; {shown(path)}: {said}" for path, said in scan.unreadable[:1])
             raise UsageError(f"--logs {pattern!r}: the pattern matches no regular file{reasons}")
@@ -155,7 +162,9 @@ def check_given(patterns: Sequence[str]) -> None:
 def unreadable(found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Returns the files and directories that the sources' patterns match and that cannot be read,
     each with the reason."""
-    scan = OperatingSystem().scan([Pattern(text) for source in found for text in source["paths"]])
+    scan = OperatingSystem().scan(
+        patterns_of([text for source in found for text in source["paths"]])
+    )
     reasons = {path: said for path, said in scan.unreadable if path not in scan.dead}
     for file in scan.found:
         try:
@@ -174,7 +183,7 @@ def noted(
     `more`. Lists each file once, even if it has several names. Often calls `check` meanwhile, which
     may raise an error."""
     host = OperatingSystem()
-    patterns = [Pattern(text) for source in found for text in source["paths"]]
+    patterns = patterns_of([text for source in found for text in source["paths"]])
     files = [*host.scan(patterns).found, *filter(None, (host.look(str(path)) for path in more))]
     files.sort(key=lambda file: file.path)
     each_once: dict[FileKey, Found] = {}

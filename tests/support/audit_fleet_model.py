@@ -61,7 +61,8 @@ class Teller:
     """The state of a sender. `last` is the message number of the sender's last message, and
     `last_delta` is that of its last delta (message with counts). `pending` says how many records
     the sender has not counted yet. `touched` contains, for each bucket, the message number of the
-    last delta that has counts of the bucket.
+    last delta that has counts of the bucket. `fileless_since` is the time since when no file has
+    matched a source of the sender.
     """
 
     sender: Sender
@@ -70,6 +71,7 @@ class Teller:
     pending: Pending = field(default_factory=dict)
     touched: Pending = field(default_factory=dict)
     is_running: bool = True
+    fileless_since: int | None = None
 
     def add(self, source: Source, agent: int, bucket: int, count: int) -> None:
         key = source, agent, bucket
@@ -333,7 +335,10 @@ class AuditFleet:
             return
         teller.last += 1
         now = self.clock.time_ms()
-        sealed = (SealedTopic(x, now, teller.last_delta, final=is_final) for x in SOURCES[:2])
+        if self.random.random() < 0.1:
+            teller.fileless_since = now if teller.fileless_since is None else None
+        until = now if teller.fileless_since is None else -teller.fileless_since
+        sealed = (SealedTopic(x, until, teller.last_delta, final=is_final) for x in SOURCES[:2])
         self._send(Seal(teller.sender, teller.last, now, tuple(sealed)))
 
     def _send(self, message: Message) -> None:

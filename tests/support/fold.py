@@ -274,10 +274,9 @@ def _add(
     elif counted:
         agent = agent_of(message.sender)
         for sealed in message.topics:
-            note = SealNote(
-                key.epoch, message.number, sealed.sealed_until, sealed.at, sealed.final,
-                taken_ms if taken_ms < sealed.sealed_until else NEVER_AHEAD_MS,
-            )  # fmt: skip
+            note = SealNote.of(
+                key.epoch, message.number, sealed.sealed_until, sealed.at, sealed.final, taken_ms
+            )
             found.topic(sealed.source).seals.setdefault(agent, []).append(note)
 
 

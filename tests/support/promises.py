@@ -160,6 +160,8 @@ PROMISES = {
     "its look.",
     "6 unreadable": "An unreadable file holds the seal back by name; so does a directory in which "
     "nobody may look, and a file system that is not mounted yet.",
+    "6 source without files": "While a source has never matched a file, nobody calls its topic "
+    "complete.",
     "6 filtered": "What agents left out stands by rule beside every verdict, and needs to arrive "
     "nowhere.",
     "6 repeats and rejects": "Repeats are no fault, and rejects count as arrived.",

@@ -112,7 +112,8 @@ class Doublings:
 
     def _stretch(self, agent: int, seals: list[SealNote], reread: Rereading) -> _Stretch:
         since = reread.since_ms
-        before = [x for x in seals if since is not None and x.sealed_until < since]
+        plain = [] if since is None else [x for x in seals if not x.is_fileless]
+        before = [x for x in plain if since is not None and x.sealed_until < since]
         at = (before[-1].epoch, before[-1].at) if before else _BEGIN
         end = None
         if self._evidence.last_heard(agent) > reread.until_ms:

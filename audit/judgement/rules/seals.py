@@ -31,6 +31,12 @@ def until(time_ms: int) -> str:
     return f"the agent has sealed up to {reasons.of_time(time_ms)} only"
 
 
+def fileless(time_ms: int) -> str:
+    """Returns the reason why nobody knows the lines of an agent: no file has matched one of its
+    sources since `time_ms`."""
+    return f"unknown: a source has matched no file since {reasons.of_time(time_ms)}"
+
+
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
@@ -43,7 +49,10 @@ def findings(
     newest = seals[-1]
     until_ms = newest.vouched_until
     if until_ms < facts.due(bucket) and not _is_last_word(facts, agent, newest):
-        yield _waiting(facts, agent, bucket, until(until_ms), until_ms)
+        if not newest.is_fileless or _is_silent(facts, agent, bucket):
+            yield _waiting(facts, agent, bucket, until(until_ms), until_ms)
+        elif facts.now_ms >= facts.due(bucket):
+            yield Finding(Status.UNKNOWN, fileless(until_ms), Cause.SOURCE_WITHOUT_FILES)
     touched = [(key.epoch, tally.last) for key, tally in tallies.items() if key.tier is Tier.AGENT]
     if any(touch > (newest.epoch, newest.at) for touch in touched):
         yield _waiting(facts, agent, bucket, LATE, newest.sealed_until)
@@ -69,9 +78,7 @@ def _waiting(
     been due for silence_ms. From then on, the status is UNKNOWN, and the reason says that the agent
     is silent or behind.
     """
-    seen = facts.evidence.heard_ms((Tier.AGENT, str(agent)))
-    deadline = max(facts.due(bucket), seen) + facts.policy.silence_ms
-    if facts.now_ms < deadline:
+    if not _is_silent(facts, agent, bucket):
         return Finding(Status.OPEN, reason, Cause.IN_FLIGHT)
     since = f"since {reasons.of_time(since_ms)}" if since_ms else "from its beginning on"
     name = f"the agent is silent: unknown {since}"
@@ -79,6 +86,12 @@ def _waiting(
         words = f"the agent is {reasons.of_delay(late_ms)}: unknown {since}"
         return Finding(Status.UNKNOWN, words, Cause.CLOCK, name)
     return Finding(Status.UNKNOWN, name, Cause.HOST_SILENT)
+
+
+def _is_silent(facts: TopicFacts, agent: int, bucket: BucketId) -> bool:
+    """Whether the agent is silent, and the bucket has been due for silence_ms."""
+    seen = facts.evidence.heard_ms((Tier.AGENT, str(agent)))
+    return facts.now_ms >= max(facts.due(bucket), seen) + facts.policy.silence_ms
 
 
 def _behind_ms(facts: TopicFacts, agent: int) -> int:

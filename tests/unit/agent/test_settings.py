@@ -43,6 +43,12 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         ("/var/log/hadoop/*.log", "logs/*.log", "absolute"),
+        ("/var/log/hadoop/*.log", "/var/log/hadoop/", r"paths: '/var/log/hadoop/' ends in a slash"),
+        (
+            "[/var/log/hadoop/*.log]",
+            "[/x]\n    exclude: ['*.gz']",
+            r"exclude: '\*.gz' must be absolute; .* write /\*\*/\*.gz$",
+        ),
         ("topic: hdfs-logs", "topic: _mine", "begins with _"),
         ("topic: hdfs-logs", "topic: _mine.logs", "begins with _"),
         ("topic: hdfs-logs", "topic: dc1._mine.logs", "begins with _"),

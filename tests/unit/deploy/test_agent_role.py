@@ -4,6 +4,8 @@ the expressions in the role's steps as Ansible does."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from deploy.ansible.plugins.filter.fleet import FILTERS
 from deploy.ansible.plugins.plugin_utils import services
 from skidway.agent.reloading import preparation
 from skidway.agent.settings import AgentSettings
+from skidway.cli import main
 from skidway.errors import ConfigurationRefused
 
 RUN = variables.COLLECTION / "roles" / "common" / "tasks" / "run.yml"
@@ -181,3 +184,33 @@ def test_the_role_names_what_a_reload_takes() -> None:
     role = yaml.safe_load(ROLE.read_text())
     assert role["common_reload_from"].startswith("{{ ['/etc/skidway/agent.yml']")
     assert role["common_reload"][1:] == ["agent", "reload"]
+
+
+def test_the_role_prints_what_matches_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The role runs `skidway agent validate --strict`, accepts the statuses of good configurations,
+    and prints the lines with marks. What `validate` prints about other patterns is left out."""
+    look, say = yaml.safe_load((ROLE.parents[1] / "tasks" / "marks.yml").read_text())
+    _, noun, verb, *options = look["ansible.builtin.command"]["argv"]
+    (tmp_path / "a.log").write_text("a line\n")
+    document = {
+        "bootstrap.servers": "nowhere:1",
+        "schema.registry.url": "http://nowhere:1",
+        "state.dir": str(tmp_path / "state"),
+        "sources": [{"topic": "a", "paths": [f"{tmp_path}/a.log", f"{tmp_path}/b.log"]}],
+    }
+    config = tmp_path / "agent.yml"
+    config.write_text(yaml.safe_dump(document))
+    status = main([noun, verb, *options[:-1], str(config)])
+    done = {"rc": status, "stdout_lines": capsys.readouterr().out.splitlines()}
+    jinja = NativeEnvironment(undefined=StrictUndefined)
+    jinja.tests["match"] = lambda text, pattern: re.match(pattern, text) is not None
+
+    def evaluated(text: str) -> Any:
+        return jinja.from_string("{{ " + text.strip("{ }") + " }}").render(agent_marks=done)
+
+    assert evaluated(look["failed_when"]) is False
+    assert evaluated(say["when"]) is True
+    said = evaluated(say["ansible.builtin.debug"]["msg"])
+    assert said == [f"! paths {tmp_path}/b.log takes no file"]

@@ -126,3 +126,16 @@ def test_noexec_temporary_directory_is_told(
 
     monkeypatch.setattr(os, "statvfs", lambda _: NoExec)
     assert machine.executable_temporary(tmp_path).verdict == "advice"
+
+
+@pytest.mark.parametrize(("text", "verdict"), [("ab12\n", "good"), ("uninitialized\n", "advice")])
+def test_a_machine_without_an_id_gets_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, verdict: str
+) -> None:
+    """`skidway doctor` says if the machine has no machine id, to which an agent's state could be
+    bound, and what to do."""
+    (tmp_path / "id").write_text(text)
+    monkeypatch.setattr("skidway.machine_id.PATHS", (tmp_path / "id",))
+    found = {each.name: each for each in machine.examine(tmp_path)}["machine id"]
+    assert found.verdict == verdict
+    assert ("/etc/machine-id" in found.advice) is (verdict == "advice")

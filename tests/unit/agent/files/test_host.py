@@ -5,7 +5,7 @@ import pytest
 
 from skidway.agent.files.birth_times import born_at
 from skidway.agent.files.handles import Handles, Moved
-from skidway.agent.files.operating_system import OperatingSystem
+from skidway.agent.files.operating_system import LEADS_NOWHERE, OperatingSystem
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import Fingerprint, Guard
@@ -58,7 +58,7 @@ def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
     scan = HOST.scan([Pattern(f"{tmp_path}/*.log"), Pattern(f"{tmp_path}/dead.log")])
     path = str(tmp_path / "dead.log")
     assert (scan.found, scan.dead) == ([], [path])
-    assert scan.unreadable == [(path, "it is a link that leads nowhere")]
+    assert scan.unreadable == [(path, LEADS_NOWHERE)]
     (tmp_path / "dead.log").unlink()
     scan = HOST.scan([Pattern(f"{tmp_path}/dead.log")])
     assert (scan.found, scan.dead, scan.unreadable) == ([], [], [])

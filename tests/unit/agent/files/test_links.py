@@ -96,18 +96,38 @@ def test_a_link_that_went_leaves_its_file_to_be_read(world: World) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_holds_the_seal_by_name(world: World) -> None:
-    """The agent reports a dead link, because it does not know to which file the link should point.
-    While the link exists, the agent sends no seal, because a seal says that all earlier lines are
-    counted."""
-    world.files.link("/containers/dead.log", "/pods/nowhere.log")
+    """If a link led to a file, and is dead now, the file may have lines that nobody has read. While
+    the link exists, the agent names it and sends no seal, also after a restart."""
+    world.files.append("/elsewhere/late.log", b"seen too\n")
+    world.files.link("/containers/late.log", "/elsewhere/late.log")
+    world.settle()
+    world.files.delete("/elsewhere/late.log")
     world.settle(rounds=3)
     seals = len(world.of(Seal))
-    assert "nowhere" in world.agent.tracker.unreadable["logs"]["/containers/dead.log"]
+    assert "nowhere" in world.agent.tracker.unreadable["logs"]["/containers/late.log"]
+    world.kill()
+    world.start()
     world.settle()
+    assert "nowhere" in world.agent.tracker.unreadable["logs"]["/containers/late.log"]
     assert len(world.of(Seal)) == seals
-    del world.files.links["/containers/dead.log"]
+    del world.files.links["/containers/late.log"]
     world.settle()
     assert len(world.of(Seal)) > seals
+
+
+def test_a_link_that_never_led_to_a_file_is_named_and_holds_nothing(world: World) -> None:
+    """A dead link that has never led to a file is named, and the agent goes on to seal its topic.
+    When the link's file appears, the agent reads it."""
+    world.files.link("/containers/dead.log", "/pods/nowhere.log")
+    world.settle(rounds=3)
+    assert "nowhere" in world.agent.tracker.beside["logs"]["/containers/dead.log"]
+    seals = len(world.of(Seal))
+    world.settle()
+    assert len(world.of(Seal)) > seals
+    world.files.append("/pods/nowhere.log", b"late\n")
+    world.settle()
+    assert "late" in world.values()
+    assert world.agent.tracker.beside == {}
 
 
 def test_an_event_of_the_target_is_one_of_the_link(world: World) -> None:

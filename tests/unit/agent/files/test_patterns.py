@@ -1,31 +1,31 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from skidway.agent.files.patterns import DEPTH_MAX, Pattern
+from skidway.agent.files.operating_system import OperatingSystem
+from skidway.agent.files.patterns import DEPTH_MAX, Pattern, patterns_of
 from support.promises import promise
 
+PATTERNS = ["/**/*.log", "/*/*.log", "/x/**", "/{x,y}/*", "/**/y/*", "/.h/*", "/x/[!c]*", "/x"]
 
-@pytest.mark.parametrize(
-    ("pattern", "path", "means"),
-    [
-        ("/a/*.log", "/a/b.log", True),
-        ("/a/*.log", "/a/b/c.log", False),
-        ("/a/*.log", "/a/.b.log", False),
-        ("/a/.*.log", "/a/.b.log", True),
-        ("/a/**/*.log", "/a/c.log", True),
-        ("/a/**/*.log", "/a/x/y/c.log", True),
-        ("/a/**/*.log", "/a/.x/c.log", False),
-        ("/a/**", "/a/x/y/c", True),
-        ("/a/?[bc].log", "/a/xc.log", True),
-        ("/a/x.log", "/a/x.log", True),
-        ("/a/x.log", "/a/x.log/y", False),
-    ],
-)
-def test_patterns_mean_what_a_shell_means(pattern: str, path: str, means: bool) -> None:
-    """In a pattern, *, ? and [...] match within one name, and ** matches subdirectories at any
-    depth. A name that begins with a dot is matched only if the pattern has a dot at this place."""
-    assert Pattern(pattern).means(path) is means
+
+@pytest.mark.parametrize("text", PATTERNS)
+def test_paths_and_exclude_have_one_rule(tmp_path: Path, text: str) -> None:
+    """A pattern of `exclude` leaves out exactly the files that the same pattern of `paths` takes,
+    and a search finds exactly the files that the pattern matches."""
+    names = ["a.log", "b.txt", "x/c.log", "x/y/d.log", "x/y/.e", ".h/f.log", "y/g", "x/z/y/h"]
+    paths = {str(tmp_path / name) for name in names}
+    for path in map(Path, paths):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    patterns = patterns_of([f"{tmp_path}{text}"])
+    meant = {path for path in paths if any(each.means(path) for each in patterns)}
+    assert {each.path for each in OperatingSystem().scan(patterns).found} == meant
+    everything = patterns_of([f"{tmp_path}/**", f"{tmp_path}/**/.*", f"{tmp_path}/.h/*"])
+    without = [replace(each, exclude=tuple(x.text for x in patterns)) for each in everything]
+    left = {each.path for each in OperatingSystem().scan(without).found}
+    assert left == paths - meant
 
 
 def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
         path.write_text("")
     (tmp_path / "x" / "round").symlink_to(tmp_path)
     unreadable: list[tuple[str, str]] = []
-    pattern = Pattern(f"{tmp_path}/**/*.log", (f"{tmp_path}/*/old.log",))
+    pattern = Pattern(f"{tmp_path}/**/*.log", (f"{tmp_path}/**/old.log",))
     found = [Path(path).relative_to(tmp_path) for path, _ in pattern.walk(unreadable)]
     assert [str(path) for path in found] == ["a.log", "x/c.log", "x/y/d.log"]
     assert unreadable == []
@@ -65,16 +65,38 @@ def test_where_no_file_can_be_looked_at_nobody_knows_of_one(tmp_path: Path, patt
     assert [path.startswith(f"{tmp_path}/closed") for path, _ in unreadable] == [True]
 
 
-@pytest.mark.parametrize("exclude", ["closed/*", "*/closed/*", "clos*"])
+@pytest.mark.parametrize("exclude", ["/closed/**", "/*/**", "/{shut,closed}/**"])
 def test_what_is_left_out_need_not_be_readable(tmp_path: Path, exclude: str) -> None:
-    """An excluded directory is not reported as unreadable. An operator can therefore exclude a
-    directory that the agent has no right to read."""
+    """A directory is not reported as unreadable if everything below it that the pattern could match
+    is excluded. An operator can therefore exclude a directory that the agent has no right to
+    read."""
     (tmp_path / "closed").symlink_to("x" * 300)
     unreadable: list[tuple[str, str]] = []
     for text in ("*/app.log", "**/app.log", "closed/app.log"):
-        pattern = Pattern(f"{tmp_path}/{text}", (f"{tmp_path}/{exclude}", "/*" + exclude))
-        assert list(pattern.walk(unreadable)) == []
+        for pattern in patterns_of([f"{tmp_path}/{text}"], [f"{tmp_path}{exclude}"]):
+            assert list(pattern.walk(unreadable)) == []
     assert unreadable == []
+
+
+@promise("6 unreadable")
+@pytest.mark.parametrize(
+    ("text", "exclude"),
+    [
+        ("**/app.log", "closed/*"),
+        ("**/app.log", "closed/app.log"),
+        ("*/app.log", "closed/other.log"),
+        ("*/*/app.log", "closed/*"),
+        ("**/app.log", "closed"),
+        ("*/.app.log", "closed/*"),
+    ],
+)
+def test_what_may_be_read_must_be_readable(tmp_path: Path, text: str, exclude: str) -> None:
+    """A directory that cannot be read is reported if `exclude` leaves out only a part of what the
+    pattern could match below it."""
+    (tmp_path / "closed").symlink_to("x" * 300)
+    unreadable: list[tuple[str, str]] = []
+    assert list(Pattern(f"{tmp_path}/{text}", (f"{tmp_path}/{exclude}",)).walk(unreadable)) == []
+    assert [path.startswith(f"{tmp_path}/closed") for path, _ in unreadable] == [True]
 
 
 def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:

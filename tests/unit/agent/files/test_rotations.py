@@ -247,7 +247,7 @@ def test_strangers_are_not_read(world: World) -> None:
 
 def test_what_is_excluded_stays_excluded() -> None:
     """An excluded path is not read, even if it looks like the path of a rotated file."""
-    world = make(exclude=("*.1",))
+    world = make(exclude=("/**/*.1",))
     world.files.append(APP, b"seen\n")
     world.start()
     world.settle()

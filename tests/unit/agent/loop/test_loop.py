@@ -623,7 +623,7 @@ def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
     world.start()
     world.settle(5)
     world.kill()
-    world.settings = settings(raw("other", "/other/*.log"))
+    world.settings = settings(raw("other", "/other/*.log", optional=True))
     world.brokers.partitions.update({"other": 1, "other.rejected": 1})
     world.start()
     world.settle(5)

@@ -7,15 +7,17 @@ import argparse
 import signal
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from skidway.agent.cluster.destinations import Cluster
 from skidway.agent.configuration import Configuration
 from skidway.agent.program import asked_by_signal
-from skidway.agent.reloading.preparation import Preparation, Prepared, Refusal, check
+from skidway.agent.reloading.preparation import Preparation, Prepared, Refusal, check, prepare
 from skidway.agent.reloading.reloader import Reloader
 from skidway.agent.reloading.requests import Answer, Asking
 from skidway.agent.reloading.standing import LOOK_EVERY_S, loaded
@@ -118,6 +120,22 @@ def test_a_refused_reload_changes_nothing(site: Site) -> None:
     assert site.reloader.settings is before
     site.write(linger_ms=10)
     assert site.look() == {}
+
+
+@pytest.mark.parametrize("pattern", ["/x/", "/", "/x/[a", "/x/{a", "x/*.log", "/x/**.log"])
+@pytest.mark.parametrize("setting", ["paths", "exclude"])
+def test_what_a_start_refuses_a_reload_refuses(site: Site, setting: str, pattern: str) -> None:
+    """A pattern that means no file is refused by a reload, and by a start, with the same sentence,
+    which names the pattern."""
+    source = {"topic": "more", "paths": ["/more"], setting: [pattern]}
+    text = yaml.safe_dump({"sources": [source]})
+    (site.folder / "agent.d" / "more.yml").write_text(text)
+    with pytest.raises(ConfigurationRefused) as refused:
+        site.configuration.read()
+    assert f"{setting}: {pattern!r} " in str(refused.value)
+    running, cluster = site.reloader.settings, Cluster("dc1", "id")
+    found = done(Preparation(partial(prepare, site.configuration, running, cluster, frozenset())))
+    assert found == Refusal(str(refused.value), 78)
 
 
 def test_a_refusal_of_unchanged_files_leaves_no_alarm(site: Site) -> None:

@@ -316,6 +316,10 @@ def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.Monk
     state = open_state(tmp_path)
     with pytest.raises(StateRefused, match="adopt"):
         check_machine(state, "another")
+    with pytest.raises(
+        StateRefused, match=r"has no machine id .* mount the host's /etc/machine-id"
+    ):
+        check_machine(state, "host b")
     state.close()
     assert str(agent) in ledger.adopt(tmp_path)
     assert "already" in ledger.adopt(tmp_path)

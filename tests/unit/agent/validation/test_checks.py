@@ -76,10 +76,13 @@ def test_a_file_is_shown_under_the_first_source_that_matches_it() -> None:
     assert [each.taken for each in found] == [{}, {"ep": 2}, {"ep": 3}]
     assert render(found) == (
         "ep: 3 files; all of 3 lines fit\n"
+        "  paths /log/ep*.log takes 3 files\n"
         "epms: no file is left for it\n"
         "  2 files that its paths match go to the source of topic ep, which comes first\n"
+        "  paths /log/epms*.log takes 2 files\n"
         "all: 1 file; all of 1 lines fit\n"
         "  3 files that its paths match go to the source of topic ep, which comes first\n"
+        "  paths /log/*.log takes 4 files\n"
     )
     assert document(found, 0.5)["sources"][1]["taken"] == {"ep": 2}
 

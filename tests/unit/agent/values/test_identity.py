@@ -1,4 +1,5 @@
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -115,6 +116,29 @@ def test_ids_fit_signed_longs() -> None:
     ids = {identity.new_id() for _ in range(100)}
     assert len(ids) == 100
     assert all(0 < each < 2**63 for each in ids)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["ab12\n", None], "ab12"),
+        (["", "cd34"], "cd34"),
+        (["uninitialized\n", None], "host web1"),
+        ([None, None], "host web1"),
+    ],
+)
+def test_an_id_that_many_machines_have_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, texts: list[str | None], expected: str
+) -> None:
+    """If a machine has no id of its own, its host name stands for the id. The text that all copies
+    of an unbooted image have is no id."""
+    paths = [tmp_path / "etc", tmp_path / "dbus"]
+    for path, text in zip(paths, texts, strict=True):
+        if text is not None:
+            path.write_text(text)
+    monkeypatch.setattr("skidway.machine_id.PATHS", tuple(paths))
+    monkeypatch.setattr("socket.gethostname", lambda: "web1")
+    assert identity.machine_id() == expected
 
 
 def test_a_machine_is_known() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,13 @@ import pytest
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.evidence.pruning import OldBucket, digest_of
 from skidway.audit.evidence.tallies import BucketTallies
+from skidway.audit.topic import source_report
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.fieldless_note import KIND, OTHERS, FieldlessMembers, body_of
-from skidway.audit.topic.messages import Delta, encode
+from skidway.audit.topic.messages import Delta, Seal, encode
 from skidway.audit.topic.notes import Note
+from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.audit.topic.source_report import FilelessSource, SourceReport
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
 from support.audit_senders import AGENT, LOGS, REJECTED
@@ -81,3 +85,26 @@ def test_members_without_a_field_are_named(
     assert found == [{"topic": "logs", "cluster": LOGS.cluster, "members": members}]
     main(["audit", "why", "logs", "--store", str(tmp_path)])
     assert capsys.readouterr().out.splitlines()[-1] == words
+
+
+@promise("6 source without files")
+def test_a_log_that_is_missing_is_no_silence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If nothing was counted, because no file has matched a source, report, hosts and `why` name
+    topic, pattern and host, and report and `why` end with status 1. A note alone changes no
+    status."""
+    now = time.time_ns() // 1_000_000
+    report = SourceReport(fileless=(FilelessSource("logs", ("/log/auth.log",), now - 9_000),))
+    note = Note(source_report.KIND, "7", "web1", "dc1", 1, 1, now, source_report.body_of(report))
+    sealed = (SealedTopic(LOGS, 9_000 - now, 0),)
+    ledger = Ledger(tmp_path / DATABASE)
+    ledger.take([encode(Seal(AGENT, 1, now, sealed)), encode(note)])
+    ledger.close()
+    words = "dc1.logs is unknown: source /log/auth.log on web1 has matched no file since"
+    for verb, status in (("report", 1), ("why", 1), ("hosts", 0)):
+        assert main(["audit", verb, "--store", str(tmp_path)]) == status
+        assert words in capsys.readouterr().out, verb
+    until = ("--since", "10m", "--until", "5m")
+    assert main(["audit", "complete", "--store", str(tmp_path), "--topic", "logs", *until]) == 1
+    assert "source /log/auth.log on web1 has matched no file" in capsys.readouterr().out

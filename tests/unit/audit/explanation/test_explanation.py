@@ -52,6 +52,7 @@ from skidway.audit.topic.program_status import (
     body_of,
 )
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.source_report import FilelessSource, SourceReport, UnreadPath
 from skidway.cli.commands import GROUP
 from skidway.invocation import Invocation
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
@@ -78,6 +79,8 @@ SILENT = NOW + POLICY.silence_ms + 1
 FRESH = [Heartbeat(x, 1, SILENT) for x in (BROKER, MIRROR, HDFS)]
 ACCESS = Access("au1", "offline:9092", ("--config", "/etc/my audit.yml"))
 ACCEPT = "skidway audit accept dc1.logs 1970-01-01T00:10:00Z --reason "
+MISSING = FilelessSource("logs", ("/var/log/auth.log",), START)
+CLOSED = SourceReport((UnreadPath("logs", "/var/log/app.log", "Permission denied", holds=True),))
 UNITS = "systemctl start skidway-audit-count@"
 
 
@@ -101,10 +104,13 @@ class Case:
     rebuilding: bool = False
     pruned: bool = False
     access: Access = ACCESS
+    report: SourceReport | None = None
 
     def explanations(self) -> list[Explanation]:
         fold = Fold([x for i, x in enumerate(good()) if i not in self.drop] + self.add)
         evidence = fold.evidence()
+        if self.report is not None:
+            evidence.source_reports[7] = self.report
         if self.unread:
             evidence.unread = {"ab": 1}
         if self.rebuilding:
@@ -228,6 +234,17 @@ CASES = [
     ),
     Case(Cause.DECLARED_LOSS, "web1", ACCEPT, add=lost(Certainty.LOST)),
     Case(Cause.UNCERTAIN, "web1", ACCEPT, add=lost(Certainty.UNCERTAIN)),
+    Case(
+        Cause.SOURCE_WITHOUT_FILES, "web1", "skidway agent validate", drop=(4,),
+        add=[seal(AGENT, 2, -START, 1)], report=SourceReport(fileless=(MISSING,)),
+    ),
+    Case(
+        Cause.FILE_UNREADABLE, "web1", "ls -ld /var/log/app.log", drop=(4,), report=CLOSED,
+    ),
+    Case(
+        Cause.FILE_UNREADABLE, "web1", "ls -ld /var/log/app.log", drop=(4,), report=CLOSED,
+        topic="logs.rejected", add=rejected(2)[:-1],
+    ),
     Case(Cause.READ_TWICE, "web1", ACCEPT, add=reread()),
     Case(
         Cause.STATE_RESTORED, "web1", ACCEPT, drop=(4,),
@@ -398,6 +415,19 @@ def test_the_clock_of_a_host_is_a_cause_of_its_own(behind: int) -> None:
     assert Cause.HOST_SILENT not in explained
     found = explained[Cause.CLOCK]
     assert (found.host, str(found.command)) == ("web1", "on web1: timedatectl set-ntp true")
+
+
+def test_what_cannot_be_read_is_named_from_afar() -> None:
+    """An agent names in a note which path it cannot read, and which source has no file. So the
+    explanation names path or pattern on every host, whatever the agent's host is called. If the
+    agent is silent, its note says nothing about the present."""
+    found = [each.explanation() for each in CASES if each.report is not None]
+    assert [x.path for x in found] == ["/var/log/auth.log", *["/var/log/app.log"] * 2]
+    assert found[0].words.endswith("source /var/log/auth.log has matched no file since "
+                                   "1970-01-01T00:10:00Z")  # fmt: skip
+    assert "the agent cannot read /var/log/app.log: Permission denied" in found[1].words
+    case = replace(next(x for x in CASES if x.report is CLOSED), now=SILENT, add=FRESH)
+    assert {x.cause for x in case.explanations()} == {Cause.HOST_SILENT}
 
 
 def test_every_cause_is_explained() -> None:

@@ -98,6 +98,20 @@ def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
     assert not only([seal(AGENT, 1, DUE, 0), Delta(BROKER, 1, DUE)]).is_short
 
 
+@promise("6 source without files")
+def test_no_record_is_no_proof_while_a_source_has_no_file() -> None:
+    """If nothing was counted, and a source has never matched a file, the topic is unknown in every
+    span, also before the source was configured. If all sources have files, it is complete."""
+    for until in (END, EMPTY):
+        about = question(until=until)
+        alive = [Heartbeat(AGENT, 1, NOW), Delta(BROKER, 1, DUE)]
+        [found] = asked([seal(AGENT, 1, -EMPTY, 0), *alive], about=about)
+        assert found.is_short
+        assert "source on web1 has matched no file since 1970-01-01 00:09:00" in found.doubts[0]
+        [found] = asked([seal(AGENT, 1, DUE, 0), *alive], about=about)
+        assert not found.is_short
+
+
 @dataclass(frozen=True)
 class Case:
     """A change to the messages of a complete day, and the reason for which the audit then calls the

@@ -33,6 +33,7 @@ from skidway.audit.topic.messages import (
     Tier,
 )
 from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.audit.topic.source_report import FilelessSource, SourceReport
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
 from support.audit_senders import BROKER
@@ -269,6 +270,18 @@ def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
     assert "auth" not in reasons(messages, policy)
     mirror = Sender(Tier.MIRROR, "offline", "mirror-offline", "c2", 1)
     assert reasons([*messages, delta(mirror, 1, count())], policy) == ""
+
+
+@promise("6 source without files")
+def test_a_host_with_a_source_without_files_is_not_proven() -> None:
+    """A host with a source that has never matched a file does not pass the gate, and the reason
+    names the pattern, if the agent's note does."""
+    evidence = Fold([*good()[:2], seal(APP1, 2, -START, 1)]).evidence()
+    missing = FilelessSource("nginx", ("/log/access.log",), START)
+    evidence.source_reports[1] = SourceReport(fileless=(missing,))
+    [proof] = proofs(evidence, POLICY, ["app1"], SINCE, NOW, SIZE)
+    assert "topic nginx is sealed only to" in proof.reasons[0]
+    assert "source /log/access.log has matched no file since" in proof.reasons[0]
 
 
 @promise("6 gate")

@@ -73,6 +73,44 @@ def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     assert (verdict([*messages, later]).status is Status.COMPLETE) is is_proven
 
 
+@promise("6 source without files")
+@pytest.mark.parametrize(
+    ("since", "now", "expected"),
+    [
+        (START, DUE - 1, Status.OPEN),
+        (START, DUE, Status.UNKNOWN),
+        (END, DUE, Status.UNKNOWN),
+        (DUE, DUE, Status.COMPLETE),
+    ],
+)
+def test_a_source_without_files_makes_its_topic_unknown(
+    since: int, now: int, expected: Status
+) -> None:
+    """While no file has matched a source since a time, the topic's buckets after this time are
+    unknown as soon as they are due, whatever was counted; earlier buckets are complete. When a file
+    appears, and a seal says so, they are complete."""
+    said = [*good()[:4], seal(AGENT, 2, -since, 1)]
+    found = verdict(said, now=now)
+    assert found.status is expected
+    words = "unknown: a source has matched no file since 1970-01-01 00:1"
+    assert any(words in x for x in found.reasons) is (expected is Status.UNKNOWN)
+    assert verdict([*said, seal(AGENT, 3, DUE, 2)], now=DUE).status is Status.COMPLETE
+
+
+@promise("6 source without files")
+def test_a_silent_host_is_called_silent_whatever_its_sources_are() -> None:
+    """If an agent with a source without files is silent, the silence is the reason."""
+    said = [*good()[:4], seal(AGENT, 2, -START, 1)]
+    found = verdict(said, now=DUE + POLICY.silence_ms)
+    assert [x for x in found.reasons if "the agent is silent" in x]
+
+
+def test_a_damaged_time_is_no_source_without_files() -> None:
+    """A seal with a time before all times vouches for nothing."""
+    found = verdict([*good()[:4], seal(AGENT, 2, -(1 << 62), 1)])
+    assert found.status is Status.OPEN
+
+
 def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
     """If a host is retired, its last word (final seal) is enough to complete a bucket, even if the
     bucket ends after the time of this seal. If the host sent an ordinary seal of the same time
