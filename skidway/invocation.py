@@ -130,7 +130,7 @@ def _call(path: str, unit: str) -> str:
         return COMMAND
     if Path(path).name == COMMAND:
         return shlex.quote(os.path.abspath(path))
-    if Path(path).parts[-2:] == (COMMAND, "__main__.py"):
+    if Path(path).parts[-2:] in ((COMMAND, "__main__.py"), ("cli", "__main__.py")):
         return f"{shlex.quote(sys.executable)} -m {COMMAND}"
     return COMMAND  # another program calls our code
 

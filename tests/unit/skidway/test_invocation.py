@@ -66,7 +66,8 @@ def test_a_program_is_called_as_its_own_process_was(
         return of_arguments([path, "agent", "run"], unit="", directory=HERE).call
 
     assert called(str(tmp_path / "skidway")) == str(tmp_path / "skidway")
-    assert called("/x/skidway/__main__.py") == f"{tmp_path}/python -m skidway"
+    for module in ("/x/skidway/__main__.py", "/x/skidway/cli/__main__.py"):
+        assert called(module) == f"{tmp_path}/python -m skidway"
     (tmp_path / "skidway").touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert called("/x/skidway/__main__.py") == "skidway"
