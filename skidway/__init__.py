@@ -15,6 +15,7 @@ The modules of the kernel in reading order:
     systemd         messages to the service manager
     service         signals and exit status
     telemetry       /metrics and /health
+    own_process     objects that a fork must not share
     ports           reserves a port, and finds who listens on a port
     coordination    ZooKeeper through kazoo
     java, zookeeper a real ZooKeeper from the jars of pyspark
