@@ -32,6 +32,7 @@ from skidway.kafka.batch import seal
 from skidway.kafka.columns import decode
 from skidway.kafka.source import Source
 from skidway.schemas.codec import Codec
+from skidway.schemas.codec.objects import objects
 
 BUCKET_MS: Final = 60_000
 SHOWN_CHARACTERS_MAX: Final = 100
@@ -191,7 +192,7 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
     origins = records.origins
     assert origins is not None
     values = [value[PREFIX_BYTES:] for value in records.values.to_pylist()]
-    rows = _objects(codec.decode(pa.array(values, pa.binary())).batch)
+    rows = objects(codec.decode(pa.array(values, pa.binary())).batch)
     places = zip(
         origins.first.tolist(), origins.length.tolist(), records.timestamps.tolist(), rows,
         strict=True,
@@ -213,17 +214,3 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
         )
         for first, length, ms, row in places
     ]
-
-
-def _objects(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Returns the rows as Python objects. If a time is outside the range of Python's datetime, all
-    times are numbers.
-    """
-    try:
-        return list(batch.to_pylist())
-    except (ValueError, OverflowError):
-        columns = {
-            name: column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-            for name, column in zip(batch.schema.names, batch.columns, strict=True)
-        }
-        return list(pa.RecordBatch.from_pydict(columns).to_pylist())

@@ -25,6 +25,7 @@ from skidway.kafka.columns import DecodedRecords
 from skidway.kafka.types import TopicPartition
 from skidway.schemas import wire
 from skidway.schemas.codec import Codec
+from skidway.schemas.codec.objects import objects
 from skidway.schemas.consuming.consume import offsets_at
 from skidway.schemas.consuming.rejected_lines import (
     SUFFIX,
@@ -169,7 +170,7 @@ def _rows(codec: Codec, batch: DecodedRecords, begin: int) -> tuple[list[dict[st
             "offset": int(batch.offsets[row]),
             **_document(document),
         }
-        for row, document in zip(good, decoded.batch.to_pylist(), strict=True)
+        for row, document in zip(good, objects(decoded.batch), strict=True)
     ]
     return rows, len(wanted) - len(good)
 
