@@ -16,6 +16,7 @@ The modules of the kernel in reading order:
     service         signals and exit status
     telemetry       /metrics and /health
     http_client     asks our programs for them, through no proxy
+    own_process     objects that a fork must not share
     ports           reserves a port, and finds who listens on a port
     coordination    ZooKeeper through kazoo
     java, zookeeper a real ZooKeeper from the jars of pyspark

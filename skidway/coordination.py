@@ -40,6 +40,7 @@ from kazoo.retry import KazooRetry, RetryFailedError
 
 from skidway import log
 from skidway.errors import ConfigurationRefused, Unreachable
+from skidway.own_process import OwnProcess
 
 CONNECT_TIMEOUT_S = 15.0
 RECONNECT_DELAY_MAX_S = 2.0
@@ -96,6 +97,7 @@ class Coordinator:
         self._addresses, chroot = check_connect(connect)
         self._session_timeout_s = session_timeout_s
         self._closing = False
+        self._process = OwnProcess("connection to ZooKeeper")
         if chroot:  # a client with a chroot cannot create the chroot
             with self._started(_client(self._addresses, session_timeout_s), connect_timeout_s) as c:
                 c.ensure_path(chroot)
@@ -250,6 +252,7 @@ class Coordinator:
 
         If ZooKeeper does not answer, the nodes are removed when the session expires.
         """
+        self._process.require()
         self._closing = True
         if not _end(self.client):
             _log.warning("zookeeper_not_closed", connect=self.connect, after_s=CLOSE_WITHIN_S)
@@ -273,6 +276,7 @@ class Coordinator:
         Without a connection, kazoo queues the request until there is a connection. If kazoo's
         client is closed, this method raises Unreachable at once.
         """
+        self._process.require()
         deadline = time.monotonic() + self._session_timeout_s
         while True:
             try:

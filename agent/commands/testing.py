@@ -20,6 +20,7 @@ from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX, Preview, prev
 from skidway.agent.validation.report import of_reserved
 from skidway.errors import ConfigurationRefused, SkidwayError
 from skidway.schemas.client import RegistryClient
+from skidway.schemas.consuming.values import plain
 
 
 def source_of(settings: AgentSettings, path: str, topic: str | None) -> SourceSettings:
@@ -128,7 +129,7 @@ def as_lines(made: Preview) -> list[str]:
     """Returns one line of JSON for each row, for each reject, and for each record that a rule
     leaves out. People can store these lines as a file of expected results (see `difference`).
     """
-    return [json.dumps(each, default=str, sort_keys=True) for each in made.document()]
+    return [json.dumps(plain(each), sort_keys=True) for each in made.document()]
 
 
 def difference(made: Preview, expected: Sequence[str]) -> str | None:

@@ -24,7 +24,6 @@ from skidway.agent.files.pod_labels import present_labels
 from skidway.agent.parsing.added_fields import path_groups
 from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE, order_of
 from skidway.agent.parsing.framing import READ_BYTES
-from skidway.agent.parsing.json_times import is_time
 from skidway.agent.settings import BATCH_BYTES_MIN, SourceSettings
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.shaped_schemas import private_names
@@ -34,6 +33,7 @@ from skidway.kafka.batch import seal
 from skidway.kafka.columns import decode
 from skidway.kafka.source import Source
 from skidway.schemas.codec import Codec
+from skidway.schemas.codec.objects import objects
 
 BUCKET_MS: Final = 60_000
 SHOWN_CHARACTERS_MAX: Final = 100
@@ -202,7 +202,7 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
     origins = records.origins
     assert origins is not None
     values = [value[PREFIX_BYTES:] for value in records.values.to_pylist()]
-    rows = _objects(codec.decode(pa.array(values, pa.binary())).batch)
+    rows = objects(codec.decode(pa.array(values, pa.binary())).batch)
     places = zip(
         origins.first.tolist(), origins.length.tolist(), records.timestamps.tolist(), rows,
         strict=True,
@@ -224,28 +224,3 @@ def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
         )
         for first, length, ms, row in places
     ]
-
-
-def _objects(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Returns the rows as Python objects. If a date or time is outside the range of Python's own,
-    all dates and times are numbers.
-    """
-    try:
-        return list(batch.to_pylist())
-    except (ValueError, OverflowError):
-        columns = [column.cast(_with_numbers(column.type)) for column in batch.columns]
-        return list(pa.RecordBatch.from_arrays(columns, names=batch.schema.names).to_pylist())
-
-
-def _with_numbers(kind: pa.DataType) -> pa.DataType:
-    """Returns the type with numbers in place of dates and times, at every depth."""
-    if pa.types.is_struct(kind):
-        return pa.struct([each.with_type(_with_numbers(each.type)) for each in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_with_numbers(kind.value_type)))
-    if pa.types.is_map(kind):
-        return pa.map_(kind.key_type, kind.item_field.with_type(_with_numbers(kind.item_type)))
-    return _NUMBERS[kind.bit_width] if is_time(kind) else kind
-
-
-_NUMBERS: Final = {32: pa.int32(), 64: pa.int64()}

@@ -47,6 +47,7 @@ Reading order:
 - `text`: checks the UTF-8 and the map keys of whole columns
 - `spreading`: puts rows that were processed separately back into their positions in a column
 - `times`: checks times of day
+- `objects`: Python objects of decoded columns, for people; any value has one
 - `metrics`: the codec's metrics for Prometheus
 """
 

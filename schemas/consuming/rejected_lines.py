@@ -20,6 +20,7 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from skidway.schemas import wire
 from skidway.schemas.codec import Codec
+from skidway.schemas.codec.objects import objects
 from skidway.schemas.consuming.consume import offsets_at
 from skidway.schemas.consuming.values import plain
 from skidway.schemas.single_object import schema_text
@@ -142,7 +143,7 @@ class RejectedLines:
         decoded = codec.decode(datums.take(pa.array(framed)))
         good = wanted[framed[decoded.good]].tolist()
         self.unread += len(wanted) - len(good)
-        for row, document in zip(good, decoded.batch.to_pylist(), strict=True):
+        for row, document in zip(good, objects(decoded.batch), strict=True):
             yield FoundLine(tp, int(offsets[row]), int(batch.timestamps[row]), document)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -19,6 +20,7 @@ from skidway.schemas.avro_schema import SchemaInvalid
 from skidway.schemas.client import RegistryRefused, SchemaTexts
 from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import SchemaUnsupported
+from skidway.schemas.codec.objects import Map, objects
 
 CODECS_MAX: Final = 1_000
 """At most this many schemas are kept in memory. Values of further schemas are not decoded."""
@@ -71,7 +73,7 @@ class Values:
             rows = np.flatnonzero(ids == schema_id)
             decoded = codec.decode(datums.take(pa.array(rows)))
             good = rows[decoded.good].tolist()
-            for row, document in zip(good, decoded.batch.to_pylist(), strict=True):
+            for row, document in zip(good, objects(decoded.batch), strict=True):
                 found[row] = Value(found[row].raw, schema_id, document)
             if decoded.refused:
                 self._tell(f"values that are no datum of their schema {schema_id} are not decoded")
@@ -100,20 +102,25 @@ class Values:
 
 
 def plain(value: Any) -> Any:
-    """Returns a decoded value, converted so that JSON can represent it. Bytes that are UTF-8 become
-    text, and other bytes become base64. The name of a field with base64 ends with `_base64`, so
-    that nobody mistakes its value for text. Times become text as in RFC 3339, and decimals become
-    text."""
+    """Returns a decoded value (see `skidway.schemas.codec.objects`), converted so that every reader
+    of JSON takes it. Bytes that are UTF-8 become text, and other bytes become base64, which nobody
+    can mistake for text: the name of a field with base64 ends with `_base64`, and in a list or map
+    it is an object with the only member `base64`. Times become text as in RFC 3339; decimals, NaN
+    and infinities become text."""
+    if isinstance(value, Map):
+        return {name: _item(each) for name, each in value.items()}
     if isinstance(value, Mapping):
         return dict(_member(str(name), each) for name, each in value.items())
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [_item(each) for each in value]
     if isinstance(value, bytes):
         return text_of(value)[1]
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, date | time):
         return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
@@ -131,3 +138,11 @@ def _member(name: str, value: Any) -> tuple[str, Any]:
         suffix, text = text_of(value)
         return name + suffix, text
     return name, plain(value)
+
+
+def _item(value: Any) -> Any:
+    """Returns an item of a list or a value of a map."""
+    if isinstance(value, bytes):
+        suffix, text = text_of(value)
+        return {"base64": text} if suffix else text
+    return plain(value)

@@ -23,6 +23,7 @@ from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.client import Client
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.types import TopicPartition
+from skidway.own_process import OwnProcess
 
 
 class Consumer:
@@ -58,6 +59,7 @@ class Consumer:
         for the address of the brokers' ZooKeeper."""
         parse_bootstrap(bootstrap_servers)
         check_group(group_id)
+        self._process = OwnProcess("consumer")
         self._bootstrap = bootstrap_servers
         self._settings = _settings(settings)
         self._clock: Clock = SystemClock() if clock is None else clock
@@ -84,6 +86,7 @@ class Consumer:
         a consumer, and only if the consumer was created without topics. Source: the 2011 Kafka
         paper, section 3.2.
         """
+        self._process.require()
         if self._streams:
             raise UsageError("a consumer can make its streams only once")
         if not 1 <= streams <= STREAMS_MAX:
@@ -159,6 +162,7 @@ class Consumer:
         self._close(done=False)
 
     def _close(self, *, done: bool) -> None:
+        self._process.require()
         with contextlib.ExitStack() as ending:  # all callbacks run, even if one raises an error
             ending.callback(self._registration.close)
             for stream in reversed(self._streams):

@@ -16,6 +16,7 @@ from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import EARLIEST, LATEST
 from skidway.kafka.types import TopicPartition
+from skidway.own_process import OwnProcess
 
 LOOK_EVERY_S = 1.0
 T = TypeVar("T")
@@ -33,7 +34,8 @@ class NotOwned(SkidwayError):
 class Stream:
     """Iterates over the records of the partitions that its reader owns. Only one thread may
     iterate. When the application requests the next record, the previous record counts as finished.
-    Auto commit commits only the offsets of finished records.
+    Auto commit commits only the offsets of finished records. After a fork, the methods that read,
+    commit, seek or close raise UsageError in the child.
 
     Records of a partition come in offset order. `for record in stream`, `batches` and `poll` may be
     mixed; each continues after the last record that was handed out.
@@ -42,6 +44,7 @@ class Stream:
     def __init__(self, reader: StreamReader, *, timeout_ms: int | None) -> None:
         """Called by `Consumer`. `timeout_ms` is the setting consumer_timeout_ms."""
         self._reader = reader
+        self._process = OwnProcess("consumer")
         self._timeout_s = None if timeout_ms is None else timeout_ms / 1000
         self._lock = threading.RLock()
         self._closing = False
@@ -61,6 +64,7 @@ class Stream:
         call tries to read the partition again. Raises GroupCoordinated if stock Kafka clients are
         members of the group.
         """
+        self._process.require()
         self._finish()
         while (record := self._next_row()) is None:
             if self._next_chunk(self._timeout_s) is None:
@@ -75,6 +79,7 @@ class Stream:
         errors as `__next__`. An error ends the iterator; to read on, call this method again.
         """
         while True:
+            self._process.require()
             self._finish()
             chunk = self._current() or self._next_chunk(self._timeout_s)
             if chunk is None:
@@ -89,6 +94,7 @@ class Stream:
     def poll(self, timeout_ms: int = 0, *, max_records: int = 500) -> list[Record]:
         """Returns at most `max_records` records of one record batch, or an empty list if no record
         came in time."""
+        self._process.require()
         self._finish()
         found: list[Record] = []
         while len(found) < max_records:
@@ -106,6 +112,7 @@ class Stream:
         Raises NotOwned if a partition has another owner or the session has ended. Raises
         Unreachable if ZooKeeper does not answer.
         """
+        self._process.require()
         with self._lock:
             gone = [each.tp for each in self._in_hand if each.tp not in self._reader.readings]
             self._finish()
@@ -143,6 +150,7 @@ class Stream:
         UsageError for a negative offset."""
         if offset < 0:
             raise UsageError("an offset is 0 or more")
+        self._process.require()
         with self._lock:
             self._owned(tp)
             self._reader.seek(tp, offset)
@@ -154,6 +162,7 @@ class Stream:
 
         Source: the 2011 Kafka paper, section 3.1.
         """
+        self._process.require()
         with self._lock:
             tps = list(self._reader.readings)
             where = EARLIEST if timestamp_ms is None else timestamp_ms
@@ -169,6 +178,7 @@ class Stream:
         `done` says whether the last record that was handed out counts as finished. Any thread may
         call this method; the iteration then ends.
         """
+        self._process.require()
         self._closing = True
         self._reader.interrupt()
         with self._lock:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -12,6 +14,7 @@ from skidway.clock import Clock, SystemClock
 from skidway.errors import SkidwayError, Unreachable, UsageError
 from skidway.kafka import client as core
 from skidway.kafka.client.cluster import parse_bootstrap
+from skidway.own_process import OwnProcess
 from skidway.producer.accumulator import Messages
 from skidway.producer.buffer import Buffer
 from skidway.producer.directory import Directory
@@ -30,7 +33,10 @@ class Producer:
             where = producer.send("clicks", b"a message", key=b"user-7").result()
 
     At the end of the `with` block the producer waits until every message is delivered or refused,
-    but at most `delivery_timeout_ms`. The settings in `ProducerSettings` are keyword arguments.
+    but at most `delivery_timeout_ms`. A producer that is still open at a normal end of the
+    interpreter waits likewise, and then says on standard error what was not delivered. After a
+    fork, every method raises UsageError in the child. The settings in `ProducerSettings` are
+    keyword arguments.
     """
 
     def __init__(
@@ -46,6 +52,7 @@ class Producer:
         self._bootstrap = bootstrap_servers
         self._settings = _settings(settings)
         self._clock: Clock = SystemClock() if clock is None else clock
+        self._process = OwnProcess("producer")
         self._closing = threading.Lock()
         self._closed = False
         self._buffer = Buffer(self._settings, self._clock, lambda: self._sender.wake())
@@ -56,6 +63,7 @@ class Producer:
             clock=self._clock,
         )
         self._sender = Sender(self._connect, self._buffer)
+        atexit.register(self._finish)
 
     @overload
     def send(
@@ -108,6 +116,7 @@ class Producer:
         not bytes or a partition that the topic does not have, and SkidwayError if the producer has
         ended.
         """
+        self._process.require()
         self._buffer.require_open()
         single = messages is None or isinstance(messages, bytes | bytearray | memoryview)
         values: Sequence[Any] = [messages] if single else messages  # type: ignore[assignment]
@@ -126,6 +135,7 @@ class Producer:
         Raises Unreachable if the wait takes longer than `timeout_ms` (default:
         delivery_timeout_ms), and SkidwayError if the producer has ended with undelivered messages.
         """
+        self._process.require()
         timeout_ms = self._settings.delivery_timeout_ms if timeout_ms is None else timeout_ms
         done, left = self._buffer.flush(timeout_ms / 1000)
         end = self._buffer.end
@@ -138,6 +148,7 @@ class Producer:
     def close(self, timeout_ms: int | None = None) -> None:
         """Waits for all sends as `flush` does, and then stops the producer. A send that is still
         not delivered fails when the producer stops. Raises the same errors as `flush`."""
+        self._process.require()
         try:
             if not self._closed:
                 self.flush(timeout_ms)
@@ -155,12 +166,22 @@ class Producer:
     ) -> None:
         self.close()
 
+    def _finish(self) -> None:
+        """Closes the producer at the end of the interpreter."""
+        if not self._process.is_here:
+            return
+        try:
+            self.close()
+        except SkidwayError as error:
+            sys.stderr.write(f"skidway: at the end of this program, {error}\n")
+
     def _shut(self) -> None:
         """Ends the sender's thread. Sends that are not delivered fail."""
         with self._closing:
             if self._closed:
                 return
             self._closed = True
+        atexit.unregister(self._finish)
         self._buffer.close(SkidwayError("the producer was closed"))
         self._sender.stop()
         self._directory.close()

@@ -31,6 +31,7 @@ from skidway.kafka.client.waiting import SelectorWatcher
 from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
 from skidway.kafka.protocol.describe_configs import ResourceType
 from skidway.kafka.types import TopicPartition
+from skidway.own_process import OwnProcess
 
 _RETRY_WAIT_S = 0.05
 
@@ -46,6 +47,9 @@ class Client:
     topics return the errors instead. Producers and fetchers that are made with a client use the
     client's connections. While the client, one of its producers or one of its fetchers waits, bytes
     are sent and received for all of them.
+
+    After a fork, every method that needs a broker raises UsageError in the child, and `close`
+    leaves the connections to the parent.
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class Client:
         self._watcher = SelectorWatcher()
         self._network = Network(self.session, self._watcher)
         self._closed = False
+        self._process = OwnProcess("client")
 
     def __enter__(self) -> Self:
         return self
@@ -91,7 +96,7 @@ class Client:
 
     def close(self) -> None:
         """Closes every connection. Open calls get the error `Disconnected`."""
-        if not self._closed:
+        if not self._closed and self._process.is_here:
             self._closed = True
             self._network.close()
             self._watcher.close()
@@ -248,6 +253,7 @@ class Client:
         """Sends the bytes that are ready, waits at most `timeout_s` for a socket or a descriptor of
         `wake`, and receives the bytes that have come. Returns whether a descriptor of `wake` is
         readable."""
+        self._process.require()
         now = self.clock.monotonic()
         delivered_count = self.session.delivered_count
         self._network.turn(now)
@@ -266,6 +272,7 @@ class Client:
 
     def push(self) -> None:
         """Sends the bytes that can be sent without waiting."""
+        self._process.require()
         self._network.turn(self.clock.monotonic())
 
     def pause(self, seconds: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import threading
 import time
 from collections import Counter
@@ -17,6 +18,7 @@ import pytest
 from conformance.consumer.conftest import Topic, a_topic
 from skidway.consumer import Consumer, NotOwned, Record, Stream
 from skidway.coordination import Coordinator
+from skidway.errors import UsageError
 from skidway.kafka import group_nodes
 from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
@@ -406,3 +408,25 @@ def test_apache_kafka_needs_zookeeper_for_the_group_only(apache_topic: Topic) ->
         member.close()
     for reading in readings:
         reading.join()
+
+
+def test_a_fork_does_not_share_a_member(topic: Topic) -> None:
+    """A forked child that reads, commits or closes its parent's consumer gets an error at once, and
+    the parent reads on."""
+    topic.produce(20)
+    with consumer(topic, "forked", topic.name) as member:
+        found = [next(member)]
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            for call in (lambda: next(member), member.poll, member.commit, member.close):
+                try:
+                    call()
+                except UsageError:
+                    refused += 1
+            os._exit(refused)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+        found += [next(member) for _ in range(19)]
+    assert topic.is_all(
+        [(each.partition, each.offset, (each.value or b"").decode()) for each in found]
+    )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from concurrent.futures import Future
 from typing import Any
@@ -161,3 +164,40 @@ def test_a_broker_killed_under_load_loses_and_repeats_nothing(own_broker: Skidwa
     assert sorted(int(value or b"") for _, value in found.values()) == list(range(20_000))
     values = {where(future): b"%d" % index for index, future in enumerate(sent)}
     assert values == {place: value for place, (_, value) in found.items()}
+
+
+@pytest.mark.parametrize("end", ["", "raise SystemExit", "raise ValueError"])
+def test_a_program_may_end_without_closing(bootstrap: str, topic: str, end: str) -> None:
+    """Every message arrives, although the program ends without closing its producer: at the end of
+    its script, with an exit, or with an exception."""
+    script = (
+        "from skidway.producer import Producer\n"
+        f"producer = Producer({bootstrap!r})\n"
+        f"for number in range(1000): producer.send({topic!r}, b'%d' % number)\n{end}\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "not acknowledged" not in done.stderr
+    found, _ = read(bootstrap, topic)
+    assert sorted(int(value or b"") for _, value in found.values()) == list(range(1000))
+
+
+def test_a_fork_does_not_disturb_the_parent(bootstrap: str, topic: str) -> None:
+    """A forked child that uses its parent's producer gets an error at once. The parent's sends need
+    the same connections meanwhile, and arrive."""
+    other = make_topic(bootstrap)
+    with Producer(bootstrap) as producer:
+        producer.send(topic, b"before").result(300)
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            for call in (lambda: producer.send(other, b"x"), producer.flush, producer.close):
+                try:
+                    call()
+                except UsageError:
+                    refused += 1
+            os._exit(refused)
+        producer.send(other, b"meanwhile").result(300)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+        producer.send(topic, b"after").result(300)
+    assert [value for _, value in read(bootstrap, other)[0].values()] == [b"meanwhile"]
+    assert {value for _, value in read(bootstrap, topic)[0].values()} == {b"before", b"after"}

@@ -9,6 +9,7 @@ import pytest
 from skidway.errors import Unreachable
 from skidway.schemas.client import RegistryRefused, RegistryUnreachable
 from skidway.schemas.codec import Codec
+from skidway.schemas.codec.objects import Map
 from skidway.schemas.consuming.values import Values, plain
 from skidway.schemas.wire import add_prefix
 
@@ -85,4 +86,19 @@ def test_everything_avro_has_is_json() -> None:
         "raw_base64": "/w==",
         "list": ["b", {"in_base64": "/g=="}],
         "n": None,
+    }
+
+
+def test_no_value_is_mistaken_for_another() -> None:
+    """Bytes in lists and maps are marked where they are no text, maps are objects with their own
+    keys, and numbers that JSON does not have are text, so that every reader of JSON takes them."""
+    document = {
+        "list": [b"/g==", b"\xfe"],
+        "map": Map(a=b"\xff", a_base64=b"text"),
+        "numbers": [float("nan"), float("inf"), -float("inf"), 1.5],
+    }
+    assert json.loads(json.dumps(plain(document), allow_nan=False)) == {
+        "list": ["/g==", {"base64": "/g=="}],
+        "map": {"a": {"base64": "/w=="}, "a_base64": "text"},
+        "numbers": ["NaN", "Infinity", "-Infinity", 1.5],
     }
