@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from bench.agent import registry
+from bench.agent_lines import hdfs
 from bench.measure import SidesRow, SidesTable
 from bench.produce import create
 from bench.scale import scaled
@@ -44,7 +45,6 @@ written."""
 TRIAL_LINES = 10_000
 TICK_S = 0.01
 WITHIN_S = 120.0
-PADDING = "x" * 120
 TOPIC, CLUSTER = "lines", "offline"
 
 
@@ -172,9 +172,10 @@ def write(log: Path, count: int) -> None:
     written."""
     few, next_s = round(RATE * TICK_S), time.monotonic()
     with log.open("a", buffering=1 << 16) as out:
-        for _ in range(count // few):
+        for first in range(0, count - few + 1, few):
+            texts = [hdfs(number) for number in range(first, first + few)]
             now_ns = time.time_ns()
-            out.writelines(f"{now_ns:019d} {PADDING}\n" for _ in range(few))
+            out.writelines(f"{now_ns:019d} {text}\n" for text in texts)
             out.flush()
             next_s += TICK_S
             time.sleep(max(0.0, next_s - time.monotonic()))

@@ -1,5 +1,4 @@
-"""The steps of README.md from "Point an agent at your own logs" to the loaded rows work exactly as
-printed."""
+"""The steps of docs/first-pipeline.md work exactly as printed, with and without a mirror."""
 
 from __future__ import annotations
 
@@ -48,10 +47,10 @@ JOBS: dict[str, type[Any]] = {
 
 
 class Reader:
-    """Acts as a person who follows README.md on one machine.
+    """Acts as a person who follows the page on one machine.
 
     The test replaces only the folder of the logs and every port, including the ports that programs
-    use by default. Each port of README.md is always replaced by the same test port. So if README.md
+    use by default. Each port of the page is always replaced by the same test port. So if the page
     gives two programs the same port, these programs also collide in this test.
     """
 
@@ -66,7 +65,7 @@ class Reader:
         }
 
     def changed(self, text: str) -> str:
-        """Returns the text with the test's folder and ports in place of those of README.md."""
+        """Returns the text with the test's folder and ports in place of those of the page."""
         moved = ADDRESS.sub(lambda found: f"127.0.0.1:{self._port(found[1])}", text)
         return moved.replace(LOGS, str(self.logs))
 
@@ -83,14 +82,14 @@ class Reader:
         program.start().wait_until(lambda: answers(f"http://{listener}/health"))
 
     def do(self, command: list[str]) -> str:
-        """Runs a `skidway` command of README.md. Asserts that its status is 0, and returns its
+        """Runs a `skidway` command of the page. Asserts that its status is 0, and returns its
         output."""
         done = self.run(command)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         return done.stdout
 
     def run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        """Runs a `skidway` command of README.md to its end, with the ports of the test."""
+        """Runs a `skidway` command of the page to its end, with the ports of the test."""
         words = self._words(command, JOBS.get(" ".join(command[:2])))
         return run_skidway(*words, env=self.env, cwd=self.folder, within_s=300)
 
@@ -135,10 +134,9 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 def blocks() -> Iterator[list[str]]:
-    """Yields the indented blocks of README.md between "Point an agent at your own logs" and "Apache
-    Kafka"."""
-    text = (ROOT / "README.md").read_text()
-    part = text.partition("## Point an agent at your own logs\n")[2].partition("## Apache Kafka")[0]
+    """Yields the indented blocks of the page up to "What the agent can do"."""
+    text = (ROOT / "docs" / "first-pipeline.md").read_text()
+    part = text.partition("## From a log to rows\n")[2].partition("## What the agent can do")[0]
     for found in re.findall(r"(?:^(?: {4}.*)?\n)+", part, re.MULTILINE):
         lines = [line.removeprefix("    ") for line in found.splitlines()]
         if any(lines):
@@ -146,11 +144,13 @@ def blocks() -> Iterator[list[str]]:
 
 
 def test_the_steps_run_one_after_the_other(reader: Reader) -> None:
-    """If a reader runs the commands of README.md on one machine exactly as printed, every line
-    becomes a row, and the audit confirms that all lines are loaded."""
+    """If a reader runs the commands of the page on one machine exactly as printed, every line
+    becomes a row, from the broker and from its mirror, and each time the audit confirms that all
+    lines are loaded."""
     said: dict[str, str] = {}
+    reports: list[str] = []
     for block in blocks():
-        named = re.fullmatch(r"# (\w+\.yml)", block[0])
+        named = re.fullmatch(r"# ([\w-]+\.yml)", block[0])
         if named is not None:
             reader.write(named[1], "\n".join(block[1:]) + "\n")
             continue
@@ -167,16 +167,17 @@ def test_the_steps_run_one_after_the_other(reader: Reader) -> None:
                 eventually(lambda c=command: mirrored(reader.do([*c, "--json"])), what="mirrored")
             elif what == "audit report":
                 eventually(lambda c=command: "complete." in reader.run(c).stdout, what="complete")
-                said[what] = reader.do(command)
+                reports.append(reader.do(command))
             else:
                 said[what] = reader.do(command)
     lines = len((reader.logs / "datanode.log").read_bytes().splitlines())
-    rows = ds.dataset(reader.folder / "data/rows/dc1.hdfs-logs", partitioning="hive").to_table()
-    assert rows.num_rows == lines
-    assert set(rows.column("level").to_pylist()) <= {"INFO", "WARN"}
+    for loaded in ("rows/hdfs-logs", "offline-rows/dc1.hdfs-logs"):
+        rows = ds.dataset(reader.folder / "data" / loaded, partitioning="hive").to_table()
+        assert rows.num_rows == lines
+        assert set(rows.column("level").to_pylist()) <= {"INFO", "WARN"}
     assert f"all of {lines:,} lines fit" in said["agent validate"]
     assert len(said["consume --topic"].splitlines()) == 3
-    assert "are complete." in said["audit report"]
+    assert ["are complete." in report for report in reports] == [True, True]
     assert answers(f"http://{reader.changed('127.0.0.1:8088')}/")
 
 
@@ -186,6 +187,9 @@ def settled(shown: str) -> bool:
 
 
 def mirrored(shown: str) -> bool:
-    (source,) = yaml.safe_load(shown)
-    unsure = source["lag"] or source["lag_unknown"] or source["waiting"]
-    return source["partitions"] > 0 and not unsure
+    sources = yaml.safe_load(shown)
+    return bool(sources) and all(
+        source["partitions"] > 0
+        and not (source["lag"] or source["lag_unknown"] or source["waiting"])
+        for source in sources
+    )
