@@ -441,6 +441,22 @@ def test_a_broker_is_down(site: Incidents) -> None:
     site.shows_first("stopped-mirror", None)
 
 
+def test_the_broker_that_the_audit_reads_is_down(site: Incidents) -> None:
+    """If the brokers that the collector reads are down, page, report and `skidway audit why` say so
+    first, and name the command that starts them. They call no host silent, because nothing of any
+    host can be read."""
+    log = site.log("stopped-mirror")
+    log.write("app.log", 10)
+    site.settle(log)
+    site.healed("stopped-mirror")
+    site.pipeline.kill("broker-offline")
+    command = site.shows_first("stopped-mirror", "cluster away")
+    assert site.started_by(command) == "broker-offline"
+    site.run(command)
+    site.healed("stopped-mirror")
+    site.shows_first("stopped-mirror", None)
+
+
 def test_zookeeper_is_down(site: Incidents) -> None:
     """If ZooKeeper is down, page, report and `skidway audit why` say so first, even if an agent
     waits for the registry because of it."""

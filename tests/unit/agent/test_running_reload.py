@@ -19,7 +19,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 def test_lines_of_a_new_source_are_sent_and_old_topics_stay_bound(site: Site) -> None:
     """If a reload replaces a source, the agent's program sends the lines of the new source and
     watches its directory. The producer also keeps the id of the old source's topic, because batches
-    for this topic may still be on their way."""
+    for this topic may still be on their way. The state has the schemas of the new source, so that
+    the next start needs no registry."""
     (site.folder / "a.log").write_text("1\n")
     (site.folder / "b").mkdir()
     (site.folder / "b" / "b.log").write_text("1\n2\n")
@@ -32,6 +33,7 @@ def test_lines_of_a_new_source_are_sent_and_old_topics_stay_bound(site: Site) ->
     assert site.reloader.settings.linger_ms == 1
     assert str(site.folder / "b") in site.agent._watch._roots
     assert "configuration" not in site.agent._status.health.detail
+    assert {x.subject for x in site.state.schemas()} == {"others-value", "others.rejected-value"}
 
 
 def test_a_refused_reload_leaves_the_agent_as_it_is(site: Site) -> None:
