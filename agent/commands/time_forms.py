@@ -94,8 +94,6 @@ EPOCHS: Final = (
 """Times as numbers of seconds, milliseconds and so on since 1970. Only times from 2014 to 2033
 match, so that `guess` seldom takes another number for a time."""
 
-_MONTHS: Final = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
-
 
 @dataclass(frozen=True, slots=True)
 class _Order:

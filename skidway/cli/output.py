@@ -24,7 +24,8 @@ def table(rows: Iterable[Row], columns: Sequence[str]) -> None:
 def print_lines(lines: Iterable[str]) -> None:
     """Prints lines of text. Escapes control characters, for example in the name of a file, because
     a terminal would execute them as commands."""
-    print("\n".join(map(_printable, lines)))
+    for line in lines:
+        print(_printable(line))
 
 
 def print_json(document: Any) -> None:
