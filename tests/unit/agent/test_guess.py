@@ -85,14 +85,24 @@ def test_python_tracebacks_are_joined_to_their_line(tmp_path: Path) -> None:
 
 def test_python_tracebacks_behind_a_time(tmp_path: Path) -> None:
     """If the records begin with a time and a level, both become fields, and a traceback belongs to
-    the field of the message."""
+    the field of the message. A record begins at each line with a time, whatever a traceback looks
+    like."""
     text = f"2026-11-23 08:15:01,123 ERROR checkout failed\n{TRACEBACK}"
     found, results = tried(tmp_path, f"2026-11-23 08:15:00,001 INFO up\n{text}" + text)
-    assert found.block["multiline"] == {"type": "python"}
+    assert found.block["multiline"]["type"] == "start"
     assert rejects(results) == []
     assert [row["level"] for row in rows(results)] == ["INFO", "ERROR", "ERROR"]
     assert rows(results)[1]["message"] == f"checkout failed\n{TRACEBACK.rstrip()}"
     assert results[1]["time"] == "2026-11-23T08:15:01.123000+00:00"
+
+
+def test_records_whose_times_cannot_be_read_begin_at_their_times(tmp_path: Path) -> None:
+    """If lines begin with times that no format reads, a record begins at each of these lines."""
+    text = "".join(f"2026-11-23 08:15:0{n} +5 up\nsecond line\n" for n in range(5))
+    found, results = tried(tmp_path, f"{text}2026-11-23 08:15:09 +5 failed\n{TRACEBACK}")
+    assert found.what == "text"
+    assert found.block["multiline"]["type"] == "start"
+    assert [row["line"].split()[3] for row in rows(results)] == [*["up"] * 5, "failed"]
 
 
 def test_an_exception_with_an_odd_name_is_joined_by_the_time(tmp_path: Path) -> None:
