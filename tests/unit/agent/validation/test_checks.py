@@ -56,7 +56,8 @@ def test_a_wrong_pattern_is_told_with_examples(
     assert main(configured(tmp_path, r"(?P<date>\d+)")) == 1
     said, refused = capsys.readouterr()
     assert "app: 1 file; 3 of 3 records (100.0%) do not fit: no-match 3\n" in said
-    assert f"  {tmp_path}/app.log line 3: no-match: the line does not match parser.pattern" in said
+    why = "the record does not match the pattern of format or parser"
+    assert f"  {tmp_path}/app.log line 3: no-match: {why}" in said
     assert "      081109 203615 INFO one\n" in said
     assert "app would reject more than 50% of its records (rejected.share.max)" in refused
     assert "is good" not in said
