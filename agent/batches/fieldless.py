@@ -53,7 +53,7 @@ def sentences(counts: Mapping[str, int], lines: int) -> list[str]:
         key=lambda each: (-each[1], each[0]),
     )
     said = [
-        f"member {name} has no field, in {count:,} of {lines:,} lines"
+        f"member {name} has no field, in {count:,} of {lines:,} line{'s'[: lines - 1]}"
         for name, count in found[:SENTENCES_MAX]
     ]
     others = sum(count for _, count in found[SENTENCES_MAX:]) + counts.get(OTHERS, 0)

@@ -1,7 +1,7 @@
 """Proposals for text without a known format: lines that begin with a time, and stack traces.
 
-A record of several lines is recognized by the lines of a stack trace (`multiline.type: python`), by
-the time at the beginning of each record, or by indented lines.
+A record of several lines is recognized by the time at the beginning of each record; in logs without
+times by the lines of a stack trace (`multiline.type: python`), or by indented lines.
 """
 
 from __future__ import annotations
@@ -64,8 +64,12 @@ def traces(texts: Sequence[str]) -> str | None:
 
 
 def joined(texts: Sequence[str]) -> dict[str, Any]:
-    """Returns the settings for a log whose lines have no times: `multiline` if some records have
+    """Returns the settings for a log of which no time can be read: `multiline` if some records have
     several lines, and nothing if each line is a record."""
+    timed = sum(re.match(TIMED, text) is not None for text in texts)
+    if timed >= TIMED_LEAST * len(texts):
+        start = {"type": "start", "pattern": f"^{TIMED}"}
+        return {"multiline": start} if timed < len(texts) else {}
     language = traces(texts)
     indented = sum(text[:1] in (" ", "\t") for text in texts)
     if language is None and indented >= INDENTED_LEAST * len(texts):
@@ -107,9 +111,8 @@ def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
         return []
     rules: list[dict[str, Any]] = [{}]
     if len(begins) < len(texts):
+        # where a time begins each record, stack traces need not be recognized
         rules = [{"multiline": {"type": "start", "pattern": _start(found.form, begins)}}]
-    if (language := traces(texts)) is not None:
-        rules.insert(0, {"multiline": {"type": language}})
     level = rf"{time}\]?{_APART}\[? *{_LEVEL}\b *\]?{_APART}(?P<message>.*)"
     return _proposals(found, [level, *(f"{time}{each}" for each in _BEHIND)], rules)
 

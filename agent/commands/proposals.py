@@ -21,6 +21,7 @@ from skidway.agent.settings import (
     SourceSettings,
     TimestampSettings,
 )
+from skidway.agent.validation.excerpts import counted
 from skidway.agent.validation.preview import Preview, preview
 from skidway.errors import SkidwayError
 
@@ -91,8 +92,8 @@ def letter_notes(made: Preview) -> tuple[str, ...]:
     zones = dict.fromkeys(each.timezone for each in readings if each and each.timezone)
     hint = f"; {' or '.join(zones)} would read some of them" if zones else ""
     return (
-        f"{len(lines):,} records are rejected because clocks of the `timezone` do not show the "
-        f"letters of their zone{hint}.",
+        f"{counted(len(lines), 'record', 'is')} rejected because clocks of the `timezone` do not "
+        f"show the letters of their zone{hint}.",
     )
 
 

@@ -218,7 +218,8 @@ def _objects(
             try:
                 value = _decoded(text)
             except ValueError as error:
-                rejects.append(Reject(row, NOT_JSON, f"the line is not JSON: {error}"[:200]))
+                why = str(error).replace(": line 1 column ", ": column ")
+                rejects.append(Reject(row, NOT_JSON, f"the line is not JSON: {why}"[:200]))
                 continue
         if type(value) is dict:
             rows.append(row)

@@ -139,7 +139,7 @@ def _either(
     return pc.if_else(has_first, first, second), ~np.asarray(both)
 
 
-_NO_MATCH_DETAIL = "the line does not match parser.pattern"
+_NO_MATCH_DETAIL = "the record does not match the pattern of format or parser"
 
 
 def _sentence(error: pa.ArrowInvalid) -> str:

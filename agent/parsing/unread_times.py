@@ -22,7 +22,7 @@ def rejects(
     name = " ".join(names)
     for row, text, foreign in zip(rows.tolist(), unread.to_pylist(), letters, strict=True):
         if foreign:
-            why = f"{foreign} is not what clocks of timestamp.timezone {form.timezone} show then"
+            why = f"{foreign} is not what clocks of the timezone {form.timezone} show then"
             yield Reject(row, ZONE, f"{name}: {why}")
             continue
         odd = next((f" ({_named(char)} is no part of one)" for char in text if _is_odd(char)), "")

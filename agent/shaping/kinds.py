@@ -36,6 +36,10 @@ _NAMES_OF_KEYS = (
     r"pass(?:wor[dt]|wd|phrase)|kennwort|secret|credentials?|(?:\b|_)cv[vc]2?"
     r"|(?:api|access|secret|private|encryption)[ _-]?key"
 )
+_END = r"""([)},;]*(?:[\s"'&]|\z))"""
+"""The end of a value without quotes, and brackets and separators before it (but not `]`, with which
+the text in place of a value ends)."""
+_YES_OR_NO = r": (?:yes|no)\)"
 _URL_USER = r"""://[^\s/:@"'<>]*:"""
 
 
@@ -58,8 +62,11 @@ def _values(names: str, shown: str) -> tuple[tuple[str, str], ...]:
             rf"{quoted_name}(?:-?[0-9][0-9.eE+-]*|true|false|null)([\s,}}\]]|\z)",
             rf"\1\2{shown}\2\3",
         ),
-        (rf"{quoted_name}[^\s\"'&\\{{\[][^\s\"'&]*", rf"\1{shown}"),
-        (rf"{name}{_BETWEEN})(?:[^\s\"'&\\]|\\+[^\"'\\\s&])[^\s\"'&]*", rf"\1{shown}"),
+        (rf"{quoted_name}[^\s\"'&\\{{\[][^\s\"'&]*?{_END}", rf"\1{shown}\3"),
+        (
+            rf"{name}{_BETWEEN})(?:[^\s\"'&\\]|\\+[^\"'\\\s&])[^\s\"'&]*?{_END}",
+            rf"\1{shown}\2",
+        ),
     )
 
 
@@ -259,7 +266,11 @@ KINDS: Final[Mapping[str, Kind]] = {
             (rf"(?s){_PEM}.*?(?:{_PEM_END}|\z)", "[key]"),
             (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", "[key]"),
             (rf"({_URL_USER})[^\s/\"'<>]+@", r"\1[key]@"),
+            # MySQL and MariaDB write whether a client used a password, which is no secret: the
+            # first of these patterns hides that from the others, the last shows it again
+            (rf"(?i)(using password)({_YES_OR_NO})", "\\1\x01\\2"),
             *_values(_NAMES_OF_KEYS, "[key]"),
+            (rf"(?i)(using password)\x01({_YES_OR_NO})", r"\1\2"),
             (rf'(?i)(pwd{_IS})"(?:[^"\\]|\\.)*("|\z)', r'\1"[key]\2'),
             (rf"(?i)(pwd{_IS})'(?:[^'\\]|\\.)*('|\z)", r"\1'[key]\2"),
             (rf"(?i)(pwd{_IS}(?:\\+\")?)[^\s\"'&/\\][^\s\"'&\\]*", r"\1[key]"),

@@ -27,6 +27,8 @@ from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import BATCH_BYTES_MIN, SourceSettings
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.shaped_schemas import private_names
+from skidway.agent.validation.excerpts import counted
+from skidway.agent.validation.report import of_pieces
 from skidway.agent.values.intents import Intent, Reading
 from skidway.agent.values.labels import Labels
 from skidway.kafka.batch import seal
@@ -140,7 +142,7 @@ def preview(
         if not batch.is_rejected:
             found += _rows(codec, memoryview(seal(batch.encoded)), intent.read_ms)
     notes = [
-        f"{count:,} records have the time of reading, because their own time {why}"
+        f"{counted(count, 'record', 'has')} the time of reading, because the written time {why}"
         for count, why in (
             (pressed.unbelieved_times, "is more than an hour ahead, or before 1970"),
             (pressed.unread_times, "is missing or cannot be read"),
@@ -148,9 +150,10 @@ def preview(
         if count
     ]
     if pressed.coloured:
-        notes.append(f"Codes for terminals (colours) were taken out of {pressed.coloured:,} lines")
+        count = counted(pressed.coloured, "record")
+        notes.append(f"Codes for terminals (colours) were taken out of {count}")
     if pressed.pieces:
-        notes.append(f"{pressed.pieces:,} records are only a part of what the program wrote as one")
+        notes.append(of_pieces(pressed.pieces))
     lines = len(found) + len(pressed.rejected)
     lines += 0 if pressed.filtered is None else len(pressed.filtered)
     fieldless: dict[str, int] = {}

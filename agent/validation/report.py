@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from skidway import invocation
 from skidway.agent.batches.fieldless import sentences
+from skidway.agent.validation.excerpts import counted
 
 if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load the module `trial`
     from skidway.agent.validation.trial import Trial
@@ -46,7 +48,7 @@ def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
         return None
     return (
         f"the configuration can be run, but {', '.join(refused)} would reject more than "
-        f"{share_max:.0%} of its lines (rejected.share.max)"
+        f"{share_max:.0%} of its records (rejected.share.max)"
     )
 
 
@@ -68,6 +70,14 @@ def of_reserved(names: Sequence[str]) -> list[str]:
     ]
 
 
+def of_pieces(count: int) -> str:
+    """Returns a sentence about records that are pieces."""
+    return (
+        f"{counted(count, 'record', 'is')} only a part of what the program wrote as one "
+        "(multiline.max.lines and max.line.bytes limit records)"
+    )
+
+
 def _of_source(each: Trial) -> list[str]:
     lines = [f"{each.topic}: {_sum(each)}"]
     lines += [f"  {_of_taken(topic, count)}" for topic, count in sorted(each.taken.items())]
@@ -81,12 +91,16 @@ def _of_source(each: Trial) -> list[str]:
         place = f"byte {misfit.first:,}" if misfit.line is None else f"line {misfit.line}"
         lines.append(f"  {misfit.path} {place}: {misfit.reason}: {misfit.detail}")
         lines.append(f"      {misfit.text}")
-    if each.coloured:
-        lines.append(
-            f"  in {each.coloured:,} are codes for terminals (colours), which are taken out"
+    if (more := each.rejected - len(each.examples)) and each.examples:
+        test = invocation.of_this_process().command(
+            "agent test", "FILE", "--limit", str(each.lines)
         )
+        lines.append(f"  {more:,} more; `{test}` shows those of a file")
+    if each.coloured:
+        count = counted(each.coloured, "record")
+        lines.append(f"  in {count} are codes for terminals (colours), which are taken out")
     if each.pieces:
-        lines.append(f"  {each.pieces:,} records are only a part of what the program wrote as one")
+        lines.append(f"  {of_pieces(each.pieces)}")
     lines += [f"  {words}" for words in sentences(each.fieldless, each.lines)]
     lines += [f"  {count:,} filtered by {rule}" for rule, count in sorted(each.filtered.items())]
     return lines
@@ -102,16 +116,17 @@ def _of_taken(topic: str, count: int) -> str:
 def _sum(each: Trial) -> str:
     if not each.files:
         return "no file is left for it" if each.taken else "no file matches its paths now"
-    files = f"{each.files:,} file{'s' if each.files != 1 else ''}"
+    files = counted(each.files, "file")
     if each.untried is not None:
         return f"{files}; no line was tried, {each.untried}"
     if each.tried < each.files:
         files += f", {each.tried:,} of them tried"
     replaced = f"; in {each.replaced:,} something is not UTF-8, replaced" if each.replaced else ""
     if not each.rejected:
-        return f"{files}; all of {each.lines:,} lines fit{replaced}"
+        return f"{files}; all of {counted(each.lines, 'record')} fit{replaced}"
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(each.reasons.items()))
     return (
-        f"{files}; {each.rejected:,} of {each.lines:,} lines ({each.share:.1%}) do not fit: "
+        f"{files}; {each.rejected:,} of {counted(each.lines, 'record')} ({each.share:.1%}) do not "
+        f"fit: "
         f"{reasons}{replaced}"
     )

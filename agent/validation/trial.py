@@ -61,7 +61,8 @@ class Trial:
     filtered: how many records each rule left out. untried: why no line was tried; None if lines
     were tried. reserved: the fields whose names the loader needs for its own columns; because of
     these fields, the loader refuses the topic. fieldless: by name, in how many lines members or
-    keys are left out, because the schema has no field for them.
+    keys are left out, because the schema has no field for them. lines, rejected: numbers
+    of records, which may have several lines. examples: at least one of each reason.
     """
 
     topic: str
@@ -159,6 +160,7 @@ def run(
         begin, last = _last_records(used.framer, tail, tail_begin, end, lines_max)
         if last:
             _press(used, each.path, last, begin, begin + len(last), trial)
+    trial.examples = _chosen(trial.examples)
 
 
 def _first_records(framer: Framer, head: bytes, size: int, records_max: int) -> tuple[bytes, int]:
@@ -210,9 +212,20 @@ def _press(press: Press, path: str, data: bytes, begin: int, end: int, trial: Tr
     fieldless.add(trial.fieldless, pressed.fieldless)
     for reason, count in Counter(line.reason for line in pressed.rejected).items():
         trial.reasons[reason] = trial.reasons.get(reason, 0) + count
-    room = EXAMPLES_MAX - len(trial.examples)
+    known = Counter(each.reason for each in trial.examples)
     encoding = press.recipe.encoding if press.recipe.encoding in WIDE else "utf-8"
-    trial.examples += [_misfit(line, data, begin, encoding) for line in pressed.rejected[:room]]
+    for line in pressed.rejected:
+        if known[line.reason] < EXAMPLES_MAX:
+            trial.examples.append(_misfit(line, data, begin, encoding))
+            known[line.reason] += 1
+
+
+def _chosen(examples: list[Misfit]) -> list[Misfit]:
+    """Returns the first example of each reason, and further ones up to EXAMPLES_MAX."""
+    firsts = list({each.reason: each for each in reversed(examples)}.values())
+    others = [each for each in examples if each not in firsts]
+    room = max(EXAMPLES_MAX - len(firsts), 0)
+    return [each for each in examples if each in firsts or each in others[:room]]
 
 
 def _misfit(line: RejectedLine, data: bytes, begin: int, encoding: str) -> Misfit:

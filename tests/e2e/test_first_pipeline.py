@@ -175,7 +175,7 @@ def test_the_steps_run_one_after_the_other(reader: Reader) -> None:
         rows = ds.dataset(reader.folder / "data" / loaded, partitioning="hive").to_table()
         assert rows.num_rows == lines
         assert set(rows.column("level").to_pylist()) <= {"INFO", "WARN"}
-    assert f"all of {lines:,} lines fit" in said["agent validate"]
+    assert f"all of {lines:,} records fit" in said["agent validate"]
     assert len(said["consume --topic"].splitlines()) == 3
     assert ["are complete." in report for report in reports] == [True, True]
     assert answers(f"http://{reader.changed('127.0.0.1:8088')}/")

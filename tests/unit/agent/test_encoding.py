@@ -79,9 +79,9 @@ def test_validate_says_in_how_many_lines_something_is_replaced(
     this setting, `validate` counts these lines as lines that would be rejected."""
     assert main(configured(tmp_path, on_error="replace")) == 0
     said = capsys.readouterr().out
-    assert "all of 2 lines fit; in 1 something is not UTF-8, replaced\n" in said
+    assert "all of 2 records fit; in 1 something is not UTF-8, replaced\n" in said
     assert main(configured(tmp_path)) == 0
-    assert "1 of 2 lines (50.0%) do not fit: encoding 1\n" in capsys.readouterr().out
+    assert "1 of 2 records (50.0%) do not fit: encoding 1\n" in capsys.readouterr().out
 
 
 def test_validate_refuses_what_would_leave_the_mark_out(

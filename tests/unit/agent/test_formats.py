@@ -305,7 +305,7 @@ def test_results_are_the_same_each_time(tmp_path: Path, capsys: pytest.CaptureFi
     first, second = (json.loads(line) for line in said.out.splitlines()[:2])
     assert (first["time"], first["row"]["timestamp"]) == (None, None)
     assert (second["time"], second["row"]["timestamp_replaced"]) == (None, False)
-    assert "1 records have the time of reading, because their own time is more than" in said.err
+    assert "1 record has the time of reading, because the written time is more than" in said.err
     assert "Only the first MiB of the file was tried." in said.err
 
 

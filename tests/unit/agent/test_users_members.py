@@ -161,7 +161,7 @@ def test_what_a_rule_removes_is_not_counted(parser: str) -> None:
     schema = record("Line", field("level", "string"))
     made = shown(schema, lines[parser], parser=parser, shape="remove password")
     assert [x.row for x in made.rows] == [{"level": "a"}]
-    assert made.notes == ("member b has no field, in 1 of 1 lines",)
+    assert made.notes == ("member b has no field, in 1 of 1 line",)
     inside = shown(WITH_EXTRA, '{"order": {"password": "x"}, "b": 1}', shape="remove order")
     assert inside.rows[0].row[EXTRA] == [("b", "1")]
 

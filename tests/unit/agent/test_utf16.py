@@ -208,7 +208,7 @@ def test_validate_and_test_read_utf16(
     path = tmp_path / "agent.yml"
     path.write_text(yaml.safe_dump(document))
     assert main(["agent", "validate", "--config", str(path)]) == 0
-    assert "all of 2,000 lines fit" in capsys.readouterr().out
+    assert "all of 2,000 records fit" in capsys.readouterr().out
     assert main(["agent", "test", str(log), "--config", str(path)]) == 0
     assert ", 0 rejected" in capsys.readouterr().out
     assert main(["agent", "guess", str(log)]) == 0

@@ -51,7 +51,7 @@ def verdict(line: str) -> str | dict[str, str]:
     try:
         value = json.loads(line, parse_constant=refused, parse_float=finite)
     except ValueError as error:
-        return f"the line is not JSON: {error}"[:200]
+        return f"the line is not JSON: {error}".replace(": line 1 column ", ": column ")[:200]
     if type(value) is not dict:
         return "the line is JSON, but no object"
     return {name: x if type(x) is str else json.dumps(x) for name, x in value.items()}

@@ -55,10 +55,11 @@ def test_a_wrong_pattern_is_told_with_examples(
     lines, the reasons and some examples."""
     assert main(configured(tmp_path, r"(?P<date>\d+)")) == 1
     said, refused = capsys.readouterr()
-    assert "app: 1 file; 3 of 3 lines (100.0%) do not fit: no-match 3\n" in said
-    assert f"  {tmp_path}/app.log line 3: no-match: the line does not match parser.pattern" in said
+    assert "app: 1 file; 3 of 3 records (100.0%) do not fit: no-match 3\n" in said
+    why = "the record does not match the pattern of format or parser"
+    assert f"  {tmp_path}/app.log line 3: no-match: {why}" in said
     assert "      081109 203615 INFO one\n" in said
-    assert "app would reject more than 50% of its lines (rejected.share.max)" in refused
+    assert "app would reject more than 50% of its records (rejected.share.max)" in refused
     assert "is good" not in said
 
 
@@ -75,12 +76,12 @@ def test_a_file_is_shown_under_the_first_source_that_matches_it() -> None:
     assert [each.files for each in found] == [3, 0, 1]
     assert [each.taken for each in found] == [{}, {"ep": 2}, {"ep": 3}]
     assert render(found) == (
-        "ep: 3 files; all of 3 lines fit\n"
+        "ep: 3 files; all of 3 records fit\n"
         "  paths /log/ep*.log takes 3 files\n"
         "epms: no file is left for it\n"
         "  2 files that its paths match go to the source of topic ep, which comes first\n"
         "  paths /log/epms*.log takes 2 files\n"
-        "all: 1 file; all of 1 lines fit\n"
+        "all: 1 file; all of 1 record fit\n"
         "  3 files that its paths match go to the source of topic ep, which comes first\n"
         "  paths /log/*.log takes 4 files\n"
     )
@@ -95,7 +96,7 @@ def test_a_few_lines_that_do_not_fit_are_no_mistake(
     command = configured(tmp_path, r"(?P<date>\d+) (?P<message>.*)")
     assert main(command) == 0
     said = capsys.readouterr().out
-    assert "app: 1 file; 1 of 3 lines (33.3%) do not fit: no-match 1\n" in said
+    assert "app: 1 file; 1 of 3 records (33.3%) do not fit: no-match 1\n" in said
     assert "later: no file matches its paths now\n" in said
     assert said.endswith("the configuration is good\n")
     assert main([*command, "--set", "rejected.share.max=0.1", "--json"]) == 1

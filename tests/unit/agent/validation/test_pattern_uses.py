@@ -44,7 +44,7 @@ def test_each_pattern_of_both_lists_says_what_it_takes(
     assert main(run) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[:9] == [
-        "t0: 2 files; all of 2 lines fit",
+        "t0: 2 files; all of 2 records fit",
         f"  paths {tree}/**/*.log takes 2 files",
         f"  exclude {tree}/**/debug.log leaves out 2 files",
         f"  exclude {tree}/{{top,b}}.log leaves out 1 file",

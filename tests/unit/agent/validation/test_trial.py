@@ -4,7 +4,7 @@ from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.cluster.connection import compiled
 from skidway.agent.parsing.framing import READ_BYTES
-from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
 from skidway.agent.validation import trial
 from skidway.agent.validation.report import render
 from skidway.agent.validation.trial import EXAMPLES_MAX, FILES_MAX, Trial
@@ -127,5 +127,34 @@ def test_colours_and_pieces_are_counted() -> None:
     assert (sample.lines, sample.pieces, sample.coloured) == (5, 2, 1)
     assert sample.filtered == {"blank": 1}
     text = render([sample])
-    for words in ("2 records are only a part", "in 1 are codes", "1 filtered by blank"):
+    for words in ("2 records are only a part", "in 1 record are codes", "1 filtered by blank"):
         assert words in text
+
+
+def test_each_reason_has_an_example() -> None:
+    """`validate` shows an example of each reason, even if many records before it have another
+    reason, and names the command that shows the others."""
+    files = Files(ManualClock())
+    files.append("/log/a.log", b"1 a\n" + b"bad\n" * 9 + b"\xff\n")
+    sample = tried(files)
+    assert [(each.line, each.reason) for each in sample.examples] == [
+        (2, "no-match"), (3, "no-match"), (11, "encoding")
+    ]  # fmt: skip
+    text = render([sample])
+    assert "10 of 11 records (90.9%) do not fit: encoding 1, no-match 9\n" in text
+    assert "  7 more; `" in text
+    assert "agent test FILE --limit 11" in text
+
+
+def test_records_of_several_lines_are_counted_as_records() -> None:
+    """`validate` counts records. If some have too many lines, it names the settings that limit
+    them."""
+    multiline = MultilineSettings(type="start", pattern=r"^\d", max_lines=3)
+    source = SourceSettings(topic="logs", paths=["/log/*.log"], multiline=multiline)
+    files = Files(ManualClock())
+    files.append("/log/a.log", b"1 a\n" + b" at\n" * 4 + b"2 b\n")
+    found, sample = trial.find(source, files, {})
+    trial.run(compiled(source, Schema(0, derived_schema(source)), 900_000), found, sample, files, 9)
+    text = render([sample])
+    assert "all of 3 records fit" in text
+    assert "1 record is only a part of what the program wrote as one (multiline.max.lines" in text
