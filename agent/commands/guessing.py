@@ -35,6 +35,7 @@ from skidway.agent.commands.samples import Sample
 from skidway.agent.commands.written_times import Reading
 from skidway.agent.formats import catalog
 from skidway.agent.parsing import derived
+from skidway.agent.parsing.containers import STREAM, TIME
 from skidway.agent.parsing.parser import BLANK, CSV_HEADER, TIME_MARK
 from skidway.agent.parsing.regex import anchored
 from skidway.agent.parsing.replacing import MARK
@@ -150,12 +151,13 @@ def _as_json(sample: Sample) -> Guess | None:
         notes.append(f"Members such as {names} have numbers in their names; _extra has them.")
     for member, found in _times(texts):
         time = found.settings([schema.field_of(member)])
+        timed = schema.with_optional(member)
         try:
-            made = _with_schema(sample, schema, time)
+            made = _with_schema(sample, timed, time)
         except ConfigurationRefused:  # the time is in `_extra`, so it has no field
             continue
         if misses_times(made):
-            made = _with_schema(sample, schema, time | {"on_error": "read_time"})
+            made = _with_schema(sample, timed, time | {"on_error": "read_time"})
         if made.preview.share >= SHARE_LEAST:
             notes += time_notes((time["fields"], found.format), made.preview, found.timezone)
             return replace(made, notes=tuple(notes))
@@ -171,9 +173,12 @@ _SAVE: Final = (
 def _with_schema(sample: Sample, schema: JsonSchema, time: dict[str, Any] | None) -> Guess:
     """Returns the proposal with this schema. time: the setting `timestamp`, which names the member
     with the time; None for a proposal without a time."""
-    further: list[tuple[str, str, object]] = []
+    further: list[tuple[str, object, object]] = []
+    if "container" in sample.more:
+        moment = {"type": "long", "logicalType": "timestamp-millis"}
+        further = [(STREAM, "string", ""), (TIME, ["null", moment], None)]
     if sample.more.get("container") == CRI:
-        further = [(name, "string", "") for name in ("namespace", "pod", "container")]
+        further += [(name, "string", "") for name in ("namespace", "pod", "container")]
     if "on_error" in sample.more:
         further.append((MARK, "boolean", False))
     if time is not None and "on_error" in time:

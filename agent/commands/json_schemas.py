@@ -2,11 +2,11 @@
 
 `skidway schemas infer` proposes a schema that accepts all values. If the values of a member have
 several types, that command proposes a union, which the agent cannot fill. So the schema of this
-module gives such a field the type of most values, and `_extra` takes the other values. If most
-values of a member are objects or arrays, and a type inside them is a union, `_extra` takes the
-whole member. The schema always has `_extra`, because later lines may have members that no line has
-yet. `_extra` also takes rare members whose names differ only in numbers or ids, because each new
-number would need a new column.
+module gives such a field the type of most values, and `_extra` takes the other values. Inside
+objects and arrays, too, the type is that of most values; if a line has another type there, `_extra`
+takes the line's whole member. The schema always has `_extra`, because later lines may have members
+that no line has yet. `_extra` also takes rare members whose names differ only in numbers or ids,
+because each new number would need a new column.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from skidway.schemas.inference.formats import Format
@@ -38,9 +38,9 @@ _OBJECTS: Final = ("record", "map")
 
 @dataclass(frozen=True, slots=True)
 class JsonSchema:
-    """A proposed Avro schema. document: the schema as a JSON document. mixed: the members whose
-    values have several types. numbered: the members that have no field, because their names contain
-    numbers or ids.
+    """A proposed Avro schema. document: the schema as a JSON document. mixed: the places (see
+    module misfits) whose values have several types. numbered: the members that have no field,
+    because their names contain numbers or ids.
     """
 
     document: dict[str, Any]
@@ -54,7 +54,12 @@ class JsonSchema:
         named = (each["name"] for each in fields if member in each.get("aliases", ()))
         return next(named, member)
 
-    def with_fields(self, fields: Sequence[tuple[str, str, object]]) -> str:
+    def with_optional(self, member: str) -> JsonSchema:
+        """Returns the schema after making the field of a member nullable, because later lines may
+        lack the member. member: its name, or the path to it, such as `a.time`."""
+        return replace(self, document=_with_optional(self.document, member.split(".")))
+
+    def with_fields(self, fields: Sequence[tuple[str, object, object]]) -> str:
         """Returns the schema as text, after adding these fields, each given as name, type and
         default."""
         names = {each["name"] for each in self.document["fields"]}
@@ -71,21 +76,21 @@ def proposed(lines: Sequence[bytes], name: str) -> JsonSchema:
     """Returns the schema for those lines that are JSON objects; other lines do not change the
     schema. name: the name of the schema's record."""
     found = infer(iter(lines), name=name, kind=Format.JSON)
-    members = _Members(lines)
+    objects = _Objects(lines)
     shares = {each.place: each.share for each in found.fields}
     numbered = _numbered(shares)
-    fields, mixed = [], []
+    fields, mixed = [], list[str]()
     for each in found.schema["fields"]:
-        text = each.get("aliases", [each["name"]])[0]
+        text = _member_of(each)
         if text in numbered or text == EXTRA:
             continue
         if not any(map(_is_mixed, _types_in(each["type"]))):
             fields.append(each)
-        else:
-            mixed.append(text)
-            kind = _branch(each["type"], members.kind_of_most(text))
-            if kind is not None and not any(map(_is_mixed, _types_in(kind))):
-                fields.append(each | {"type": ["null", kind], "default": None})
+            continue
+        kind = _kind_of_most(each["type"], objects.values_of(text), text, mixed)
+        if kind is not None:
+            nullable = kind if isinstance(kind, list) else ["null", kind]
+            fields.append(each | {"type": nullable, "default": None})
     whole = found.schema | {"fields": [*fields, EXTRA_FIELD]}
     return JsonSchema(whole, tuple(mixed), tuple(numbered))
 
@@ -103,39 +108,96 @@ def _numbered(shares: Mapping[str, float]) -> list[str]:
     return [name for own in families.values() if len(own) >= FAMILY_LEAST for name in own]
 
 
-class _Members:
-    """Finds the types of the members of JSON lines. Decodes the lines when a type is first
-    needed."""
+class _Objects:
+    """The objects of JSON lines. Decodes the lines when values are first needed."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._lines = lines
         self._objects: list[dict[str, Any]] | None = None
 
-    def kind_of_most(self, name: str) -> str | None:
-        """Returns the type that most values of a member have; None if there are no values."""
+    def values_of(self, name: str) -> list[Any]:
+        """Returns the values of a member, without those that are null or missing."""
         if self._objects is None:
             self._objects = list(_objects(self._lines))
-        kinds = Counter(
-            _TYPES[type(value)]
-            for value in (each.get(name) for each in self._objects)
-            if value is not None
-        )
-        if kinds["long"] and kinds["double"]:
-            kinds["double"] += kinds.pop("long")
-        return max(kinds, key=lambda kind: kinds[kind], default=None)
+        return _values_of(self._objects, name)
 
 
-def _branch(kind: Any, name: str | None) -> Any:
-    """Returns the Avro type of a field whose values mostly have the type `name`. kind: the type
-    that was inferred for all values of the field, perhaps a union. If `name` is `record` or
-    `array`, returns the definition of this type in `kind`, or None if `kind` has none. Any other
-    `name`, such as `long`, is an Avro type itself, and is returned unchanged. This type need not be
-    in `kind`: a union that has `double` never has `long`, too.
+def _kind_of_most(kind: Any, values: Sequence[Any], place: str, mixed: list[str]) -> Any:
+    """Returns a type without unions (but for those of a type and null), which most of the values
+    have; None if there are no values. kind: the type that was inferred for the values, perhaps a
+    union or with unions inside. If it has no union, returns it unchanged. place: where the values
+    are. Appends to `mixed` the places of the unions.
     """
+    if not any(map(_is_mixed, _types_in(kind))):
+        return kind
     branches = [each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"]
+    if len(branches) > 1:
+        mixed.append(place)
+    found = branches[0] if len(branches) == 1 else _branch(branches, _name_of_most(values))
+    match found:
+        case {"type": "record", "fields": fields}:
+            objects = [each for each in values if isinstance(each, dict)]
+            inner = []
+            for each in fields:
+                name = _member_of(each)
+                own = _values_of(objects, name)
+                inner.append((each, _kind_of_most(each["type"], own, f"{place}.{name}", mixed)))
+            known = [each | {"type": own} for each, own in inner if own is not None]
+            found = found | {"fields": known} if known else None
+        case {"type": "map", "values": of}:
+            inside = [x for each in values if isinstance(each, dict) for x in each.values()]
+            own = _kind_of_most(of, inside, f"{place}{{}}", mixed)
+            found = None if own is None else found | {"values": own}
+        case {"type": "array", "items": of}:
+            inside = [x for each in values if isinstance(each, list) for x in each]
+            own = _kind_of_most(of, inside, f"{place}[]", mixed)
+            found = None if own is None else found | {"items": own}
+    return ["null", found] if found is not None and "null" in kind else found
+
+
+def _with_optional(record: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    """Returns a record's type in which the fields on a path are nullable."""
+    fields = []
+    for each in record["fields"]:
+        if path and _member_of(each) == path[0]:
+            kinds = each["type"] if isinstance(each["type"], list) else ["null", each["type"]]
+            inner = [
+                _with_optional(kind, path[1:])
+                if isinstance(kind, dict) and "fields" in kind
+                else kind
+                for kind in kinds
+            ]
+            each = each | {"type": inner, "default": None}
+        fields.append(each)
+    return {**record, "fields": fields}
+
+
+def _name_of_most(values: Sequence[Any]) -> str | None:
+    """Returns the name of the type that most of the values have; None if there are no values."""
+    kinds = Counter(_TYPES[type(value)] for value in values if value is not None)
+    if kinds["long"] and kinds["double"]:
+        kinds["double"] += kinds.pop("long")
+    return max(kinds, key=lambda kind: kinds[kind], default=None)
+
+
+def _branch(branches: Sequence[Any], name: str | None) -> Any:
+    """Returns the branch of a union that has the type `name`. If `name` is `record` or `array`,
+    returns the definition of this type, or None if there is none. Any other `name`, such as
+    `long`, is an Avro type itself, and is returned unchanged. This type need not be in the union: a
+    union that has `double` never has `long`, too.
+    """
     names = _OBJECTS if name == "record" else (name,)
     found = (each for each in branches if isinstance(each, dict) and each["type"] in names)
     return next(found, None) if name in ("record", "array") else name
+
+
+def _member_of(field: Mapping[str, Any]) -> str:
+    """Returns the name of the member that a field takes."""
+    return str(field.get("aliases", [field["name"]])[0])
+
+
+def _values_of(objects: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
+    return [each[name] for each in objects if each.get(name) is not None]
 
 
 def _objects(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:

@@ -46,7 +46,7 @@ def value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
     found: list[tuple[Mask, str]] = []
     inner, nullable = unwrapped(avro)
     if column.null_count and not nullable and inner.kind != "null":
-        found.append((np.asarray(column.is_null()), "null in a required field"))
+        found.append((np.asarray(column.is_null()), "missing or null in a required field"))
     outside = time_faults(column)
     if outside is not None:
         found.append((outside, NO_TIME_OF_DAY))

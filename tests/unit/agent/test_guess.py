@@ -23,6 +23,7 @@ from skidway.errors import UsageError
 from skidway.loader.datasource.columns import QUERY_RESERVED
 from support.randomness import share_of
 
+AT = "2026-11-23T08:15"
 CONFIG = """
 bootstrap.servers: 127.0.0.1:9
 schema.registry.url: http://127.0.0.1:9
@@ -269,7 +270,7 @@ def test_members_with_several_types(tmp_path: Path) -> None:
     lines += [{"n": "soon", "deep": {"a": "x"}}, {"n": [1], "deep": 7}]
     found, results = tried(tmp_path, as_lines(*lines))
     assert found.preview.share == 1.0
-    assert any("n, deep have several types" in note for note in found.notes)
+    assert any("n, deep, deep.a have several types" in note for note in found.notes)
     assert rejects(results) == []
     last = rows(results)[-2]
     assert last["n"] is None
@@ -289,6 +290,57 @@ def test_a_member_that_is_mostly_an_object(tmp_path: Path) -> None:
     assert first["tags"] == ["a"]
     assert (last["order"], last["tags"]) == (None, None)
     assert dict(last["_extra"]) == {"order": "none", "tags": "7"}
+
+
+def test_an_odd_value_inside_an_object_or_array(tmp_path: Path) -> None:
+    """If one line has a value of another type inside an object or array, only this line's object or
+    array goes to `_extra`. The proposal names the place."""
+    lines: list[dict[str, Any]] = [
+        {"http": {"status": n, "m": "GET"}, "tags": ["a"], "items": [{"n": n, "d": {"x": n}}]}
+        for n in range(9)
+    ]
+    odd = {"http": {"status": "OK", "m": "GET"}, "tags": ["a", 1], "items": [{"n": 1, "d": 7}]}
+    found, results = tried(tmp_path, as_lines(*lines, odd))
+    assert any("http.status, tags[], items[].d have" in note for note in found.notes)
+    assert rejects(results) == []
+    first, *_, last = rows(results)
+    assert {name: first[name] for name in lines[0]} == lines[0]
+    assert [last[name] for name in odd] == [None, None, None]
+    assert {name: json.loads(text) for name, text in dict(last["_extra"]).items()} == odd
+
+
+@pytest.mark.parametrize("path", ["time", "@timestamp", "meta.ts"])
+def test_a_later_line_without_the_time(tmp_path: Path, path: str) -> None:
+    """If a later line has no member for the time, or null, its record gets the time of reading."""
+
+    def line(value: object) -> dict[str, Any]:
+        *above, last = path.split(".")
+        return {"n": 1} | ({above[0]: {last: value}} if above else {last: value})
+
+    found, _ = tried(tmp_path, as_lines(*(line(f"{AT}:0{n}Z") for n in range(5))))
+    later = as_lines({"n": 2}, line(None), line(f"{AT}:09Z"))
+    made = preview(found.source, later.encode(), "/a", schema=found.schema)
+    assert [each.time for each in made.rows[:2]] == [None, None]
+    assert made.rows[2].time is not None
+    assert made.rejects == []
+
+
+@pytest.mark.parametrize("kind", ["cri", "docker"])
+def test_the_stream_and_the_time_of_json_in_containers(tmp_path: Path, kind: str) -> None:
+    """For JSON lines in a container's log, the proposed schema has the runtime's stream and
+    time."""
+    inner = [json.dumps({"n": n}) for n in range(5)]
+    if kind == "cri":
+        lines = [f"{AT}:01.5Z stderr F {each}" for each in inner]
+    else:
+        lines = [
+            json.dumps({"log": f"{each}\n", "stream": "stderr", "time": f"{AT}:01.5Z"})
+            for each in inner
+        ]
+    _, results = tried(tmp_path, "".join(f"{each}\n" for each in lines).encode())
+    assert rejects(results) == []
+    assert {each["container_stream"] for each in rows(results)} == {"stderr"}
+    assert {each["container_time"] for each in rows(results)} == {f"{AT}:01.500000Z"}
 
 
 def test_a_time_called_at_timestamp(tmp_path: Path) -> None:

@@ -291,7 +291,7 @@ def test_a_null_in_a_required_field_refuses_its_row_only() -> None:
     batch = pa.record_batch({"a": ["x", None, "z"], "n": pa.array([1, 2, None])})
     datums, refused = codec.encode_rows_checked(batch)
     assert datums.to_pylist() == [b"\x02x\x02\x02", None, b"\x02z\x00"]
-    assert refused == [(1, "field a: null in a required field")]
+    assert refused == [(1, "field a: missing or null in a required field")]
     with pytest.raises(EncodeRefused) as caught:
         codec.encode(batch)
     assert caught.value.refused == refused
@@ -372,7 +372,7 @@ def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
     )
     datums, refused = codec.encode_rows_checked(batch)
     assert [index for index, _ in refused] == [1, 2, 3]
-    assert "field s: x: null" in refused[2][1]
+    assert "field s: x: missing or null" in refused[2][1]
     assert codec.decode(datums.slice(0, 1)).batch.to_pylist() == [
         {"l": [1], "m": [("k", "A")], "s": None}
     ]

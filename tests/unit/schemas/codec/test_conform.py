@@ -41,7 +41,9 @@ def test_a_nullable_union_is_null_as_a_whole() -> None:
     null is refused."""
     values = [None, {"member1": "x"}]
     assert encoded(["int", "null", "string"], values)[0] == [b"\x02", b"\x04\x02x"]
-    assert encoded(["int", "string"], values)[1] == [(0, "field a: null in a required field")]
+    assert encoded(["int", "string"], values)[1] == [
+        (0, "field a: missing or null in a required field")
+    ]
 
 
 def test_a_key_twice_in_a_map_is_a_fault() -> None:

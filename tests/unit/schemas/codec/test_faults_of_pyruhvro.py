@@ -87,7 +87,7 @@ def test_a_null_in_a_required_string_is_not_an_empty_one() -> None:
     ]  # pyruhvro still does
     datums, refused = Codec(schema_of("string")).encode_rows_checked(batch)
     assert datums.to_pylist() == [None]
-    assert refused == [(0, "field a: null in a required field")]
+    assert refused == [(0, "field a: missing or null in a required field")]
 
 
 @pytest.mark.parametrize(
