@@ -3,8 +3,8 @@ and Logback have for patterns) to a regular expression and a format of `timestam
 
     yyyy-MM-dd'T'HH:mm:ss,SSS  ->  \d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2},\d{3}  %Y-%m-%dT%H:%M:%S,%f
 
-A fraction of a second has no fixed number of digits when it is read, so no number may follow it
-directly.
+A number that is written without leading zeros, and a fraction of a second, have no fixed number of
+digits when they are read, so no number may follow them directly.
 """
 
 from __future__ import annotations
@@ -131,6 +131,8 @@ def compiled(text: str) -> Date:
         if found is None:
             why = _WHY.get(letter, "these letters cannot be read back")
             raise DateRefused(at, f"{letters} in a date: {why}")
+        if r"\d{1," in found[0] and following is not None and _is_number(following):
+            raise DateRefused(following[0], f"no number can directly follow {letters}")
         pattern += found[0]
         form += found[1]
     if "%I" in form and "%p" not in form:

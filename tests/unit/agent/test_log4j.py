@@ -242,6 +242,8 @@ def test_the_letters_of_a_zone_count_only_if_the_zone_uses_them() -> None:
         ("%d{yyyy-MM-dd hh:mm} %m", "need the half of the day", 3),
         ("%d{yyyy-'MM} %m", "quotation mark in a date is not closed", 8),
         ("%d{SSSyyyy} %m", "no number can directly follow", 6),
+        ("%d{yyyy-MM-dd Hmmss} %m", "no number can directly follow H", 15),
+        ("%d{yyyyMd HH:mm:ss} %m", "no number can directly follow M", 8),
         ("%d{yyyy-MM-dd %m", "this bracket is not closed", 2),
         ("%clr(%p %m", "this bracket is not closed", 4),
         ("%style %m", "needs a pattern in brackets", 0),
