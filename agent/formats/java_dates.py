@@ -77,6 +77,11 @@ _LETTERS: Final = {
         3: (r"[+-]\d{2}:\d{2}", "%z"),
     },
 }
+_ZONES: Final = {
+    "PST": "America/Los_Angeles", "CST": "America/Chicago", "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+}  # fmt: skip
+_AHEAD: Final = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d{1,2})(?::?00)?")
 _SAME: Final = {"u": "y", "L": "M", "n": "S"}
 _NUMBERS: Final = frozenset("yMdDHhmsS")
 _BLANK_BEFORE_HALF: Final = "[ \u00a0\u202f]?"
@@ -138,6 +143,14 @@ def compiled(text: str) -> Date:
     if "%I" in form and "%p" not in form:
         raise DateRefused(0, "hours from 1 to 12 (h) need the half of the day (a)")
     return Date(pattern, form if _has_day(form) else None)
+
+
+def zone_of(name: str) -> str:
+    """Returns the name by which zones are known here of one that Java knows."""
+    if ahead := _AHEAD.fullmatch(name):
+        sign = "-" if ahead[1] == "+" else "+"  # here, zones east of Greenwich have a minus
+        return f"Etc/GMT{sign}{int(ahead[2])}"
+    return _ZONES.get(name, name)
 
 
 def escaped(text: str) -> str:
