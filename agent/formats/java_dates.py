@@ -3,8 +3,8 @@ and Logback have for patterns) to a regular expression and a format of `timestam
 
     yyyy-MM-dd'T'HH:mm:ss,SSS  ->  \d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2},\d{3}  %Y-%m-%dT%H:%M:%S,%f
 
-A fraction of a second has no fixed number of digits when it is read, so no number may follow it
-directly.
+A number that is written without leading zeros, and a fraction of a second, have no fixed number of
+digits when they are read, so no number may follow them directly.
 """
 
 from __future__ import annotations
@@ -77,6 +77,11 @@ _LETTERS: Final = {
         3: (r"[+-]\d{2}:\d{2}", "%z"),
     },
 }
+_ZONES: Final = {
+    "PST": "America/Los_Angeles", "CST": "America/Chicago", "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+}  # fmt: skip
+_AHEAD: Final = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d{1,2})(?::?00)?")
 _SAME: Final = {"u": "y", "L": "M", "n": "S"}
 _NUMBERS: Final = frozenset("yMdDHhmsS")
 _BLANK_BEFORE_HALF: Final = "[ \u00a0\u202f]?"
@@ -131,11 +136,21 @@ def compiled(text: str) -> Date:
         if found is None:
             why = _WHY.get(letter, "these letters cannot be read back")
             raise DateRefused(at, f"{letters} in a date: {why}")
+        if r"\d{1," in found[0] and following is not None and _is_number(following):
+            raise DateRefused(following[0], f"no number can directly follow {letters}")
         pattern += found[0]
         form += found[1]
     if "%I" in form and "%p" not in form:
         raise DateRefused(0, "hours from 1 to 12 (h) need the half of the day (a)")
     return Date(pattern, form if _has_day(form) else None)
+
+
+def zone_of(name: str) -> str:
+    """Returns the name by which zones are known here of one that Java knows."""
+    if ahead := _AHEAD.fullmatch(name):
+        sign = "-" if ahead[1] == "+" else "+"  # here, zones east of Greenwich have a minus
+        return f"Etc/GMT{sign}{int(ahead[2])}"
+    return _ZONES.get(name, name)
 
 
 def escaped(text: str) -> str:

@@ -48,6 +48,7 @@ _MESSAGES: Final = ("m", "msg", "message")
 _ANSI: Final = r"(?:\x1b\[[0-9;]*m)?"
 _DIRECTIVE: Final = re.compile(r"%(?P<left>-?)0?(?P<width>\d*)(?:\.-?\d+)?(?P<name>[A-Za-z]*)")
 _LOGBACK_ZONE: Final = re.compile(r"""^"?(.*?)"?,\s*([A-Z][A-Za-z_]+(?:[/+-][\w/+:-]*)?)$""")
+_FRACTION: Final = re.compile("S+[XxZzO]*")
 
 
 def compiled(pattern: str) -> Layout:
@@ -211,7 +212,7 @@ class _Compiler:
     def _date(self, at: int, name: str, options: list[str]) -> Piece:
         text, zone = (options[0] if options else ""), None
         logback = _LOGBACK_ZONE.match(text)
-        if logback and set(logback[2]) != {"S"}:
+        if logback and not _FRACTION.fullmatch(logback[2]):
             text, zone = logback.groups()
         text = text.strip().strip('"')
         try:
@@ -222,7 +223,8 @@ class _Compiler:
         group = self.groups.named("time", date.pattern)
         if self.time is None and date.format is not None:
             self.time = (self.groups.names[-1],), date.format
-            self.zone = options[1] if len(options) > 1 else zone
+            named = options[1] if len(options) > 1 else zone
+            self.zone = named and java_dates.zone_of(named)
         return Piece(at, name, group, "fixed")
 
 

@@ -102,7 +102,8 @@ class ContainerParser:
     the time, adds these to the other parser's rows.
 
     The other parser's schema does not have FIELDS (the fields for the stream and the time). If the
-    other parser finds no event time in a text, the record gets the time that the runtime wrote.
+    other parser finds no event time in a text, the record gets the time that the runtime wrote. A
+    line whose time is no time is not of the runtime.
     """
 
     def __init__(self, kind: str, inner: Parser, schema: pa.Schema) -> None:
@@ -122,23 +123,23 @@ class ContainerParser:
         found = unwrap(self._kind, values)
         texts = _joined(found, first, len(values))
         good = np.logical_and.reduceat(found.is_good, first) if len(first) else np.ones(0, np.bool_)
+        written_ms, is_time = _RFC3339.parse(found.times.take(first).cast(pa.string()), now_ms)
+        good &= is_time
         rows = np.flatnonzero(good)
         rejects = [Reject(row, NO_MATCH, self._detail) for row in np.flatnonzero(~good).tolist()]
         if len(rows) < len(lines):
             texts = texts.take(pa.array(rows))
         parsed = in_places(self._inner.parse(texts, now_ms), rows)
-        at = pa.array(first[parsed.rows])
-        event_ms, is_time = _RFC3339.parse(found.times.take(at).cast(pa.string()), now_ms)
-        event_ms = np.where(is_time, event_ms, NO_TIME)
+        written_ms = written_ms[parsed.rows]
         batch = parsed.batch
         for field in self._fields:
             if field.name == STREAM:
-                column = found.streams.take(at).cast(pa.string())
+                column = found.streams.take(first[parsed.rows]).cast(pa.string())
             else:
-                moments = np.where(is_time, event_ms, now_ms)
-                column = pa.array(moments, pa.timestamp("ms", "UTC")).cast(field.type, safe=False)
+                moments = pa.array(written_ms, pa.timestamp("ms", "UTC"))
+                column = moments.cast(field.type, safe=False)
             batch = batch.append_column(field.name, column)
-        event_ms = np.where(parsed.event_ms == NO_TIME, event_ms, parsed.event_ms)
+        event_ms = np.where(parsed.event_ms == NO_TIME, written_ms, parsed.event_ms)
         rejects += parsed.rejects
         return replace(parsed, batch=batch, event_ms=event_ms, rejects=rejects)
 

@@ -51,13 +51,22 @@ _MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
 _DAY: Final = r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? +)?"
 _DATES: Final = (
     r"\d{4}[-/.:]\d\d?[-/.:]\d\d?",
+    r"\d{4}-\d{3}",
+    r"\d\d?\.?[-/ ](?:[A-Za-z]|[^\x00-\x7f])+\.?[-/ ]\d{4}",
     rf"{_DAY}\d\d?[-/.]\d\d?(?:[-/.]\d{{2,4}})?",
     rf"{_DAY}\d{{1,4}}\.?[-/ ]+{_MONTH}(?:[-/., ]+\d{{1,4}}){{0,2}}",
     rf"{_DAY}{_MONTH}(?:[-/., ]+\d{{1,4}}){{1,2}}",
     r"\d{6}|\d{8}",
 )
+_WHOLE_DATES: Final = (
+    r"(?:\d{4}[-/.]\d\d[-/.]\d\d|\d\d?[-/.]\d\d?[-/.]\d{4})(?:[^\w.:/-]|$)"
+    r"|\d{4}[^\x00-\x7f]+\d\d?[^\x00-\x7f]"
+)
+_MARKS: Final = r"(?:(?:[\[({<>\"'#*|]|[^\x00-\x7f])+ ?)*"
+_EPOCHS: Final = r"1\d{9}(?:\d{3}|\.\d+)?(?:[\s\])}>|,;]|$)"
 TIMED: Final = (
-    rf"(?:<\d+>\d* ?)?[\[({{\"]*(?:(?:{'|'.join(_DATES)})[T_:, -]+(?:at )?\d\d?[:.]\d\d"
+    rf"(?:<\d+>\d* ?)?{_MARKS}(?:(?:{'|'.join(_DATES)})[T_:, -]+(?:at )?\d\d?[:.]\d\d"
+    rf"|{_WHOLE_DATES}|{_EPOCHS}"
     r"|\d{6} \d{6} |\d{8}(?:T\d{4}|[ -]?\d{6})|[A-Z]\d{4} \d\d:\d\d:\d\d|\d\d?:\d\d:\d\d)"
 )
 """A pattern of lines that begin with a time, in whichever form. If a program's records begin with a

@@ -6,8 +6,9 @@ zero, and upper and lower case mean the same. Names are English. A leap second (
 second after :59. Some rules differ from Python's:
 
 - Each directive reads as many digits as its number may have (%d reads two digits if two digits
-  follow). So adjacent numbers (%y%m%d) need their leading zeros; Python would also accept such
+  follow). Adjacent numbers (%y%m%d) need their leading zeros; Python would also accept such
   numbers without the zeros, and guess where each number ends.
+- %p beside %H must fit it (20:15 PM, but not 08:15 PM); Python ignores such a %p.
 - %d, %H and %I also read a blank and one digit. %f reads up to nine digits, and the time has three
   of them. %b also reads `June`, `July` and `Sept`, and a dot behind the month. %p also reads
   `a.m.`, and needs no blank before it. %z reads what the module `times.zones` says.

@@ -19,8 +19,11 @@ def days(scan: Scan, year: Int64s) -> tuple[Int64s, Bools]:
 
 
 def ms_of_day(scan: Scan) -> Int64s:
-    """Returns, for each row, the milliseconds since the beginning of its day."""
+    """Returns, for each row, the milliseconds since the beginning of its day. An hour from 0 to 23
+    that is not in the half of the day beside it is no time."""
     hour = scan.get("hour")
+    if "hour" in scan.found and "afternoon" in scan.found:
+        scan.good &= (hour >= 12) == (scan.found["afternoon"] > 0)
     if "hour12" in scan.found:
         hour = scan.found["hour12"] % 12 + 12 * scan.get("afternoon")
     seconds = (hour * 60 + scan.get("minute")) * 60 + scan.get("second")

@@ -53,9 +53,10 @@ def number(name: str, digits: int, least: int, most: int, *, exact: bool = False
     return step
 
 
-def padded(name: str, least: int, most: int) -> Step:
-    """Returns a step that reads two digits, one digit, or a blank and one digit."""
-    two_digits = number(name, 2, least, most)
+def padded(name: str, least: int, most: int, *, exact: bool = False) -> Step:
+    """Returns a step that reads two digits, one digit (unless `exact`), or a blank and one
+    digit."""
+    two_digits = number(name, 2, least, most, exact=exact)
 
     def step(scan: Scan) -> None:
         blank = scan.char() == 32

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from skidway.agent.parsing.times import directives, zones
@@ -56,10 +58,16 @@ def steps_of(format: str) -> list[Step]:
 def _steps(format: str) -> list[Step]:
     steps: list[Step] = []
     at = 0
+    before = ""
     while at < len(format):
         char = format[at]
+        before, name_before = "", before
         if char == "%":
-            steps.append(_directive(format, at))
+            before = format[at + 1 : at + 2]
+            following = format[at + 3 : at + 4] if format.startswith("%", at + 2) else ""
+            is_touched = name_before in _DIGITS or following in _DIGITS
+            exact = _EXACT.get(before) if is_touched else None
+            steps.append(exact or _directive(format, at))
             at += 2
         elif char.isspace():
             at += len(format[at:]) - len(format[at:].lstrip())
@@ -88,16 +96,23 @@ def _directive(format: str, at: int) -> Step:
 
 _MONTH: Final = directives.short_month(dot=False)
 _MONTH_AND_DOT: Final = directives.short_month(dot=True)
+_NUMBERS: Final[dict[str, Callable[..., Step]]] = {
+    "m": partial(number, "month", 2, 1, 12),
+    "d": partial(padded, "day", 1, 31),
+    "j": partial(number, "day_of_year", 3, 1, 366),
+    "H": partial(padded, "hour", 0, 23),
+    "I": partial(padded, "hour12", 1, 12),
+    "M": partial(number, "minute", 2, 0, 59),
+    "S": partial(number, "second", 2, 0, 60),
+}
+_DIGITS: Final = frozenset([*_NUMBERS, "Y", "y", "f"])
+_EXACT: Final = {name: make(exact=True) for name, make in _NUMBERS.items()}
+"""The steps of numbers that touch another number. Without its leading zeros, nobody could say where
+such a number ends."""
 _DIRECTIVES: Final[dict[str, Step]] = {
+    **{name: make() for name, make in _NUMBERS.items()},
     "Y": number("year", 4, 1, 9999, exact=True),
     "y": directives.short_year,
-    "m": number("month", 2, 1, 12),
-    "d": padded("day", 1, 31),
-    "j": number("day_of_year", 3, 1, 366),
-    "H": padded("hour", 0, 23),
-    "I": padded("hour12", 1, 12),
-    "M": number("minute", 2, 0, 59),
-    "S": number("second", 2, 0, 60),
     "f": directives.fraction,
     "p": directives.half_day,
     "z": zones.named_zone,

@@ -185,6 +185,8 @@ def test_the_zone_of_times() -> None:
         ("%d{yyyy-MM-dd HH:mm:ss,SSS}{Europe/Berlin} %m%n", None, 7),
         ('%d{"yyyy-MM-dd HH:mm:ss,SSS", Europe/Berlin} %m%n', None, 7),
         ("%d{yyyy-MM-dd HH:mm:ss,SSS, UTC} %m%n", None, 8),
+        ("%d{yyyy-MM-dd HH:mm:ss,SSS}{GMT+1} %m%n", None, 7),
+        ("%d{yyyy-MM-dd HH:mm:ss,SSS}{PST} %m%n", None, 16),
     ):
         (row,) = read(pattern, line, timezone=zone).rows
         assert row.time is not None
@@ -208,6 +210,8 @@ def test_a_date_without_a_day_is_no_time() -> None:
         ("dd MMM yyyy HH:mm:ss,SSS", "21 Nov. 2026 08:15:01,123"),
         ("MM/dd/yyyy hh:mm:ss.SSS a", "11/21/2026 08:15:01.123\u202fAM"),
         ("yyyy-MM-dd HH:mm:ss.SSSX", "2026-11-21 11:15:01.123+03"),
+        ("yyyy-MM-dd HH:mm:ss,SSSXXX", "2026-11-21 11:15:01,123+03:00"),
+        ("yyyy-MM-dd HH:mm:ss,SSSZ", "2026-11-21 11:15:01,123+0300"),
         ("yyyy-MM-dd HH:mm:ss.SSS z", "2026-11-21 11:15:01.123 GMT+03:00"),
         ("yyyy-MM-dd HH:mm:ss.SSS O", "2026-11-21 11:15:01.123 GMT+3"),
         ("yyyy-MM-dd HH:mm:ss.SSS z", "2026-11-21 08:15:01.123 UTC"),
@@ -242,6 +246,8 @@ def test_the_letters_of_a_zone_count_only_if_the_zone_uses_them() -> None:
         ("%d{yyyy-MM-dd hh:mm} %m", "need the half of the day", 3),
         ("%d{yyyy-'MM} %m", "quotation mark in a date is not closed", 8),
         ("%d{SSSyyyy} %m", "no number can directly follow", 6),
+        ("%d{yyyy-MM-dd Hmmss} %m", "no number can directly follow H", 15),
+        ("%d{yyyyMd HH:mm:ss} %m", "no number can directly follow M", 8),
         ("%d{yyyy-MM-dd %m", "this bracket is not closed", 2),
         ("%clr(%p %m", "this bracket is not closed", 4),
         ("%style %m", "needs a pattern in brackets", 0),

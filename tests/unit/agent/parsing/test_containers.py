@@ -161,13 +161,20 @@ def test_a_line_that_is_not_of_the_runtime_is_rejected_alone(kind: str, bad: byt
     assert (row, reason) == (1, NO_MATCH)
 
 
-def test_a_time_that_is_no_time_is_the_time_of_reading() -> None:
-    """If the runtime's time cannot be parsed, the record has no event time, and the field
-    `container_time` gets the time at which the agent reads the line."""
-    found = parsed(CRI, b"2025-99-20T08:15:01Z stdout F a\n")
-    assert found.event_ms.tolist() == [-(1 << 63)]
-    (row,) = found.batch.to_pylist()
-    assert row["container_time"].timestamp() * 1000 == NOW_MS
+@pytest.mark.parametrize(
+    ("kind", "bad"),
+    [
+        (CRI, b"9999 stdout F a\n"),
+        (CRI, b"2025-99-20T08:15:01Z stdout F a\n"),
+        (DOCKER, b'{"log":"a\\n","stream":"stdout","time":"yesterday"}\n'),
+    ],
+)
+def test_a_line_whose_time_is_no_time_is_rejected(kind: str, bad: bytes) -> None:
+    """If the runtime's time is no time, the line is not of the runtime: it does not get the time at
+    which the agent reads it."""
+    found = parsed(kind, bad + (cri(b"b") if kind == CRI else docker("b\n")))
+    assert found.rows.tolist() == [1]
+    assert [(each.row, each.reason) for each in found.rejects] == [(0, NO_MATCH)]
 
 
 def test_lines_that_are_all_rejected_make_no_rows() -> None:

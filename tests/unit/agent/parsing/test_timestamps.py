@@ -28,6 +28,7 @@ def parse(text: str | None, format: str, zone: str = "UTC", now_ms: int = NOW_MS
         ("Sun Dec 04 04:47:44 2005", "%a %b %d %H:%M:%S %Y", "2005-12-04T04:47:44.000"),
         ("10/Oct/2000:13:55:36 -0700", "%d/%b/%Y:%H:%M:%S %z", "2000-10-10T20:55:36.000"),
         ("Sunday, SEPTEMBER 4 01:47 pm 05", "%A, %B %d %I:%M %p %y", "2005-09-04T13:47:00.000"),
+        ("2026-11-21 20:15:01 PM", "%Y-%m-%d %H:%M:%S %p", "2026-11-21T20:15:01.000"),
         ("12 am 2000 366", "%I %p %Y %j", "2000-12-31T00:00:00.000"),
         ("2015-07-29T17:41:44Z", "rfc3339", "2015-07-29T17:41:44.000"),
         ("2015-07-29t17:41:44.123456789+02:30", "rfc3339", "2015-07-29T15:11:44.123"),
@@ -58,6 +59,9 @@ def test_formats_of_real_logs(text: str, format: str, expected: str) -> None:
         (None, "%Y-%m-%d"),
         ("2015-01-01T00:00:00+9900", "rfc3339"),
         ("x" * 500, "%Y-%m-%d"),
+        ("2026-11-21 08:15:01 PM", "%Y-%m-%d %H:%M:%S %p"),
+        ("2026-11-21 12:15:01 AM", "%Y-%m-%d %H:%M:%S %p"),
+        ("2026-325 10501", "%Y-%j %H%M%S"),
         ("17e3", "epoch"),
         ("1700000000123.5", "epoch_us"),
         ("9999999999999999999", "epoch_ns"),
@@ -126,9 +130,11 @@ def test_numbers_side_by_side_need_their_leading_zeros() -> None:
     """If a format has numbers without separators between them, a text without the leading zeros
     gives no time. Python's strptime would guess a time. In this test it would guess the 10th of
     January."""
-    texts = pa.array(["000110 000000", "00110 000000", "001110 0000"])
+    texts = pa.array(
+        ["000110 000000", "00110 000000", "001110 0000", "000110 00501", "000110 5959"]
+    )
     found, good = TimeFormat(SIDE_BY_SIDE).parse(texts, NOW_MS)
-    assert good.tolist() == [True, False, False]
+    assert good.tolist() == [True, False, False, False, False]
     assert found[0] == reference(texts[0].as_py(), SIDE_BY_SIDE)
 
 
