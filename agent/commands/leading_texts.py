@@ -89,7 +89,7 @@ def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
         return []
     start = {"type": "start", "pattern": rf"^(?:{begin}|{TIMED})"}
     rule = {"multiline": start} if count < len(texts) else {}
-    time = rf"(?P<before>{written_times.BEFORE})(?P<time>{found.form.pattern}){found.form.behind}"
+    time = rf"(?P<before>{written_times.BEFORE}){found.group}"
     patterns = [rf"{time}[)}}]?{each}" for each in _BEHIND]
     return _proposals(found, patterns, [rule])
 
@@ -101,7 +101,7 @@ def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
     found = written_times.leading(texts)
     if found is None:
         return []
-    time = rf"\[?(?P<time>{found.form.pattern}){found.form.behind}"
+    time = rf"\[?{found.group}"
     begins = [match for match in map(re.compile(time).match, texts) if match is not None]
     if len(begins) < TIMED_LEAST * len(texts):
         return []

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from skidway.agent.commands import written_times
+from skidway.agent.commands.time_neighbours import continued
 from skidway.agent.commands.written_times import Reading
 from skidway.agent.parsing import csv_lines, key_values
 from skidway.schemas.inference.naming import RESERVED
@@ -148,8 +149,8 @@ def _heads(lines: Sequence[str]) -> list[tuple[str, str, str, dict[str, Any]]]:
     if found is None:
         return []
     is_word = written_times.is_rfc3339(lines[0].split(" ")[0])
-    time = rf"\[?(?P<time>{found.form.pattern}){found.form.behind}\]?"
-    time = r"(?P<time>\S+)" if is_word else time
+    time = rf"\[?{found.group}\]?"
+    time = rf"(?P<time>\S+{continued(found.format)})" if is_word else time
     stamp = {"timestamp": found.settings(["time"])}
     return [
         (LEVEL_AND_JSON, f"{time} {LEVEL}", _PREFIX, stamp),

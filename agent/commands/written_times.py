@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from skidway.agent.commands import time_forms
 from skidway.agent.commands.time_forms import EPOCHS, RFC3339, Composed, Form, composed
-from skidway.agent.commands.time_neighbours import rest_beside
+from skidway.agent.commands.time_neighbours import continued, rest_beside
 from skidway.agent.commands.zone_letters import ZONES
 from skidway.agent.parsing.timestamps import TimeFormat
 
@@ -44,6 +44,12 @@ class Reading:
         """Returns the setting `timestamp` for times in these fields."""
         zone = {} if self.timezone is None else {"timezone": self.timezone}
         return {"fields": list(fields), "format": self.format, **zone}
+
+    @property
+    def group(self) -> str:
+        """A regular expression, whose group `time` has the time in a line. The group also takes
+        what some lines have behind the time and the format does not read."""
+        return f"(?P<time>{_whole(self.form, self.format)}){self.form.behind}"
 
 
 def of_texts(texts: Sequence[str]) -> Reading | None:
@@ -181,6 +187,10 @@ def notes(format_: str, texts: Sequence[str], timezone: str | None) -> Iterator[
             f"Day and month of the times may be exchanged: {' or '.join(found.others)} reads them, "
             f"too. {format_} puts them closer together."
         )
+
+
+def _whole(form: Form, format_: str) -> str:
+    return form.pattern if form.behind else form.pattern + continued(format_)
 
 
 def _is_read(format_: str, text: str, timezone: str = "UTC") -> bool:

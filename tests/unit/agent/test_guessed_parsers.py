@@ -12,6 +12,7 @@ from skidway import settings
 from skidway.agent.commands.guess_report import render
 from skidway.agent.commands.guessing import guess
 from skidway.agent.commands.proposals import Guess
+from skidway.agent.commands.time_neighbours import continued
 from skidway.agent.formats import catalog
 from skidway.agent.settings import AgentSettings
 from skidway.agent.validation.checks import check_settings
@@ -72,7 +73,8 @@ def guessed(tmp_path: Path, *lines: str) -> Guess:
             ['2026-11-23T08:15:01Z INFO shop: {"user": "ann", "deep": {"a": 1}}'] * 3,
             {
                 "type": "regex",
-                "pattern": r"(?P<time>\S+) (?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|"
+                "pattern": rf"(?P<time>\S+{continued('rfc3339')}) "
+                    r"(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|"
                 r"CRITICAL|FATAL)(?P<prefix>.*?)(?P<json>\{.*\})\s*",
                 "json_field": "json",
             },

@@ -4,12 +4,18 @@ become columns. Each proposal is tried on the same file."""
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from skidway.agent.commands import zone_letters
+from skidway.agent.commands.guessing import guess
 from skidway.agent.commands.proposals import ZONE
+from skidway.agent.settings import MultilineSettings
+from skidway.agent.validation.preview import preview
 from unit.agent.test_guess import rejects, rows, tried
 
 AT = "2026-11-20T08:00:00+00:00"
@@ -126,3 +132,43 @@ def test_json_and_text_behind_a_time(share: float, tmp_path: Path) -> None:
     assert [each["text"] for each in made].count("up {ready}") == 50 - share * 50
     assert sum("user" in dict(each["_extra"]) for each in made) == share * 50
     assert {each["level"] for each in made} == {"INFO"}
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [" +0100", " +01:00", "+01", " UTC", " UTC:", " CET", " Z", "Z", " PM", " p.m.", " (MSK)",
+     "] -0500", " | NZDT", " EST\nnext"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("[2026/11/28 10:00:06", "] [77] [INFO] Booting worker"),
+        ("2026/11/28 10:00:06", " INFO up"),
+        ("2026/11/28 10:00:06", " [77] up"),
+        ("[INFO] 2026/11/28 10:00:06", " main up"),
+        ("2026/11/28 10:00:06", ' [77] {"n": 1}'),
+    ],
+)
+def test_a_later_line_with_more_of_a_time_is_rejected(
+    begin: str, end: str, rest: str, tmp_path: Path
+) -> None:
+    """If a later line has a zone or a half of the day behind its time, which no other line has, the
+    proposal rejects this line: it never reads a part of the time."""
+    log = tmp_path / "shop.log"
+    log.write_text(f"{begin}{end}\n" * 3)
+    found = guess(log, 1_000)
+    assert found.block["timestamp"]["format"] == "%Y/%m/%d %H:%M:%S"
+    assert [len(preview(found.source, f"{begin}{end}\n".encode(), "").rows)] == [1]
+    source = replace(found.source, multiline=MultilineSettings(type="start", pattern=r"^[\[\d]"))
+    made = preview(source, f"{begin}{rest}{end}\n".encode(), "")
+    assert not made.rows
+    assert len(made.rejects) == 1
+
+
+def test_the_letters_that_clocks_show_are_few() -> None:
+    """The regular expression for the letters that clocks show has all of them, and none of the
+    words with which messages begin."""
+    letters = re.compile(zone_letters.SHOWN)
+    assert all(map(letters.fullmatch, zone_letters.USED.split()))
+    words = "GET PUT POST HOST TEST LIST ALERT START EVENT ROOT BOOT LAST INFO AT NOT EXIT"
+    assert not any(map(letters.fullmatch, words.split()))
