@@ -39,6 +39,7 @@ DELIMITERS: Final = ("\t", ";", ",", "|")
 TIME_KEYS: Final = ("time", "ts", "timestamp", "at", "t", "date", "datetime", "event_time")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CLOCK = re.compile(r"\d:\d\d")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _MEMBERS = re.compile(r"^([^{}]*?)(\{.*\})\s*$", re.DOTALL)
 _SPELLINGS: Final = str.maketrans(
@@ -178,12 +179,17 @@ def _columns(first: Sequence[str], header: str | None) -> dict[str, Any]:
     first line; None if the first line cannot be a header.
     """
     texts = first[:-1] if first[-1] == "" else first  # no value follows the last delimiter
-    is_header = header is not None and all(
-        len(value) <= 40
-        and not _NUMBER.fullmatch(value)
-        and not written_times.is_rfc3339(value)
-        and _name(value)
-        for value in texts
+    has_time = any(map(_CLOCK.search, texts))
+    is_header = (
+        header is not None
+        and not has_time
+        and all(
+            len(value) <= 40
+            and not _NUMBER.fullmatch(value)
+            and not written_times.is_rfc3339(value)
+            and _name(value)
+            for value in texts
+        )
     )
     if not is_header:
         return {"columns": [f"column_{number}" for number in range(1, len(first) + 1)]}

@@ -73,10 +73,11 @@ def of_columns(
     columns: Sequence[str], rows: Sequence[Sequence[str]], delimiter: str, *, are_named: bool
 ) -> dict[str, Any] | None:
     """Returns the setting `timestamp` for rows of values: the first column, or the first columns
-    side by side, whose values are times. Returns None if there are no such columns, or if a part of
-    the times seems to be in the next column. are_named: whether the log names the columns, so that
-    a number behind a time is no fraction of its second.
+    side by side, whose values are times, perhaps with blanks around them. Returns None if there are
+    no such columns, or if a part of the times seems to be in the next column. are_named: whether
+    the log names the columns, so that a number behind a time is no fraction of its second.
     """
+    rows = [[value.strip() for value in row] for row in rows]
     glues = {" "} if are_named else {" ", delimiter}
     for first in range(len(columns)):
         for last in range(min(first + COLUMNS_MAX, len(columns)), first, -1):
@@ -146,14 +147,14 @@ def first_time(texts: Sequence[str]) -> str:
 
 
 def doubts(texts: Sequence[str]) -> Iterator[str]:
-    """Yields sentences about the times with which lines begin, for a proposal that does not read
-    them."""
+    """Yields sentences about the time with which the first text begins, for a proposal that does
+    not read the times."""
     found = _first(texts)
     if found is None:
         return
     if found.rest:
         yield (
-            f"The lines begin with times, but {found.rest!r} seems to be a part of the first one, "
+            f"The lines have times, but {found.rest!r} seems to be a part of the first one, "
             "and no format reads it, so the times are not proposed."
         )
         return
