@@ -373,7 +373,7 @@ _AROUND: Final = (
     "before and behind the time by further named groups."
 )
 _UNKNOWN: Final = (
-    "No known format fits, so each record is one field and has the time of reading. "
+    "No known format fits, so each record is {what}. "
     f"{_PATTERN} a parser of type regex makes fields of the lines, and `timestamp` names those "
     "with the time."
 )
@@ -384,5 +384,7 @@ def _as_raw(sample: Sample) -> Guess:
     records into fields."""
     found = tried(sample, "text", leading_texts.joined(sample.strings))
     assert found is not None  # a raw parser takes all lines
-    notes = (_UNKNOWN,)
-    return replace(found, notes=notes)
+    what = "one field and has the time of reading"
+    if "container" in sample.more:
+        what = "one field beside those of the container, and has the time that its runtime wrote"
+    return replace(found, notes=(_UNKNOWN.format(what=what),))

@@ -1,7 +1,8 @@
 """Proposals for text without a known format: lines that begin with a time, and stack traces.
 
-A record of several lines is recognized by the lines of a stack trace (`multiline.type: python`), by
-the time at the beginning of each record, or by indented lines.
+A record of several lines is recognized by the time at the beginning of each record or, if records
+do not begin with times, by the lines of a stack trace (`multiline.type: python`) or by indented
+lines.
 """
 
 from __future__ import annotations
@@ -64,12 +65,15 @@ def traces(texts: Sequence[str]) -> str | None:
 
 
 def joined(texts: Sequence[str]) -> dict[str, Any]:
-    """Returns the settings for a log whose lines have no times: `multiline` if some records have
+    """Returns the settings for a log whose times are not read: `multiline` if some records have
     several lines, and nothing if each line is a record."""
     language = traces(texts)
     indented = sum(text[:1] in (" ", "\t") for text in texts)
     if language is None and indented >= INDENTED_LEAST * len(texts):
         language = "indented"
+    timed = sum(re.match(TIMED, text) is not None for text in texts)
+    if language is not None and timed >= TIMED_LEAST * len(texts):
+        return {"multiline": {"type": "start", "pattern": f"^{TIMED}"}}
     return {} if language is None else {"multiline": {"type": language}}
 
 
@@ -91,7 +95,7 @@ def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
     rule = {"multiline": start} if count < len(texts) else {}
     time = rf"(?P<before>{written_times.BEFORE}){found.group}"
     patterns = [rf"{time}[)}}]?{each}" for each in _BEHIND]
-    return _proposals(found, patterns, [rule])
+    return _proposals(found, patterns, rule)
 
 
 def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
@@ -105,13 +109,11 @@ def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
     begins = [match for match in map(re.compile(time).match, texts) if match is not None]
     if len(begins) < TIMED_LEAST * len(texts):
         return []
-    rules: list[dict[str, Any]] = [{}]
+    rule: dict[str, Any] = {}
     if len(begins) < len(texts):
-        rules = [{"multiline": {"type": "start", "pattern": _start(found.form, begins)}}]
-    if (language := traces(texts)) is not None:
-        rules.insert(0, {"multiline": {"type": language}})
+        rule = {"multiline": {"type": "start", "pattern": _start(found.form, begins)}}
     level = rf"{time}\]?{_APART}\[? *{_LEVEL}\b *\]?{_APART}(?P<message>.*)"
-    return _proposals(found, [level, *(f"{time}{each}" for each in _BEHIND)], rules)
+    return _proposals(found, [level, *(f"{time}{each}" for each in _BEHIND)], rule)
 
 
 def _start(form: Form, begins: Sequence[re.Match[str]]) -> str:
@@ -120,7 +122,7 @@ def _start(form: Form, begins: Sequence[re.Match[str]]) -> str:
 
 
 def _proposals(
-    found: Reading, patterns: Sequence[str], rules: Sequence[dict[str, Any]]
+    found: Reading, patterns: Sequence[str], rule: dict[str, Any]
 ) -> list[dict[str, Any]]:
     return [
         {
@@ -129,5 +131,4 @@ def _proposals(
             **rule,
         }
         for pattern in patterns
-        for rule in rules
     ]

@@ -173,3 +173,12 @@ def test_columns_that_are_not_read_as_times_are_named(time: str, tmp_path: Path)
     assert "read as times" not in " ".join(
         guessed(tmp_path, *["2026-11-23T08:15:00Z,a,b"] * 5).notes
     )
+
+
+def test_unknown_text_in_a_container_has_the_time_of_its_runtime(tmp_path: Path) -> None:
+    """For text of no known format, `guess` says which time its records have: in a container's log,
+    the runtime's time; otherwise, the time of reading."""
+    found = guessed(tmp_path, *["2026-11-28T08:15:01.5Z stdout F plain text"] * 3)
+    assert all(each.time for each in found.preview.rows)
+    assert "the time that its runtime wrote" in found.notes[0]
+    assert "has the time of reading" in guessed(tmp_path, *["plain text"] * 3).notes[0]
