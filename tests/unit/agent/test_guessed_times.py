@@ -172,3 +172,40 @@ def test_the_letters_that_clocks_show_are_few() -> None:
     assert all(map(letters.fullmatch, zone_letters.USED.split()))
     words = "GET PUT POST HOST TEST LIST ALERT START EVENT ROOT BOOT LAST INFO AT NOT EXIT"
     assert not any(map(letters.fullmatch, words.split()))
+
+
+@pytest.mark.parametrize(
+    ("odd", "count"),
+    [
+        ("[2026-11-28 09:16:01 +0100] [77] [INFO] Booting", 40),
+        ("2026-11-28 09:16:01 PM main x", 40),
+        ("[2026-11-28 09:16:01 +0100] [77] [INFO] Booting", 9),
+    ],
+)
+def test_a_few_odd_times_do_not_hide_the_others(odd: str, count: int, tmp_path: Path) -> None:
+    """If nearly all lines have times in one form, `guess` proposes it and shows a line with another
+    time; this line has no time of its own. If more lines are odd, `guess` shows two times."""
+    lines = [f"2026-11-28 09:15:{n:02},123 [9] billing: job {n}" for n in range(count)]
+    found, results = tried(tmp_path, "".join(f"{line}\n" for line in [*lines, odd]))
+    notes = " ".join(found.notes)
+    if count < 20:
+        assert "timestamp" not in found.block
+        assert "several forms" in notes
+        assert odd[1:20] in notes
+        return
+    assert f"No format reads the time of: {odd}" in notes
+    assert [row["timestamp_replaced"] for row in rows(results)] == [*[False] * count, True]
+    times = [each["time"] for each in results[:-1]]
+    assert times == [f"2026-11-28T09:15:{n:02}.123000+00:00" for n in range(count)]
+
+
+def test_a_line_of_another_zone_does_not_hide_the_zone_of_the_others(tmp_path: Path) -> None:
+    """If clocks of one zone show the letters of nearly all times, `guess` proposes this zone, and
+    names the zone of a line with other letters."""
+    lines = ["2026-11-28 03:15:00.001 EST [1] LOG:  starting"]
+    lines += [f"2026-11-28 09:15:{n:02}.123 CET [1] shop@orders LOG:  x" for n in range(40)]
+    found, results = tried(tmp_path, "".join(f"{line}\n" for line in lines))
+    assert found.block["format"] == "postgresql"
+    assert found.block["timezone"] == "Europe/Berlin"
+    assert len(rejects(results)) == 1
+    assert "America/New_York" in " ".join(found.notes)
