@@ -53,7 +53,8 @@ def continued(format_: str) -> str:
     never reads a part of a time."""
     lacks = _lacks(format_, "")
     parts = [rf"(?:[Zz]|{OFFSET}|UTC|GMT|{zone_letters.SHOWN})\b"] if lacks.zone else []
-    parts += [r"[AaPp]\.?[Mm]\b"] if lacks.half else []
+    # Behind a zone, there is no half of the day.
+    parts += [r"[AaPp]\.?[Mm]\b"] if lacks.half and lacks.zone else []
     parts += [rf"{YEAR}\b"] if lacks.year else []
     # Up to the next blank, so that what follows in a pattern cannot make RE2 give the part back.
     return rf"(?:{_APART}(?:{'|'.join(parts)})[^ \t]*)?" if parts else ""

@@ -168,11 +168,12 @@ def doubts(texts: Sequence[str]) -> Iterator[str]:
             f"Day and month of the times may be {' or '.join(formats)}: set the right one as "
             "`timestamp.format`."
         )
-    others = ((each, _first([each])) for each in texts)
-    other = next((each for each, time in others if time and time.form != found.form), None)
-    if len(formats) == 1 and other is not None:
-        begins = f"{text!r} and {other[: len(text) + _MORE_SHOWN]!r}"
-        yield f"The lines have times in several forms, such as {begins}; no times are proposed."
+    if len(formats) == 1:
+        others = ((each, _first([each])) for each in texts)
+        other = next((each for each, time in others if time and time.form != found.form), "")
+        if other:
+            begins = f"{text!r} and {other[: len(text) + _MORE_SHOWN]!r}"
+            yield f"The lines have times in several forms, such as {begins}; no times are proposed."
     form = found.form.formats
     zones = [zone for zone in ZONES if any(_is_read(each, text, zone) for each in form)]
     if not formats:
