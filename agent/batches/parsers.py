@@ -217,7 +217,10 @@ def _csv(recipe: Recipe, schema: pa.Schema) -> Parser:
 
     if recipe.on_error == "replace":
         check_groups(recipe.columns)
-    times = TextTimes(recipe.time_fields, _time_format(recipe), recipe.time_on_error == "read_time")
+    times = TextTimes(
+        recipe.time_fields, _time_format(recipe), recipe.time_on_error == "read_time",
+        is_padded=True,
+    )  # fmt: skip
     fields = TextFields(
         schema,
         recipe.columns,

@@ -79,6 +79,10 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
     found = [each for each in (as_json, _as_format(sample)) if each is not None]
     best = max(found, key=lambda each: each.preview.share, default=None)
     unnamed = _as_unnamed(sample)
+    if unnamed is not None and _is_untimed_csv(unnamed):
+        timed = _as_timed(sample)
+        if timed is not None and timed.preview.share >= NAMED_LEAST:
+            unnamed = timed
     if unnamed is not None and (
         best is None or best.preview.share < min(NAMED_LEAST, unnamed.preview.share)
     ):
@@ -109,7 +113,8 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
     """
     notes = list(sample.notes)
     if "timestamp" not in found.block and "format" not in found.block and found.schema is None:
-        notes += written_times.doubts(sample.strings)
+        doubts = (list(written_times.doubts(texts)) for texts in _beginnings(found, sample))
+        notes += next(filter(None, doubts), [])
     if found.preview.by_rule.get(BLANK):
         notes.append(f"Blank lines are left out, and counted as filtered by `{BLANK}`.")
     notes += letter_notes(found.preview)
@@ -128,6 +133,20 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
             "wrong, name the encoding: --encoding."
         )
     return replace(found, notes=(*found.notes, note)) if note else found
+
+
+def _is_untimed_csv(found: Guess) -> bool:
+    return found.block["parser"]["type"] == "csv" and "timestamp" not in found.block
+
+
+def _beginnings(found: Guess, sample: Sample) -> list[list[str]]:
+    """Returns texts that may begin with the times of a log: the lines or, of values with a
+    delimiter, the first row from each of its columns on."""
+    columns = found.block.get("parser", {}).get("columns", ())
+    if not columns or not found.preview.rows:
+        return [sample.strings]
+    values = [str(found.preview.rows[0].row[name]).strip() for name in columns]
+    return [[" ".join(values[first:])] for first in range(len(values))]
 
 
 # --- JSON lines -------------------------------------------------------------------------------
@@ -316,6 +335,8 @@ def _about_names(found: Guess) -> list[str]:
     and what becomes of a header."""
     parser = found.block["parser"]
     notes = [_LOOK if parser["type"] == "csv" else f"{_LOOK} {_OTHERS}"]
+    if _is_untimed_csv(found):
+        notes.append(_UNTIMED)
     if found.preview.by_rule.get(CSV_HEADER):
         notes.append(f"Each header is left out, and counted as filtered by `{CSV_HEADER}`.")
     return notes
@@ -341,6 +362,10 @@ def _as_timed(sample: Sample) -> Guess | None:
 
 
 _LOOK: Final = "Look through the names and add types (`parser.types`)."
+_UNTIMED: Final = (
+    "No columns are read as times. If some have the time of a record, name them in "
+    "`timestamp.fields`, and set `timestamp.format`."
+)
 _OTHERS: Final = "Keys or members without a field are in the map `_extra`."
 
 
@@ -353,7 +378,7 @@ _AROUND: Final = (
     "before and behind the time by further named groups."
 )
 _UNKNOWN: Final = (
-    "No known format fits, so each record is one field and has the time of reading. "
+    "No known format fits, so each record is {what}. "
     f"{_PATTERN} a parser of type regex makes fields of the lines, and `timestamp` names those "
     "with the time."
 )
@@ -364,5 +389,7 @@ def _as_raw(sample: Sample) -> Guess:
     records into fields."""
     found = tried(sample, "text", leading_texts.joined(sample.strings))
     assert found is not None  # a raw parser takes all lines
-    notes = (_UNKNOWN,)
-    return replace(found, notes=notes)
+    what = "one field and has the time of reading"
+    if "container" in sample.more:
+        what = "one field beside those of the container, and has the time that its runtime wrote"
+    return replace(found, notes=(_UNKNOWN.format(what=what),))

@@ -1,7 +1,8 @@
 """Proposals for text without a known format: lines that begin with a time, and stack traces.
 
-A record of several lines is recognized by the time at the beginning of each record; in logs without
-times by the lines of a stack trace (`multiline.type: python`), or by indented lines.
+A record of several lines is recognized by the time at the beginning of each record or, if records
+do not begin with times, by the lines of a stack trace (`multiline.type: python`) or by indented
+lines.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def traces(texts: Sequence[str]) -> str | None:
 
 
 def joined(texts: Sequence[str]) -> dict[str, Any]:
-    """Returns the settings for a log of which no time can be read: `multiline` if some records have
+    """Returns the settings for a log whose times are not read: `multiline` if some records have
     several lines, and nothing if each line is a record."""
     timed = sum(re.match(TIMED, text) is not None for text in texts)
     if timed >= TIMED_LEAST * len(texts):
@@ -93,9 +94,9 @@ def behind(texts: Sequence[str]) -> list[dict[str, Any]]:
         return []
     start = {"type": "start", "pattern": rf"^(?:{begin}|{TIMED})"}
     rule = {"multiline": start} if count < len(texts) else {}
-    time = rf"(?P<before>{written_times.BEFORE})(?P<time>{found.form.pattern}){found.form.behind}"
+    time = rf"(?P<before>{written_times.BEFORE}){found.group}"
     patterns = [rf"{time}[)}}]?{each}" for each in _BEHIND]
-    return _proposals(found, patterns, [rule])
+    return _proposals(found, patterns, rule)
 
 
 def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
@@ -105,16 +106,15 @@ def timed(texts: Sequence[str]) -> list[dict[str, Any]]:
     found = written_times.leading(texts)
     if found is None:
         return []
-    time = rf"\[?(?P<time>{found.form.pattern}){found.form.behind}"
+    time = rf"\[?{found.group}"
     begins = [match for match in map(re.compile(time).match, texts) if match is not None]
     if len(begins) < TIMED_LEAST * len(texts):
         return []
-    rules: list[dict[str, Any]] = [{}]
+    rule: dict[str, Any] = {}
     if len(begins) < len(texts):
-        # where a time begins each record, stack traces need not be recognized
-        rules = [{"multiline": {"type": "start", "pattern": _start(found.form, begins)}}]
+        rule = {"multiline": {"type": "start", "pattern": _start(found.form, begins)}}
     level = rf"{time}\]?{_APART}\[? *{_LEVEL}\b *\]?{_APART}(?P<message>.*)"
-    return _proposals(found, [level, *(f"{time}{each}" for each in _BEHIND)], rules)
+    return _proposals(found, [level, *(f"{time}{each}" for each in _BEHIND)], rule)
 
 
 def _start(form: Form, begins: Sequence[re.Match[str]]) -> str:
@@ -123,7 +123,7 @@ def _start(form: Form, begins: Sequence[re.Match[str]]) -> str:
 
 
 def _proposals(
-    found: Reading, patterns: Sequence[str], rules: Sequence[dict[str, Any]]
+    found: Reading, patterns: Sequence[str], rule: dict[str, Any]
 ) -> list[dict[str, Any]]:
     return [
         {
@@ -132,5 +132,4 @@ def _proposals(
             **rule,
         }
         for pattern in patterns
-        for rule in rules
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +21,8 @@ from skidway.agent.settings import (
     SourceSettings,
     TimestampSettings,
 )
-from skidway.agent.validation.excerpts import counted
-from skidway.agent.validation.preview import Preview, preview
+from skidway.agent.validation.excerpts import counted, excerpt
+from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX, Preview, preview
 from skidway.errors import SkidwayError
 
 SHARE_LEAST: Final = 0.5
@@ -126,14 +126,22 @@ def tried(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
         return made
     time = block["timestamp"] | {"on_error": "read_time"}
     lenient = _made(sample, what, block | {"timestamp": time})
-    return made if lenient is None else lenient
+    if lenient is None:
+        return made
+    unread = next(each for each in made.preview.rejects if _has_unread_time(each))
+    text = excerpt(unread.line.decode("utf-8", "replace"), SHOWN_CHARACTERS_MAX)
+    return replace(lenient, notes=(*lenient.notes, f"No format reads the time of: {text}"))
 
 
 def misses_times(made: Guess) -> bool:
     """Whether the proposal fits most records, but rejects some because their time cannot be
     read."""
-    unread = any(each.reason in (TIMESTAMP, ZONE_LETTERS) for each in made.preview.rejects)
+    unread = any(map(_has_unread_time, made.preview.rejects))
     return unread and made.preview.share >= SHARE_LEAST
+
+
+def _has_unread_time(line: RejectedLine) -> bool:
+    return line.reason in (TIMESTAMP, ZONE_LETTERS)
 
 
 def _made(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:

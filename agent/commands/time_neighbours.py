@@ -44,17 +44,30 @@ class Lacks:
 def rest_beside(text: str, begin: int, end: int, format_: str) -> str:
     """Returns the text that stands directly behind or before a time that a format reads, and
     belongs to it; empty if there is none. begin, end: where the time is in the text."""
+    return more(text, begin, end, _lacks(format_, text[begin:end]))
+
+
+def continued(format_: str) -> str:
+    """Returns a regular expression, also for RE2, for what may follow a time and belongs to it, in
+    a line of another program. If a group takes this with the time, the format does not fit, and so
+    never reads a part of a time."""
+    lacks = _lacks(format_, "")
+    parts = [rf"(?:[Zz]|{OFFSET}|UTC|GMT|{zone_letters.SHOWN})\b"] if lacks.zone else []
+    # Behind a zone, there is no half of the day.
+    parts += [r"[AaPp]\.?[Mm]\b"] if lacks.half and lacks.zone else []
+    parts += [rf"{YEAR}\b"] if lacks.year else []
+    # Up to the next blank, so that what follows in a pattern cannot make RE2 give the part back.
+    return rf"(?:{_APART}(?:{'|'.join(parts)})[^ \t]*)?" if parts else ""
+
+
+def _lacks(format_: str, time: str) -> Lacks:
     if format_ in EPOCHS:
-        return more(text, begin, end, Lacks(zone=False, half=False))
-    is_rfc3339 = format_ == "rfc3339"
-    has_zone = names_zone(format_, [text[begin:end]])
-    return more(
-        text, begin, end,
-        Lacks(
-            zone=not has_zone, half="%p" not in format_,
-            year=not (is_rfc3339 or "%Y" in format_ or "%y" in format_),
-        ),
-    )  # fmt: skip
+        return Lacks(zone=False, half=False)
+    return Lacks(
+        zone=not names_zone(format_, [time]),
+        half="%p" not in format_,
+        year=not (format_ == "rfc3339" or "%Y" in format_ or "%y" in format_),
+    )
 
 
 def names_zone(format_: str, texts: Sequence[str]) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from skidway.agent.commands import written_times
+from skidway.agent.commands.time_neighbours import continued
 from skidway.agent.commands.written_times import Reading
 from skidway.agent.parsing import csv_lines, key_values
 from skidway.schemas.inference.naming import RESERVED
@@ -38,6 +39,7 @@ DELIMITERS: Final = ("\t", ";", ",", "|")
 TIME_KEYS: Final = ("time", "ts", "timestamp", "at", "t", "date", "datetime", "event_time")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CLOCK = re.compile(r"\d:\d\d")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _MEMBERS = re.compile(r"^([^{}]*?)(\{.*\})\s*$", re.DOTALL)
 _SPELLINGS: Final = str.maketrans(
@@ -148,8 +150,8 @@ def _heads(lines: Sequence[str]) -> list[tuple[str, str, str, dict[str, Any]]]:
     if found is None:
         return []
     is_word = written_times.is_rfc3339(lines[0].split(" ")[0])
-    time = rf"\[?(?P<time>{found.form.pattern}){found.form.behind}\]?"
-    time = r"(?P<time>\S+)" if is_word else time
+    time = rf"\[?{found.group}\]?"
+    time = rf"(?P<time>\S+{continued(found.format)})" if is_word else time
     stamp = {"timestamp": found.settings(["time"])}
     return [
         (LEVEL_AND_JSON, f"{time} {LEVEL}", _PREFIX, stamp),
@@ -177,12 +179,17 @@ def _columns(first: Sequence[str], header: str | None) -> dict[str, Any]:
     first line; None if the first line cannot be a header.
     """
     texts = first[:-1] if first[-1] == "" else first  # no value follows the last delimiter
-    is_header = header is not None and all(
-        len(value) <= 40
-        and not _NUMBER.fullmatch(value)
-        and not written_times.is_rfc3339(value)
-        and _name(value)
-        for value in texts
+    has_time = any(map(_CLOCK.search, texts))
+    is_header = (
+        header is not None
+        and not has_time
+        and all(
+            len(value) <= 40
+            and not _NUMBER.fullmatch(value)
+            and not written_times.is_rfc3339(value)
+            and _name(value)
+            for value in texts
+        )
     )
     if not is_header:
         return {"columns": [f"column_{number}" for number in range(1, len(first) + 1)]}

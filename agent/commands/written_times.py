@@ -17,12 +17,15 @@ import pyarrow as pa
 
 from skidway.agent.commands import time_forms
 from skidway.agent.commands.time_forms import EPOCHS, RFC3339, Composed, Form, composed
-from skidway.agent.commands.time_neighbours import rest_beside
+from skidway.agent.commands.time_neighbours import continued, rest_beside
 from skidway.agent.commands.zone_letters import ZONES
 from skidway.agent.parsing.timestamps import TimeFormat
 
 COLUMNS_MAX: Final = 6
 """A time may be divided into at most this many columns, such as day, time of day and zone."""
+
+NEARLY: Final = 0.95
+"""The times of lines are read if at least this share of them has the same form and can be read."""
 
 TRIED_MAX: Final = 20
 """The form of a time is composed from at most this many of the texts that must all have it."""
@@ -44,6 +47,12 @@ class Reading:
         """Returns the setting `timestamp` for times in these fields."""
         zone = {} if self.timezone is None else {"timezone": self.timezone}
         return {"fields": list(fields), "format": self.format, **zone}
+
+    @property
+    def group(self) -> str:
+        """A regular expression, whose group `time` has the time in a line. The group also takes
+        what some lines have behind the time and the format does not read."""
+        return f"(?P<time>{_whole(self.form, self.format)}){self.form.behind}"
 
 
 def of_texts(texts: Sequence[str]) -> Reading | None:
@@ -67,10 +76,11 @@ def of_columns(
     columns: Sequence[str], rows: Sequence[Sequence[str]], delimiter: str, *, are_named: bool
 ) -> dict[str, Any] | None:
     """Returns the setting `timestamp` for rows of values: the first column, or the first columns
-    side by side, whose values are times. Returns None if there are no such columns, or if a part of
-    the times seems to be in the next column. are_named: whether the log names the columns, so that
-    a number behind a time is no fraction of its second.
+    side by side, whose values are times, perhaps with blanks around them. Returns None if there are
+    no such columns, or if a part of the times seems to be in the next column. are_named: whether
+    the log names the columns, so that a number behind a time is no fraction of its second.
     """
+    rows = [[value.strip() for value in row] for row in rows]
     glues = {" "} if are_named else {" ", delimiter}
     for first in range(len(columns)):
         for last in range(min(first + COLUMNS_MAX, len(columns)), first, -1):
@@ -140,14 +150,14 @@ def first_time(texts: Sequence[str]) -> str:
 
 
 def doubts(texts: Sequence[str]) -> Iterator[str]:
-    """Yields sentences about the times with which lines begin, for a proposal that does not read
-    them."""
+    """Yields sentences about the time with which the first text begins, for a proposal that does
+    not read the times."""
     found = _first(texts)
     if found is None:
         return
     if found.rest:
         yield (
-            f"The lines begin with times, but {found.rest!r} seems to be a part of the first one, "
+            f"The lines have times, but {found.rest!r} seems to be a part of the first one, "
             "and no format reads it, so the times are not proposed."
         )
         return
@@ -158,6 +168,12 @@ def doubts(texts: Sequence[str]) -> Iterator[str]:
             f"Day and month of the times may be {' or '.join(formats)}: set the right one as "
             "`timestamp.format`."
         )
+    if len(formats) == 1:
+        others = ((each, _first([each])) for each in texts)
+        other = next((each for each, time in others if time and time.form != found.form), "")
+        if other:
+            begins = f"{text!r} and {other[: len(text) + _MORE_SHOWN]!r}"
+            yield f"The lines have times in several forms, such as {begins}; no times are proposed."
     form = found.form.formats
     zones = [zone for zone in ZONES if any(_is_read(each, text, zone) for each in form)]
     if not formats:
@@ -166,6 +182,9 @@ def doubts(texts: Sequence[str]) -> Iterator[str]:
             f"The letters of the zone in {text!r} count only if clocks of the `timezone` show them "
             f"then: {readers}."
         )
+
+
+_MORE_SHOWN: Final = 8
 
 
 def notes(format_: str, texts: Sequence[str], timezone: str | None) -> Iterator[str]:
@@ -181,6 +200,10 @@ def notes(format_: str, texts: Sequence[str], timezone: str | None) -> Iterator[
             f"Day and month of the times may be exchanged: {' or '.join(found.others)} reads them, "
             f"too. {format_} puts them closer together."
         )
+
+
+def _whole(form: Form, format_: str) -> str:
+    return form.pattern if form.behind else form.pattern + continued(format_)
 
 
 def _is_read(format_: str, text: str, timezone: str = "UTC") -> bool:
@@ -206,14 +229,19 @@ def _first(texts: Sequence[str]) -> Composed | None:
 
 
 def _of_lines(texts: Sequence[str], before: str, first: Composed) -> Reading | None:
-    """Returns how the times in the lines are read; None if something that belongs to one of them
-    stands beside it. before: a regular expression for the text before a time. first: the time in
-    the first line."""
+    """Returns how nearly all times in the lines are read; None if something that belongs to one of
+    these times stands beside it. before: a regular expression for the text before a time. first:
+    the time in the first line."""
     if first.rest:
         return None
-    pattern = time_forms.compiled(f"{before}({first.form.pattern}){first.form.behind}")
-    found = [match for match in map(pattern.match, texts) if match is not None]
-    reading = _reading(first.form, [match[1] for match in found]) if found else None
+    form = first.form
+    whole = _whole(form, form.formats[0])  # all formats of a form lack the same parts
+    pattern = time_forms.compiled(f"{before}({whole}){form.behind}")
+    begun = [match for match in map(pattern.match, texts) if match is not None]
+    found = [match for match in begun if form.matches(match[1])]
+    if len(found) < NEARLY * len(begun):
+        return None
+    reading = _reading(form, [match[1] for match in found], NEARLY) if found else None
     if reading is None:
         return None
     for match in found:
@@ -223,37 +251,54 @@ def _of_lines(texts: Sequence[str], before: str, first: Composed) -> Reading | N
     return reading
 
 
-def _reading(form: Form, texts: Sequence[str]) -> Reading | None:
-    """Returns the format that reads all texts, and puts them closest together; None if no format
-    does, or if nothing decides between two formats or two zones."""
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What a format makes of a column of times. timezone: the zone whose letters the times have;
+    None if they have no letters that need one. moments: 0 for each time that cannot be read."""
+
+    format: str
+    timezone: str | None
+    moments: np.ndarray
+    good: np.ndarray
+
+    @property
+    def span(self) -> int:
+        """How far apart the times are."""
+        return int(np.ptp(self.moments[self.good]))
+
+
+def _reading(form: Form, texts: Sequence[str], least: float = 1) -> Reading | None:
+    """Returns the format that reads the most texts, and puts them closest together; None if no
+    format reads at least the share `least` of them, or if nothing decides between two formats or
+    two zones."""
     column = pa.array(texts, pa.string())
-    found: dict[bytes, tuple[int, str, str | None]] = {}
-    for format_ in form.formats:
-        readers = _readers(format_, column)
-        if len(readers) > 1:
-            return None
-        for timezone, moments in readers:
-            found.setdefault(moments.tobytes(), (int(np.ptp(moments)), format_, timezone))
-    by_span = sorted(found.values(), key=lambda each: each[0])
-    if not by_span or (len(by_span) > 1 and by_span[0][0] == by_span[1][0]):
+    tried = [each for format_ in form.formats for each in _readers(format_, column)]
+    most = max((each.good.sum() for each in tried), default=0)
+    if not most or most < least * len(texts):
         return None
-    (_, format_, timezone), *others = by_span
-    return Reading(form, format_, timezone, tuple(each[1] for each in others))
+    found: dict[bytes, _Tried] = {}
+    for each in tried:
+        if each.good.sum() == most:
+            found.setdefault(each.moments.tobytes(), each)
+    by_span = sorted(found.values(), key=lambda each: each.span)
+    has_zones = len({each.format for each in by_span}) < len(by_span)
+    if has_zones or (len(by_span) > 1 and by_span[0].span == by_span[1].span):
+        return None
+    best, *others = by_span
+    return Reading(form, best.format, best.timezone, tuple(each.format for each in others))
 
 
-def _readers(format_: str, column: pa.StringArray) -> list[tuple[str | None, np.ndarray]]:
-    """Returns the different moments that a column of times may mean, each with the zone whose
-    letters the times have; with None for the zone if they have no letters that need one."""
+def _readers(format_: str, column: pa.StringArray) -> Iterator[_Tried]:
+    """Yields what the format makes of a column of times, with each zone whose letters the times
+    may have."""
     form = TimeFormat(format_)
     moments, good = form.parse(column, 0)
-    if good.all():
-        return [(None, moments)]
-    found: dict[bytes, tuple[str | None, np.ndarray]] = {}
-    for zone in ZONES if any(form.foreign_letters(column, 0)) else ():
+    yield _Tried(format_, None, np.where(good, moments, 0), good)
+    if good.all() or not any(form.foreign_letters(column, 0)):
+        return
+    for zone in ZONES:
         moments, good = TimeFormat(format_, zone).parse(column, 0)
-        if good.all():
-            found.setdefault(moments.tobytes(), (zone, moments))
-    return list(found.values())
+        yield _Tried(format_, zone, np.where(good, moments, 0), good)
 
 
 is_rfc3339 = RFC3339.matches

@@ -19,7 +19,7 @@ ZONES: Final = (
 """For each zone whose clocks show letters, the zone that most people know; at the end, zones that
 have no summer time. Letters of different zones may be equal (CST)."""
 
-_USED: Final = (
+USED: Final = (
     "ACDT ACST ADT AEDT AEST AKDT AKST AST AWST BST CAT CDT CEST CET CHST CST EAT EDT EEST EET EST "
     "HDT HKT HST IDT IST JST KST MDT MEST MESZ MET MEZ MSK MST NDT NST NZDT NZST PDT PKT PST SAST "
     "SST WAST WAT WEST WET WIB WIT WITA"
@@ -30,8 +30,14 @@ _FORMER: Final = (
     "PGT PHT PMST PWT PYST PYT SAKT SAMT SBT SCT SGT SRET SRT TFT TJT TKT TLT TMT ULAT UYST UYT "
     "UZT VET VLAT VOLT VUT WGST WGT YAKT YEKT"
 )
-PATTERN: Final = f"(?:{'|'.join([*_USED.split(), *_FORMER.split()])})"
+PATTERN: Final = f"(?:{'|'.join([*USED.split(), *_FORMER.split()])})"
 """A regular expression for the letters of zones, also of those that no clocks show any more."""
+
+SHOWN: Final = (
+    "(?:(?:A[CEKW]?|NZ?|[CEHIMP])[DS]T|(?:[BJKS]|CH|[CEMW]E|SA|WA)ST|[CEMW]ET|[CEW]AT|MES?Z|MSK"
+    "|[HP]KT|WI(?:B|TA?))"
+)
+"""A shorter regular expression, for the letters that clocks show today."""
 
 REGION: Final = (
     r"(?:(?:Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Etc|Europe|Indian|Pacific|US)"

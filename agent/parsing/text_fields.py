@@ -39,12 +39,14 @@ _CONVERTIBLE = (types.is_integer, types.is_floating, types.is_boolean)
 class TextTimes:
     """The names of the texts that have a line's event time, and the time's format, which is None if
     lines have no time. keeps_unreadable: whether a line whose time cannot be read becomes a row
-    without an event time, instead of a reject.
+    without an event time, instead of a reject. is_padded: whether these texts may have blanks
+    around them, which are no part of the time.
     """
 
     fields: tuple[str, ...] = ()
     format: TimeFormat | None = None
     keeps_unreadable: bool = False
+    is_padded: bool = False
 
 
 class TextFields:
@@ -138,6 +140,8 @@ class TextFields:
     ) -> tuple[Int64s, np.ndarray]:
         assert self._times.format is not None
         pieces = [found[name] for name in self._times.fields]
+        if self._times.is_padded:
+            pieces = [pc.utf8_trim_whitespace(piece) for piece in pieces]
         joined = pc.binary_join_element_wise(*pieces, " ") if len(pieces) > 1 else pieces[0]
         event_ms, parsed = self._times.format.parse(joined, now_ms)
         if self._times.keeps_unreadable:

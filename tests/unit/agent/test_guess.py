@@ -84,9 +84,8 @@ def test_python_tracebacks_are_joined_to_their_line(tmp_path: Path) -> None:
 
 
 def test_python_tracebacks_behind_a_time(tmp_path: Path) -> None:
-    """If the records begin with a time and a level, both become fields, and a traceback belongs to
-    the field of the message. A record begins at each line with a time, whatever a traceback looks
-    like."""
+    """If the records begin with a time and a level, both become fields, a record begins at each
+    line with a time, and a traceback belongs to the field of the message."""
     text = f"2026-11-23 08:15:01,123 ERROR checkout failed\n{TRACEBACK}"
     found, results = tried(tmp_path, f"2026-11-23 08:15:00,001 INFO up\n{text}" + text)
     assert found.block["multiline"]["type"] == "start"
@@ -103,6 +102,16 @@ def test_records_whose_times_cannot_be_read_begin_at_their_times(tmp_path: Path)
     assert found.what == "text"
     assert found.block["multiline"]["type"] == "start"
     assert [row["line"].split()[3] for row in rows(results)] == [*["up"] * 5, "failed"]
+
+
+def test_tracebacks_behind_times_that_are_not_read(tmp_path: Path) -> None:
+    """A record begins at each line with a time, also if `guess` cannot say how to read the
+    times."""
+    text = f"07/11/2026 08:15:00 up\n07/11/2026 08:15:01 failed\n{TRACEBACK}"
+    found, results = tried(tmp_path, text * 3)
+    assert "timestamp" not in found.block
+    assert found.block["multiline"]["type"] == "start"
+    assert [row["line"] for row in rows(results)] == text.rstrip().split("\n", 1) * 3
 
 
 def test_an_exception_with_an_odd_name_is_joined_by_the_time(tmp_path: Path) -> None:

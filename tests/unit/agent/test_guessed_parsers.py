@@ -12,6 +12,7 @@ from skidway import settings
 from skidway.agent.commands.guess_report import render
 from skidway.agent.commands.guessing import guess
 from skidway.agent.commands.proposals import Guess
+from skidway.agent.commands.time_neighbours import continued
 from skidway.agent.formats import catalog
 from skidway.agent.settings import AgentSettings
 from skidway.agent.validation.checks import check_settings
@@ -72,7 +73,8 @@ def guessed(tmp_path: Path, *lines: str) -> Guess:
             ['2026-11-23T08:15:01Z INFO shop: {"user": "ann", "deep": {"a": 1}}'] * 3,
             {
                 "type": "regex",
-                "pattern": r"(?P<time>\S+) (?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|"
+                "pattern": rf"(?P<time>\S+{continued('rfc3339')}) "
+                    r"(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|"
                 r"CRITICAL|FATAL)(?P<prefix>.*?)(?P<json>\{.*\})\s*",
                 "json_field": "json",
             },
@@ -136,3 +138,47 @@ def test_a_header_is_explained(tmp_path: Path) -> None:
     pairs = guessed(tmp_path, *["level=info msg=x user=7"] * 5)
     assert any("_extra" in note for note in pairs.notes)
     assert not any("header" in note for note in pairs.notes)
+
+
+@pytest.mark.parametrize(
+    ("line", "fields"),
+    [
+        ("2026-11-23 08:15:00,123 | INFO | worker-0 | up", ["column_1"]),
+        ("INFO | 2026-11-23T08:15:00Z | up", ["column_2"]),
+        ("INFO; 23.11.2026 ; 08:15:00 ; up", ["column_2", "column_3"]),
+        ("[INFO] 2026/11/23 08:15:00 | worker-0 | up", ["time"]),
+    ],
+)
+def test_a_time_between_blanks_and_delimiters(line: str, fields: list[str], tmp_path: Path) -> None:
+    """`guess` finds a time in columns with blanks around them or, if the time is only a part of a
+    column, as text around a time. A line with a time is no header."""
+    found = guessed(tmp_path, line, *[line.replace(":00", f":0{n}") for n in range(1, 7)])
+    assert found.block["timestamp"]["fields"] == fields
+    times = [each.time for each in found.preview.rows]
+    assert [time.isoformat()[:19] for time in times if time] == [
+        f"2026-11-23T08:15:0{n}" for n in range(7)
+    ]
+
+
+@pytest.mark.parametrize("time", ["07/11/2026,09:15:10", "07/11/2026,09:15:10 AM"])
+def test_columns_that_are_not_read_as_times_are_named(time: str, tmp_path: Path) -> None:
+    """If no columns of a csv log are read as times, `guess` says so, also why if day and month may
+    be exchanged."""
+    found = guessed(tmp_path, *[f"a,{time},text {n}" for n in range(9)])
+    assert "timestamp" not in found.block
+    notes = " ".join(found.notes)
+    assert "No columns are read as times" in notes
+    assert "%d/%m/%Y" in notes
+    assert "%m/%d/%Y" in notes
+    assert "read as times" not in " ".join(
+        guessed(tmp_path, *["2026-11-23T08:15:00Z,a,b"] * 5).notes
+    )
+
+
+def test_unknown_text_in_a_container_has_the_time_of_its_runtime(tmp_path: Path) -> None:
+    """For text of no known format, `guess` says which time its records have: in a container's log,
+    the runtime's time; otherwise, the time of reading."""
+    found = guessed(tmp_path, *["2026-11-28T08:15:01.5Z stdout F plain text"] * 3)
+    assert all(each.time for each in found.preview.rows)
+    assert "the time that its runtime wrote" in found.notes[0]
+    assert "has the time of reading" in guessed(tmp_path, *["plain text"] * 3).notes[0]

@@ -4,12 +4,18 @@ become columns. Each proposal is tried on the same file."""
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from skidway.agent.commands import zone_letters
+from skidway.agent.commands.guessing import guess
 from skidway.agent.commands.proposals import ZONE
+from skidway.agent.settings import MultilineSettings
+from skidway.agent.validation.preview import preview
 from unit.agent.test_guess import rejects, rows, tried
 
 AT = "2026-11-20T08:00:00+00:00"
@@ -126,3 +132,80 @@ def test_json_and_text_behind_a_time(share: float, tmp_path: Path) -> None:
     assert [each["text"] for each in made].count("up {ready}") == 50 - share * 50
     assert sum("user" in dict(each["_extra"]) for each in made) == share * 50
     assert {each["level"] for each in made} == {"INFO"}
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [" +0100", " +01:00", "+01", " UTC", " UTC:", " CET", " Z", "Z", " PM", " p.m.", " (MSK)",
+     "] -0500", " | NZDT", " EST\nnext"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("[2026/11/28 10:00:06", "] [77] [INFO] Booting worker"),
+        ("2026/11/28 10:00:06", " INFO up"),
+        ("2026/11/28 10:00:06", " [77] up"),
+        ("[INFO] 2026/11/28 10:00:06", " main up"),
+        ("2026/11/28 10:00:06", ' [77] {"n": 1}'),
+    ],
+)
+def test_a_later_line_with_more_of_a_time_is_rejected(
+    begin: str, end: str, rest: str, tmp_path: Path
+) -> None:
+    """If a later line has a zone or a half of the day behind its time, which no other line has, the
+    proposal rejects this line: it never reads a part of the time."""
+    log = tmp_path / "shop.log"
+    log.write_text(f"{begin}{end}\n" * 3)
+    found = guess(log, 1_000)
+    assert found.block["timestamp"]["format"] == "%Y/%m/%d %H:%M:%S"
+    assert [len(preview(found.source, f"{begin}{end}\n".encode(), "").rows)] == [1]
+    source = replace(found.source, multiline=MultilineSettings(type="start", pattern=r"^[\[\d]"))
+    made = preview(source, f"{begin}{rest}{end}\n".encode(), "")
+    assert not made.rows
+    assert len(made.rejects) == 1
+
+
+def test_the_letters_that_clocks_show_are_few() -> None:
+    """The regular expression for the letters that clocks show has all of them, and none of the
+    words with which messages begin."""
+    letters = re.compile(zone_letters.SHOWN)
+    assert all(map(letters.fullmatch, zone_letters.USED.split()))
+    words = "GET PUT POST HOST TEST LIST ALERT START EVENT ROOT BOOT LAST INFO AT NOT EXIT"
+    assert not any(map(letters.fullmatch, words.split()))
+
+
+@pytest.mark.parametrize(
+    ("odd", "count"),
+    [
+        ("[2026-11-28 09:16:01 +0100] [77] [INFO] Booting", 40),
+        ("2026-11-28 09:16:01 PM main x", 40),
+        ("[2026-11-28 09:16:01 +0100] [77] [INFO] Booting", 9),
+    ],
+)
+def test_a_few_odd_times_do_not_hide_the_others(odd: str, count: int, tmp_path: Path) -> None:
+    """If nearly all lines have times in one form, `guess` proposes it and shows a line with another
+    time; this line has no time of its own. If more lines are odd, `guess` shows two times."""
+    lines = [f"2026-11-28 09:15:{n:02},123 [9] billing: job {n}" for n in range(count)]
+    found, results = tried(tmp_path, "".join(f"{line}\n" for line in [*lines, odd]))
+    notes = " ".join(found.notes)
+    if count < 20:
+        assert "timestamp" not in found.block
+        assert "several forms" in notes
+        assert odd[1:20] in notes
+        return
+    assert f"No format reads the time of: {odd}" in notes
+    assert [row["timestamp_replaced"] for row in rows(results)] == [*[False] * count, True]
+    times = [each["time"] for each in results[:-1]]
+    assert times == [f"2026-11-28T09:15:{n:02}.123000+00:00" for n in range(count)]
+
+
+def test_a_line_of_another_zone_does_not_hide_the_zone_of_the_others(tmp_path: Path) -> None:
+    """If clocks of one zone show the letters of nearly all times, `guess` proposes this zone, and
+    names the zone of a line with other letters."""
+    lines = ["2026-11-28 03:15:00.001 EST [1] LOG:  starting"]
+    lines += [f"2026-11-28 09:15:{n:02}.123 CET [1] shop@orders LOG:  x" for n in range(40)]
+    found, results = tried(tmp_path, "".join(f"{line}\n" for line in lines))
+    assert found.block["format"] == "postgresql"
+    assert found.block["timezone"] == "Europe/Berlin"
+    assert len(rejects(results)) == 1
+    assert "America/New_York" in " ".join(found.notes)

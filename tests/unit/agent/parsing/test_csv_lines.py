@@ -190,3 +190,23 @@ def test_settings_that_cannot_work_are_refused(parser: dict[str, Any], sentence:
     """Settings that cannot work are refused in one sentence that names the setting."""
     with pytest.raises(ConfigurationRefused, match=sentence):
         derived_schema(source(**parser))
+
+
+def test_blanks_around_a_time_are_no_part_of_it() -> None:
+    """The texts of a time may have blanks around them. The columns keep these blanks."""
+    source = SourceSettings(
+        topic="t",
+        paths=["/x"],
+        parser=ParserSettings(type="csv", columns=["day", "at", "text"], delimiter=";"),
+        timestamp=Times(fields=["day", "at"], format="%d.%m.%Y %H:%M:%S"),
+    )
+    made = preview(source, b"23.11.2026 ; 08:15:00\t; up\n", "/x")
+    assert not made.rejects
+    (row,) = made.rows
+    assert row.time is not None
+    assert row.time.isoformat() == "2026-11-23T08:15:00+00:00"
+    assert [row.row[name] for name in ("day", "at", "text")] == [
+        "23.11.2026 ",
+        " 08:15:00\t",
+        " up",
+    ]
