@@ -163,7 +163,7 @@ def test_what_a_rule_removes_is_not_counted(parser: str) -> None:
     assert [x.row for x in made.rows] == [{"level": "a"}]
     assert made.notes == ("member b has no field, in 1 of 1 line",)
     inside = shown(WITH_EXTRA, '{"order": {"password": "x"}, "b": 1}', shape="remove order")
-    assert inside.rows[0].row[EXTRA] == [("b", "1")]
+    assert inside.rows[0].row[EXTRA] == {"b": "1"}
 
 
 def test_test_and_validate_say_how_many_lines() -> None:

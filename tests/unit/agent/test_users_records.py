@@ -287,9 +287,9 @@ def test_formats_are_read_through_colours() -> None:
     assert rows(SPRING_ANSI, "level", format="spring") == ["INFO", "INFO"]
     found = made(LOGFMT_ANSI, format="logfmt")
     assert [each.row["level"] for each in found.rows] == ["info"] * 3
-    assert [each.row["_extra"] for each in found.rows] == [[]] * 3
+    assert [each.row["_extra"] for each in found.rows] == [{}] * 3
     assert {str(each.time) for each in found.rows} == {"2026-11-21 08:15:01+00:00"}
-    assert any("3 lines" in each for each in found.notes)
+    assert any("3 records" in each for each in found.notes)
 
 
 CODES = [

@@ -113,9 +113,9 @@ def test_keys_become_fields_and_the_rest_is_kept() -> None:
         "level= dur=",
     )
     assert [each.row for each in made.rows] == [
-        {"level": "info", "dur": 3, "_extra": [("msg", "a b"), ("slow", "true")]},
-        {"level": None, "dur": None, "_extra": [("a", "3"), ("b", "2"), ("dur", "x")]},
-        {"level": "", "dur": None, "_extra": []},
+        {"level": "info", "dur": 3, "_extra": {"msg": "a b", "slow": "true"}},
+        {"level": None, "dur": None, "_extra": {"a": "3", "b": "2", "dur": "x"}},
+        {"level": "", "dur": None, "_extra": {}},
     ]
 
 
@@ -124,7 +124,7 @@ def test_lines_without_pairs_are_rejected() -> None:
     not end correctly. The reject's detail (a short text) says which of these mistakes the line has.
     Other lines are not rejected."""
     made = made_of(source(), "starting", "=1 a=2", 'a="b', 'a="b"c', "a=1", "word ")
-    assert [each.row for each in made.rows] == [{"_extra": [("a", "1")]}]
+    assert [each.row for each in made.rows] == [{"_extra": {"a": "1"}}]
     assert [each.detail for each in made.rejects] == [
         key_values.NO_PAIR, key_values.NO_KEY, key_values.OPEN_VALUE, key_values.AFTER_QUOTE,
         key_values.NO_PAIR,

@@ -50,9 +50,9 @@ def test_groups_and_members_become_fields() -> None:
     assert [each.time and each.time.second for each in made.rows] == [1, 2, 3]
     names = ("level", "text", "user", "ms", "_extra")
     assert [tuple(each.row[name] for name in names) for each in made.rows] == [
-        ("INFO", "", "ann", 7, [("deep", '{"a": [1]}'), ("level", "x")]),
-        ("WARN", "", None, None, [("ms", "slow")]),
-        ("INFO", "plain text", None, None, []),
+        ("INFO", "", "ann", 7, {"deep": '{"a": [1]}', "level": "x"}),
+        ("WARN", "", None, None, {"ms": "slow"}),
+        ("INFO", "plain text", None, None, {}),
     ]
 
 
@@ -66,7 +66,7 @@ def test_lines_that_do_not_fit_are_rejected_at_their_places() -> None:
     assert [(x.reason, x.line.decode()) for x in made.rejects] == [
         ("no-match", lines[0]), ("not-json", lines[1]), ("timestamp", lines[2])
     ]  # fmt: skip
-    assert [each.row["_extra"] for each in made.rows] == [[("a", "1")]]
+    assert [each.row["_extra"] for each in made.rows] == [{"a": "1"}]
 
 
 VALUES = st.text(st.characters(codec="utf-8"), max_size=6)
@@ -146,7 +146,7 @@ def test_json_in_a_containers_log(runtime: str) -> None:
     extra = {"container": runtime, "path_pattern": "(?P<pod>a)"}
     made = made_of(source(**extra), wrapped(text))
     assert [(x.row["_extra"], x.row["container_stream"]) for x in made.rows] == [
-        ([("user", "ann")], "stdout")
+        ({"user": "ann"}, "stdout")
     ]
     plain = SourceSettings(
         topic="logs", paths=["/a"], parser=ParserSettings(type="json"), schema="s", **extra
