@@ -214,9 +214,10 @@ class Press:
         large = np.flatnonzero(line_columns.sizes(lines.values) > self.recipe.line_bytes)
         too_long = np.setdiff1d(large, holes)
         rejects = [Reject(int(row), TOO_LONG, "longer than max.line.bytes") for row in too_long]
+        sizes = lines.frames.length[holes].tolist()
         rejects += [
-            Reject(row, NUL_BYTES, hole_detail(int(lines.frames.length[row])))
-            for row in holes.tolist()
+            Reject(row, NUL_BYTES, hole_detail(size))
+            for row, size in zip(holes.tolist(), sizes, strict=True)
         ]
         if rejects:
             fitting = np.delete(np.arange(len(texts)), np.union1d(too_long, holes))

@@ -24,6 +24,7 @@ from skidway.agent.batches.program_versions import key_of
 from skidway.agent.batches.recipe import Recipe, Schema, of_source
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.aliases import aliases_of
+from skidway.agent.parsing.byte_order import UTF_8
 from skidway.agent.parsing.parser import (
     BLANK,
     CSV_HEADER,
@@ -39,7 +40,8 @@ from skidway.agent.shaping.checking import check
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.growth import GROWTH_MAX
 from skidway.agent.shaping.rejected_text import RejectedText
-from skidway.agent.shaping.shaped_schemas import private_names, unshaped
+from skidway.agent.shaping.rules import Remove, Rule
+from skidway.agent.shaping.shaped_schemas import private_rules, unshaped
 from skidway.agent.shaping.shaper import Shaper
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
@@ -122,7 +124,7 @@ class RecordShape:
         self._shaper = Shaper(rules, key_of(recipe))
         self.filters = self._shaper.filters
         self.rejected = RejectedText(rules, recipe.encoding)
-        self._private = _with_aliases(private_names(rules), self.parsing.schema.text)
+        self._private = _private_members(rules, self.parsing.schema.text)
         before = self.before.arrow_schema
         if recipe.parsed_schema and recipe.fills_by_name:
             before = Codec(whole).arrow_schema  # also has fields that no parser fills
@@ -155,8 +157,8 @@ class RecordShape:
         return shaped, left_out, rejects
 
     def _completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Adds the fields that the parser left out because they get their default. Removes private
-        members (those that rules mask, hash or remove) from the maps in `_extra`.
+        """Adds the fields that the parser left out because they get their default. Hides private
+        members (those that rules mask, hash or remove) in the maps of `_extra`.
         """
         for field in self.before.arrow_schema:
             if batch.schema.get_field_index(field.name) < 0:
@@ -164,26 +166,40 @@ class RecordShape:
                 batch = batch.append_column(field.name, column)
         if self._private and EXTRA in batch.schema.names:
             at = batch.schema.get_field_index(EXTRA)
-            batch = batch.set_column(at, EXTRA, self._without_private(batch.column(at)))
+            batch = batch.set_column(at, EXTRA, self._hidden(batch.column(at)))
         return batch
 
-    def _without_private(self, extra: pa.Array) -> pa.Array:
-        """Returns the maps of `_extra`, without the members that rules mask, hash or remove.
-        Although these members have a field of their own, the parser puts a member into `_extra` if
-        its value does not have the type of the field.
+    def _hidden(self, extra: pa.Array) -> pa.Array:
+        """Returns the maps of `_extra`, without the members that rules remove, and with the texts
+        that may be sent of those that rules mask or hash. Although these members have a field of
+        their own, the parser puts a member into `_extra` if its value does not have the type of the
+        field, or if a group fills the field. Like a rejected line, such a value fits no field, and
+        its JSON has escapes, so it is treated in the same way.
         """
-        maps = [
-            None if each is None else [(name, x) for name, x in each if name not in self._private]
-            for each in extra.to_pylist()
-        ]
+        maps = extra.to_pylist()
+        for members in filter(None, maps):
+            for at in reversed(range(len(members))):
+                name, text = members[at]
+                if name not in self._private:
+                    continue
+                hiding = self._private[name]
+                if hiding is None:
+                    del members[at]
+                else:
+                    members[at] = (name, hiding.line(text.encode()).decode())
         return pa.array(maps, extra.type)
 
 
-def _with_aliases(names: set[str], schema: str) -> set[str]:
-    """Returns the names, and the aliases that the schema gives to the fields with these names."""
+def _private_members(rules: Sequence[Rule], schema: str) -> dict[str, RejectedText | None]:
+    """Returns what hides the values of private members in `_extra`, by the names and aliases of the
+    members; None for members that rules remove."""
+    found = {
+        name: None if any(isinstance(rule, Remove) for rule in own) else RejectedText(own, UTF_8)
+        for name, own in private_rules(rules).items()
+    }
     aliases = aliases_of(json.loads(schema))
     others = {} if aliases is None else aliases.names
-    return names | {other for other, name in others.items() if name in names}
+    return found | {other: found[name] for other, name in others.items() if name in found}
 
 
 def _valid(parsed: Parsed) -> tuple[npt.NDArray[np.bool_], list[Reject]]:

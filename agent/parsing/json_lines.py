@@ -164,11 +164,12 @@ class JsonParser:
             found.update(chain.from_iterable(compress(objects, good.tolist())))
             found = Counter({name: count for name, count in found.items() if name not in names})
         for index in np.flatnonzero(good).tolist() if odd else ():
-            own, lost = extra[index] if extra else {}, set()
+            own, lost = extra[index] if extra else {}, set[str]()
             for name, place, value in self._known.inside(objects[index], own):
                 if self._extra is None or own.setdefault(place, value) is not value:
                     lost.add(name)  # nothing takes it, or another member has this place as its name
-            found.update(lost)
+            # A member of the line that is counted already may have the same name as a lost one.
+            found.update(lost if self._extra is not None else lost - objects[index].keys())
         return found
 
     def _times(

@@ -91,21 +91,20 @@ def without_unused(text: str, rules: Sequence[Rule], schema: str, needed: Collec
 def removed_names(rules: Sequence[Rule]) -> set[str]:
     """Returns the names of the fields that rules remove, and, if rules rename such a field before,
     all its names."""
-    return _all_names(rules, (r.Remove,))
+    return {
+        name
+        for name, own in private_rules(rules).items()
+        if any(isinstance(rule, r.Remove) for rule in own)
+    }
 
 
-def private_names(rules: Sequence[Rule]) -> set[str]:
-    """Returns the names of the fields that a rule masks, hashes or removes. If rules rename such a
-    field, all of its names are in the set. A member of a JSON object with one of these names may
-    contain the secret that the rule hides.
+def private_rules(rules: Sequence[Rule]) -> dict[str, list[Rule]]:
+    """Returns the rules that mask, hash or remove a field, by the names of their fields. If rules
+    rename such a field, all of its names are there. A member of a JSON object with one of these
+    names may contain the secret that the rule hides.
     """
-    return _all_names(rules, (r.Mask, r.MaskMatching, r.Hash, r.Remove))
-
-
-def _all_names(rules: Sequence[Rule], kinds: tuple[type[Rule], ...]) -> set[str]:
-    """Returns all names of the fields that a rule of these kinds names."""
     names_of: dict[str, set[str]] = {}
-    found: list[set[str]] = []
+    found: list[tuple[set[str], Rule]] = []
     for rule in rules:
         names: Sequence[r.Field] = ()
         match rule:
@@ -117,9 +116,12 @@ def _all_names(rules: Sequence[Rule], kinds: tuple[type[Rule], ...]) -> set[str]
                 names = (field,)
             case r.Hash(fields) | r.Remove(fields):
                 names = fields
-        if isinstance(rule, kinds):
-            found += [names_of.setdefault(field.name, {field.name}) for field in names]
-    return set().union(*found)
+        found += [(names_of.setdefault(each.name, {each.name}), rule) for each in names]
+    by_name: dict[str, list[Rule]] = {}
+    for known, rule in found:
+        for name in known:
+            by_name.setdefault(name, []).append(rule)
+    return by_name
 
 
 def _seen(rule: Rule) -> set[str]:

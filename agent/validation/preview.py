@@ -26,7 +26,7 @@ from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE, order_of
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.settings import BATCH_BYTES_MIN, SourceSettings
 from skidway.agent.shaping.grammar import parse
-from skidway.agent.shaping.shaped_schemas import private_names
+from skidway.agent.shaping.shaped_schemas import private_rules
 from skidway.agent.validation.excerpts import counted
 from skidway.agent.validation.report import of_pieces
 from skidway.agent.values.intents import Intent, Reading
@@ -191,7 +191,7 @@ def _notes_of_path(source: SourceSettings) -> list[str]:
     if source.path_pattern is None:
         return []
     groups = path_groups((source.path_pattern,))
-    private = sorted(private_names(parse(source.shape or "")) & {*groups})
+    private = sorted(private_rules(parse(source.shape or "")).keys() & {*groups})
     if not private:
         return []
     return [

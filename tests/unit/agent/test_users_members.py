@@ -124,10 +124,13 @@ def test_a_member_without_a_field_is_kept_or_counted(
 
 
 def test_two_members_with_one_place_are_both_visible() -> None:
-    """If a member's name is the place of another one, `_extra` takes one and counts the other."""
+    """If a member's name is the place of another one, `_extra` takes one and counts the other.
+    Without `_extra`, both are counted as one name, once for each line."""
     found = parsed("json", WITH_EXTRA, '{"order": {"note": 1}, "order.note": 2}')
     assert found.batch.column(EXTRA)[0].as_py() == [("order.note", "2")]
     assert found.fieldless == {"order.note": 1}
+    without = parsed("json", LINE, '{"order": {"note": 1}, "order.note": 2}')
+    assert without.fieldless == {"order.note": 1}
 
 
 def test_an_alias_beside_the_name_is_not_lost() -> None:

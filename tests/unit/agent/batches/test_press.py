@@ -255,7 +255,9 @@ def test_lines_longer_than_allowed_are_rejected() -> None:
     assert all(batch.encoded.uncompressed_bytes <= 20_000 for batch in pressed.batches)
 
 
-def test_many_rejected_lines_take_no_longer_than_their_number() -> None:
+def test_many_rejected_lines_take_no_longer_than_their_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The time to process rejected lines grows only in proportion to their number: the agent does
     not compute the lengths of all lines again for each rejected line. If it did, a log in which no
     line fits the parser would block the agent."""
@@ -263,6 +265,10 @@ def test_many_rejected_lines_take_no_longer_than_their_number() -> None:
     lines.frames = Spied(lines.frames.first, lines.frames.content_end, lines.frames.end)
     lines.rejected(Reject(7, "no-match", ""))
     assert Spied.looks == 0
+    monkeypatch.setattr("skidway.agent.parsing.framing.Frames", Spied)
+    found = press(recipe(), reading(b"\0a\n" * 50))
+    assert {row["reason"] for row in rejected(found)} == {"nul-bytes"}
+    assert 0 < Spied.looks < 10
 
 
 class Spied(Frames):

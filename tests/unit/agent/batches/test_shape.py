@@ -17,7 +17,7 @@ from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, from_jso
 from skidway.agent.batches.source_recipes import derived_schema, recipe_of
 from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSettings
 from skidway.agent.shaping.grammar import parse
-from skidway.agent.shaping.shaped_schemas import private_names
+from skidway.agent.shaping.shaped_schemas import private_rules
 from skidway.agent.validation.preview import preview
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
@@ -126,9 +126,9 @@ def test_a_given_schema_is_that_of_the_shaped_records() -> None:
 
 
 def test_a_removed_member_may_have_any_type(tmp_path: Path) -> None:
-    """If the rules of `shape` only remove a JSON member, the member may have any type. A removed,
-    masked or hashed member never gets into `_extra` (the map of members for which the schema has no
-    field)."""
+    """If the rules of `shape` only remove a JSON member, the member may have any type. A removed
+    member never gets into `_extra` (the map of members for which the schema has no field), and a
+    masked or hashed member never as it is in the line."""
     key = tmp_path / "key"
     key.write_text("0123456789abcdef")
     made = given(
@@ -139,7 +139,8 @@ def test_a_removed_member_may_have_any_type(tmp_path: Path) -> None:
     )
     line = b'{"user": {"mail": "a@b.org"}, "name": ["x"], "password": {"a": 1}, "pin": 1, "b": 2}\n'
     found = press(made, reading(line))
-    assert rows(made, found) == [{"user": None, "name": None, "_extra": [("b", "2")]}]
+    extra = [("b", "2"), ("name", "[withheld]"), ("user", '{"mail": "[email]"}')]
+    assert rows(made, found) == [{"user": None, "name": None, "_extra": extra}]
 
 
 def test_rules_may_ask_for_fields_that_have_their_defaults() -> None:
@@ -257,9 +258,9 @@ def test_further_keys_may_get_another_name(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "logfmt"])
 def test_private_keys_do_not_reach_extra_by_another_name(kind: str, tmp_path: Path) -> None:
-    """If rules mask, hash or remove a field, its original value is never sent in `_extra`, the map
-    of values for which the schema has no field. This is so even if the key in the line is an alias
-    of the field, or the name that the field has before or after a rule renames it."""
+    """If rules mask, hash or remove a field, its value is never sent as it is in `_extra`, the
+    map of values for which the schema has no field. This is so even if the key in the line is an
+    alias of the field, or the name that the field has before or after a rule renames it."""
 
     def line(**pairs: str) -> bytes:
         if kind == "json":
@@ -277,7 +278,8 @@ def test_private_keys_do_not_reach_extra_by_another_name(kind: str, tmp_path: Pa
         shape="rename msg to message\nmask message for cards\nremove x\nrename when to at",
     )
     found = rows(made, press(made, reading(line(msg="a", message="4111111111111111", at="b"))))
-    assert found == [{"message": "a", "at": None, "_extra": [("at", "b")]}]
+    extra = [("at", "b"), ("message", "[card]")]
+    assert found == [{"message": "a", "at": None, "_extra": extra}]
     key = tmp_path / "key"
     key.write_text("0123456789abcdef")
     made = given(
@@ -287,11 +289,34 @@ def test_private_keys_do_not_reach_extra_by_another_name(kind: str, tmp_path: Pa
         hash_key_location=key,
     )
     found = rows(made, press(made, reading(line(user="ann", other="b"))))
-    assert found == [{"user": None, "_extra": [("other", "b")]}]
+    extra = [("other", "b"), ("user", "[withheld]")]
+    assert found == [{"user": None, "_extra": extra}]
+
+
+def test_a_private_member_that_its_field_does_not_take_is_masked_in_extra() -> None:
+    """No value is lost silently: if a rule masks a field that cannot take the member of its name,
+    because of the value's type or because a group of the pattern fills the field, `_extra` takes
+    the value, masked. If escapes hide a secret in it, `_extra` says `[withheld]`."""
+    made = given(
+        [maybe("msg"), EXTRA], parser=ParserSettings(type="json"), shape="mask msg for emails"
+    )
+    lines = [{"msg": {"to": "a@b.org", "n": 5}}, {"msg": ["a"]}, {"msg": {"to": "x\\u0040y.org"}}]
+    found = press(made, reading(b"".join(json.dumps(each).encode() + b"\n" for each in lines)))
+    assert [dict(row["_extra"])["msg"] for row in rows(made, found)] == [
+        '{"to": "[email]", "n": 5}', '["a"]', "[withheld]",
+    ]  # fmt: skip
+    made = given(
+        [maybe("user"), EXTRA],
+        parser=ParserSettings(type="regex", pattern=r"(?P<user>\S+) (?P<j>.*)", json_field="j"),
+        shape="mask user for emails",
+    )
+    found = press(made, reading(b'bob {"user": "ann@b.org", "n": 1}\n'))
+    extra = [("n", "1"), ("user", "[email]")]
+    assert rows(made, found) == [{"user": "bob", "_extra": extra}]
 
 
 def test_names_of_private_fields_through_renames() -> None:
-    """A field that rules mask, hash or remove is private. The function `private_names` returns all
+    """A field that rules mask, hash or remove is private. The function `private_rules` returns all
     names that such a field has: in the line, and after each rule that renames it."""
     for text, names in (
         ("rename a to b\nmask b for cards\nrename b to c", {"a", "b", "c"}),
@@ -299,7 +324,7 @@ def test_names_of_private_fields_through_renames() -> None:
         ("rename a to b\nrename c to a\nremove a", {"a", "c"}),
         ("rename a to b\nhash b, d\nrename d to e", {"a", "b", "d", "e"}),
     ):
-        assert private_names(parse(text)) == names
+        assert private_rules(parse(text)).keys() == names
 
 
 def test_what_fills_no_field_of_the_schema_may_be_removed() -> None:
