@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -176,17 +177,22 @@ class RecordShape:
         field, or if a group fills the field. Like a rejected line, such a value fits no field, and
         its JSON has escapes, so it is treated in the same way.
         """
-        maps = extra.to_pylist()
-        for members in filter(None, maps):
-            for at in reversed(range(len(members))):
-                name, text = members[at]
-                if name not in self._private:
-                    continue
-                hiding = self._private[name]
-                if hiding is None:
-                    del members[at]
-                else:
-                    members[at] = (name, hiding.line(text.encode()).decode())
+        removed = {name for name, hiding in self._private.items() if hiding is None}
+        maps: list[Any] = [
+            None if each is None else [(name, x) for name, x in each if name not in removed]
+            for each in extra.to_pylist()
+        ]
+        places: dict[str, list[tuple[int, int]]] = {}
+        for row, members in enumerate(maps):
+            for at, (name, _) in enumerate(members or ()):
+                if name in self._private:
+                    places.setdefault(name, []).append((row, at))
+        for name, found in places.items():
+            hiding = self._private[name]
+            assert hiding is not None
+            texts = hiding.members(pa.array([maps[row][at][1] for row, at in found], pa.string()))
+            for (row, at), text in zip(found, texts.to_pylist(), strict=True):
+                maps[row][at] = (name, text)
         return pa.array(maps, extra.type)
 
 

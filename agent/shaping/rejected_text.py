@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skidway.agent.shaping import rules as r
 from skidway.agent.shaping.growth import is_too_long
@@ -54,6 +55,10 @@ _OUTSIDE_TOKENS = re.compile(r"[^\w.%+'@=/-]")
 before such a character."""
 
 _ANCHOR = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[AzbB]|\$|(?<!\[)\^)")
+
+
+_MAY_HIDE = r'[\x00-\x08\x0b-\x1f\x7f-\x{9f}\\]|""'
+"""Matches every text that has escapes, doubled quotes or codes for terminals."""
 
 
 class RejectedText:
@@ -89,6 +94,23 @@ class RejectedText:
         except _Grown:
             return WITHHELD
         return line if masked == text else self._encoded(masked)
+
+    def members(self, texts: pa.StringArray) -> pa.StringArray:
+        """Returns what may be sent of the values of members that fill no field. As such values can
+        be in every line, a value that has anything that might hide a private text is withheld
+        without a look at what it hides."""
+        if self.is_withheld:
+            return pa.repeat(WITHHELD.decode(), len(texts))
+        masked = mask_kinds(texts, self._kinds)
+        for pattern in self._patterns:
+            masked = mask_matching(masked, pattern)
+        hides = pc.match_substring_regex(texts, _MAY_HIDE).to_pylist()
+        pairs = zip(texts.to_pylist(), masked.to_pylist(), hides, strict=True)
+        made = [
+            WITHHELD.decode() if hidden or is_too_long(new, old) else new
+            for old, new, hidden in pairs
+        ]
+        return pa.array(made, pa.string())
 
     def detail(self, detail: str) -> str:
         """Returns the text that may be sent in place of a reject's detail (a sentence about the
