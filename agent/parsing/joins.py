@@ -67,7 +67,7 @@ _EPOCHS: Final = r"1\d{9}(?:\d{3}|\.\d+)?(?:[\s\])}>|,;]|$)"
 TIMED: Final = (
     rf"(?:<\d+>\d* ?)?{_MARKS}(?:(?:{'|'.join(_DATES)})[T_:, -]+(?:at )?\d\d?[:.]\d\d"
     rf"|{_WHOLE_DATES}|{_EPOCHS}"
-    r"|\d{6} \d{6} |\d{8}(?:T\d{4}|[ -]?\d{6})|[A-Z]\d{4} \d\d:\d\d:\d\d|\d\d?:\d\d:\d\d)"
+    r"|\d{6} \d{6} |\d{8}(?:T\d{4}|[ -]?\d{6})|[A-Z]\d{4} \d\d:\d\d:\d\d|\d\d?:\d\d(?:\W|$))"
 )
 """A pattern of lines that begin with a time, in whichever form. If a program's records begin with a
 time, such a line of another program is never a part of them."""
