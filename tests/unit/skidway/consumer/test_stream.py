@@ -19,6 +19,7 @@ from skidway.kafka import columns, group_nodes
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
+from skidway.own_process import OwnProcess
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
 from support.memory_zookeeper import MemoryCoordinator, MemoryZooKeeper
@@ -329,6 +330,7 @@ def test_a_listener_that_raises_keeps_no_consumer_open(world: World) -> None:
     world.poll(stream, most=1)
     consumer: Any = object.__new__(Consumer)
     consumer._streams, consumer._registration = [stream], world.registrations[0]
+    consumer._process = OwnProcess("consumer")
     with pytest.raises(RuntimeError):
         consumer.close()
     assert not [path for path in world.server.nodes if "/owners/t/" in path]
