@@ -3,11 +3,14 @@ only on their bytes."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+TESTS = Path(__file__).parents[2]
 MIB = 1 << 20
 MOST_KIB = 350 * 1024
 
@@ -62,7 +65,7 @@ def test_short_lines_need_no_more_memory_than_the_unit_allows(parser: str) -> No
     task = repr((PARSERS[parser]["parser"], LINES))
     done = subprocess.run(
         [sys.executable, "-c", CHILD.replace("MIB", str(MIB)), task],
-        capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(TESTS)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     size, peak_kib = map(int, done.stdout.split()[-2:])
     assert size == len(LINES) * MIB
