@@ -179,6 +179,7 @@ def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet)
     has no new lines. `wait` can read the seal from the audit topic or from the collector's store.
     If the agent is stopped, or if the counter does not count, `wait` exits with status 1."""
     fleet.start_counter()
+    fleet.write(0)  # the log exists: a source that never had a file would hold the gate
     fleet.agent.start()
     assert fleet.wait("--bootstrap-server", fleet.address)[0] == 0, "it has written nothing"
     fleet.write(1_000)
