@@ -53,8 +53,13 @@ class Matches:
         self._found = set()
 
     def found(self, source: TailedSource) -> None:
-        """Notes that this look has found a file of a source."""
-        self._found.add(key_of(source))
+        """Notes that a look has found a file of a source. (The look may have been at one path only;
+        the file may be gone before the next look through all patterns.)"""
+        key = key_of(source)
+        self._found.add(key)
+        match = self._known.get(key)
+        if match is not None and match.epoch == self._epoch and not match.has_matched:
+            self._known[key] = self._changed[key] = match._replace(has_matched=True)
 
     def end_look(
         self,

@@ -344,6 +344,7 @@ class Tracker:
             if any(pattern.means(path) for pattern in source.patterns):
                 found = self._host.look(path)
                 if found is not None:
+                    self.matches.found(source)
                     self._recognition.see(self._sighting(found, index, now))
                 return self._rotations.leads_elsewhere(path, found)
         return False
