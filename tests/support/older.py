@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "53354065d0b0a9e7d92056e481130eac5ee7f680"
+COMMIT = "44972983220e2b0ea63ff228d9d750d4b544b42e"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
