@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from ipaddress import IPv6Address
+from string import hexdigits
 from typing import Final
 
 import pyarrow as pa
@@ -28,19 +29,28 @@ import pyarrow.compute as pc
 
 from skidway.dataclass import dataclass
 
-_BETWEEN = r"\s*[=:]\s*"
-_IS = rf"""(?:\\?["'])?{_BETWEEN}"""
+_BLANKS = r"[\s\pZ]*"
+_BETWEEN = rf"{_BLANKS}(?:=>|[=:]){_BLANKS}"
+_QUOTE = r"""(?:\\*["']|\\+x2[27])"""  # nginx writes \x22
+_IS = rf"(?:{_QUOTE})?{_BETWEEN}"
+_OPENING = r"(?:\w+\()*[bru]?"  # Some("..."), u'...'
 _PEM = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----"
 _PEM_END = r"-----END [A-Z0-9 ]*PRIVATE KEY-----"
 _NAMES_OF_KEYS = (
-    r"pass(?:wor[dt]|wd|phrase)|kennwort|secret|credentials?|(?:\b|_)cv[vc]2?"
+    r"pass(?:wor[dt]|wd|phrase)|kennwort|secret|credentials?|(?:\b|_|\\x2[27])cv[vc]2?"
     r"|(?:api|access|secret|private|encryption)[ _-]?key"
 )
-_END = r"""([)},;]*(?:[\s"'&]|\z))"""
-"""The end of a value without quotes, and brackets and separators before it (but not `]`, with which
-the text in place of a value ends)."""
 _YES_OR_NO = r": (?:yes|no)\)"
 _URL_USER = r"""://[^\s/:@"'<>]*:"""
+
+
+# A header ends with the line, or before a quote that belongs to the text around the header. A quote
+# belongs to the header if a separator follows its pair, or if it is between braces.
+_HEADER = (
+    rf"(?i)((?:authorization|cookie)s?(?:{_BETWEEN}|{_QUOTE}{_BETWEEN}[\w-]+\s+))"
+    r"""(?:\[[^\]\r\n]*|[^\s\pZ"'\\,}\[])"""
+    r"""(?:[^"'\\\r\n=]|\\*"[^"\r\n]*"(?:[;,\s]|\z)|\\*'[^'\r\n]*'(?:[;,\s]|\z)|=\{[^\r\n]*\}|=)*"""
+)
 
 
 def _values(names: str, shown: str) -> tuple[tuple[str, str], ...]:
@@ -49,24 +59,30 @@ def _values(names: str, shown: str) -> tuple[tuple[str, str], ...]:
     gets the same quotes as the name, so JSON stays JSON.
     """
     name = rf"(?i)((?:{names})s?"
-    quoted_name = rf"""{name}(\\*["']){_BETWEEN})"""
-    is_value = rf"{name}{_IS})"
+    quoted_name = rf"{name}({_QUOTE}){_BETWEEN})"
+    is_value = rf"{name}{_IS}{_OPENING})"
+    # A quote is part of the value if text follows it. Brackets and separators at the end are no part
+    # of it (but `]` is, with which the text in place of a value ends). `Some(` in `Some("[key]")` is
+    # no value.
+    more = r"""(?:[^\s\pZ"'&]|["'][^\s\pZ"'&,;:>)}\[\]])*?"""
+    end = (
+        r"""([)},;]*(?:\z|[\s\pZ&]|["'](?:\z|[\s\pZ"'&,;:>)}\]]"""
+        rf"""|\[(?:\z|[^{shown[1]}]))))"""
+    )
     return (
         (rf'{is_value}"(?:[^"\\]|\\.)*("|\z)', rf'\1"{shown}\2'),
         (rf"{is_value}'(?:[^'\\]|\\.)*('|\z)", rf"\1'{shown}\2"),
         (rf'{is_value}\\"(?:[^"\\]|\\\\(?:\\["\\]|[^"\\])|\\[^"\\])*(\\"|\z)', rf'\1\\"{shown}\2'),
         (rf'{name}(?:\\*")?{_BETWEEN})(\\\\+")(?:[^"\\]|\\+[^"\\])*(\\*"|\z)', rf"\1\2{shown}\3"),
         (rf"{name}(?:\\*[\"'])?{_BETWEEN})(\\+')(?:[^'\\]|\\+[^'\\])*(\\*'|\z)", rf"\1\2{shown}\3"),
+        (rf"(?s){is_value}(\\+x2[27])(?:\\+x5[Cc]\\+x2[27]|.)*?(\\+x2[27]|\z)", rf"\1\2{shown}\3"),
         (rf"{quoted_name}\[(?:\[\w+\]|[^\]])*(?:\]|\z)", rf"\1[\2{shown}\2]"),
         (
             rf"{quoted_name}(?:-?[0-9][0-9.eE+-]*|true|false|null)([\s,}}\]]|\z)",
             rf"\1\2{shown}\2\3",
         ),
-        (rf"{quoted_name}[^\s\"'&\\{{\[][^\s\"'&]*?{_END}", rf"\1{shown}\3"),
-        (
-            rf"{name}{_BETWEEN})(?:[^\s\"'&\\]|\\+[^\"'\\\s&])[^\s\"'&]*?{_END}",
-            rf"\1{shown}\2",
-        ),
+        (rf"{quoted_name}[^\s\pZ\"'&\\{{\[]{more}{end}", rf"\1{shown}\3"),
+        (rf"{name}{_BETWEEN})(?:[^\s\pZ\"'&\\]|\\+[^\"'\\\s&]){more}{end}", rf"\1{shown}\2"),
     )
 
 
@@ -213,11 +229,10 @@ def _iban_end(text: str, begin: int) -> int | None:
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
 _IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.[0-9])")
-# No text makes this search slow: the lookahead is bounded, and one character class matches the
-# rest, so no text can match in two ways.
-_IPV6_LIKE = re.compile(r"(?<![\w:.])(?=(?:[0-9A-Fa-f]{0,4}:){2})[0-9A-Fa-f:.]+(?![\w:])")
+# A search begins only where a word begins, and its repetitions never go back, so no text makes it
+# slow.
+_COLONED = re.compile(r"(?<![\w:.])[\w.]*+:[\w.]*+:[\w:.]*+")
 _IPV6_CHARACTERS_MAX = 45
-_IPV6_GROUPS = 8
 # how many colons an address without `::` has: 6 if it ends with an IPv4 address, 7 if not
 _IPV6_COLONS = (6, 7)
 
@@ -225,19 +240,20 @@ _IPV6_COLONS = (6, 7)
 def mask_ips(text: str, shown: str) -> str:
     """Puts `shown` in place of each address of IPv6 or IPv4 in a text."""
     if "::" in text or text.count(":") >= min(_IPV6_COLONS):
-        text = _IPV6_LIKE.sub(lambda found: _without_ipv6(found[0], shown), text)
+        text = _COLONED.sub(lambda found: _without_ipv6(found[0], shown), text)
     return _IPV4.sub(shown, text)
 
 
-def _without_ipv6(run: str, shown: str) -> str:
-    address = run.rstrip(".")
-    if _is_ipv6(address):
-        return shown + run[len(address) :]
+def _without_ipv6(word: str, shown: str) -> str:
+    """Returns a word with `shown` in place of its address. A name and a colon may be before the
+    address; a port (as Java writes it) or the end of a clause may be behind it."""
+    name, colon, rest = word.partition(":")
+    before = name + colon if name.strip(hexdigits) else ""
+    address = (rest if before else word).rstrip(".")
     head, _, port = address.rpartition(":")
-    # Java writes an IPv6 address without brackets before `:port`.
-    if head.count(":") == _IPV6_GROUPS - 1 and _is_ipv6(head):
-        return f"{shown}:{port}{run[len(address) :]}"
-    return run
+    if not _is_ipv6(address) and (port.isdecimal() or not port):
+        address = head
+    return before + shown + word[len(before + address) :] if _is_ipv6(address) else word
 
 
 def _is_ipv6(text: str) -> bool:
@@ -287,18 +303,9 @@ KINDS: Final[Mapping[str, Kind]] = {
         (
             (r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", "[token]"),
             (r"\b(?:gh[pousr]_|glpat-|xox[abprs]-)[\w-]{10,}", "[token]"),
-            (
-                rf"(?i)(authorization{_IS}(?:\\?[\"'])?"
-                r"(?:(?:basic|bearer|digest|token|negotiate|apikey)\s+)?)[^\s\"'\\]+",
-                r"\1[token]",
-            ),
             (r"(?i)(\bbearer\s+)[\w.~+/=-]{16,}", r"\1[token]"),
-            (
-                rf"(?i)(cookie{_IS}(?:\\?[\"'])?)[^\s\"'\\;=]+="
-                r"""(?:[^"'\\\r\n=]|="[^"\r\n,:]*"|=)*""",
-                r"\1[token]",
-            ),
-            *_values("token", "[token]"),
+            (_HEADER, r"\1[token]"),
+            *_values("authorization|cookie|token", "[token]"),
         ),
     ),
     "ips": Kind(
