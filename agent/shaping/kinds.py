@@ -1,13 +1,13 @@
 """What `mask` recognizes: cards, bank accounts, addresses, keys and tokens.
 
     cards    13 to 19 digits with a correct check digit (Luhn), in one piece, or in groups with one
-             blank or one dash between them
+             or two blanks or dashes between them
     ibans    international bank account numbers with correct check digits
     emails   name@example.org
     keys     AWS access key ids, private keys in PEM, values such as password=..., and passwords in
              URLs
-    tokens   values of Authorization, Bearer, Cookie and token=..., JSON web tokens, tokens of
-             GitHub and of other services
+    tokens   headers Authorization and Cookie, values of Bearer and token=..., JSON web tokens,
+             tokens of GitHub and of other services
     ips      addresses of IPv4 and IPv6
 
 For each kind, RE2 finds the rows that may contain it. In these rows, RE2 also replaces emails, keys
@@ -20,13 +20,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from ipaddress import IPv6Address
-from string import hexdigits
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skidway.agent.shaping.addresses import mask_ips
 from skidway.dataclass import dataclass
 
 _BLANKS = r"[\s\pZ]*"
@@ -113,17 +112,19 @@ class Kind:
         return pc.replace_with_mask(texts, found, some)
 
 
+_BLANK_OR_DASH = r"(?:[^\S\r\n]|-)"  # also between groups of one number, in any mixture
+
 # --- cards ------------------------------------------------------------------------------------
 
 CARD_DIGITS: Final = range(13, 20)
-_DIGITS = re.compile(r"(?<![\w.])(?<!_-)[0-9]+(?:[ -][0-9]+)*(?![\w]|\.[0-9])")
+_DIGITS = re.compile(rf"(?<![\w.])(?<!_-)[0-9]+(?:{_BLANK_OR_DASH}{{1,2}}[0-9]+)*(?![\w]|\.[0-9])")
 _GROUP = re.compile(r"[0-9]+")
 _FIRST_GROUP = 4
 _GROUP_DIGITS = range(2, 8)
 _FIRST_DIGITS = "23456"  # the first digits that card numbers have
 
 
-_CARD_LIKE = r"(?:^|[^\w.])[2-6][0-9]{3}(?:[0-9]{9}|[ -][0-9]{2})"
+_CARD_LIKE = r"(?:^|[^\w.])[2-6][0-9]{3}(?:[0-9]{9}|[\s\pZ-]{1,2}[0-9]{2})"
 
 
 def is_card(digits: str) -> bool:
@@ -141,8 +142,8 @@ def mask_cards(text: str, shown: str) -> str:
 
 
 def _without_cards(run: str, shown: str) -> str:
-    """Puts `shown` in place of each card number in a run: groups of digits with one blank or one
-    dash between two groups.
+    """Puts `shown` in place of each card number in a run: groups of digits with one or two
+    blanks or dashes between two groups.
     """
     groups = [(each.start(), each.end()) for each in _GROUP.finditer(run)]
     pieces, at, index = [], 0, 0
@@ -166,11 +167,10 @@ def _card_end(run: str, groups: list[tuple[int, int]], index: int) -> int | None
     found = index if is_card(digits) else None
     if len(digits) != _FIRST_GROUP or index + 1 == len(groups):
         return found
-    between = run[end]
     for later in range(index + 1, len(groups)):
         begin, end = groups[later]
         digits += run[begin:end]
-        if end - begin not in _GROUP_DIGITS or run[begin - 1] != between:
+        if end - begin not in _GROUP_DIGITS:
             break
         if len(digits) >= CARD_DIGITS.stop:
             break
@@ -192,7 +192,8 @@ _IBAN_LENGTHS: Final[Mapping[str, int]] = {
     }.items()
     for country in countries.split()
 }  # fmt: skip
-_IBAN_HEAD = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?=[ A-Z0-9])")
+_IBAN_HEAD = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}")
+_BETWEEN_GROUPS = re.compile(rf"{_BLANK_OR_DASH}{{1,2}}(?=[A-Z0-9])")
 
 
 def mask_ibans(text: str, shown: str) -> str:
@@ -216,65 +217,20 @@ def _iban_end(text: str, begin: int) -> int | None:
         character = text[at]
         if character.isascii() and (character.isdigit() or character.isupper()):
             number += character
-        elif character != " " or text[at - 1] == " ":
+            at += 1
+        elif between := _BETWEEN_GROUPS.match(text, at):
+            at = between.end()
+        else:
             return None
-        at += 1
     if len(number) < length or text[at : at + 1].isalnum():
         return None
     numeric = "".join(str(int(each, 36)) for each in number[4:] + number[:4])
     return at if int(numeric) % 97 == 1 else None
 
 
-# --- IP addresses -----------------------------------------------------------------------------
-
-_OCTET = r"(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
-_IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.[0-9])")
-# A search begins only where a word begins, and its repetitions never go back, so no text makes it
-# slow.
-_COLONED = re.compile(r"(?<![\w:.])[\w.]*+:[\w.]*+:[\w:.]*+")
-_IPV6_CHARACTERS_MAX = 45
-# how many colons an address without `::` has: 6 if it ends with an IPv4 address, 7 if not
-_IPV6_COLONS = (6, 7)
-
-
-def mask_ips(text: str, shown: str) -> str:
-    """Puts `shown` in place of each address of IPv6 or IPv4 in a text."""
-    if "::" in text or text.count(":") >= min(_IPV6_COLONS):
-        text = _COLONED.sub(lambda found: _without_ipv6(found[0], shown), text)
-    return _IPV4.sub(shown, text)
-
-
-def _without_ipv6(word: str, shown: str) -> str:
-    """Returns a word with `shown` in place of its address. A name and a colon may be before the
-    address; a port (as Java writes it) or the end of a clause may be behind it."""
-    name, colon, rest = word.partition(":")
-    before = name + colon if name.strip(hexdigits) else ""
-    address = (rest if before else word).rstrip(".")
-    head, _, port = address.rpartition(":")
-    if not _is_ipv6(address) and (port.isdecimal() or not port):
-        address = head
-    return before + shown + word[len(before + address) :] if _is_ipv6(address) else word
-
-
-def _is_ipv6(text: str) -> bool:
-    """Whether a text is an IPv6 address. A text without a digit, such as a::b, does not count: it
-    is more likely a name in program code.
-    """
-    is_short = "::" in text
-    if not (is_short or text.count(":") in _IPV6_COLONS) or len(text) > _IPV6_CHARACTERS_MAX:
-        return False
-    if not any(map(str.isdigit, text)):
-        return False
-    try:
-        IPv6Address(text)
-    except ValueError:
-        return False
-    return True
-
-
 KINDS: Final[Mapping[str, Kind]] = {
     "cards": Kind("[card]", _CARD_LIKE, replace=mask_cards),
-    "ibans": Kind("[iban]", r"[A-Z]{2}[0-9]{2} ?[A-Z0-9]", replace=mask_ibans),
+    "ibans": Kind("[iban]", r"[A-Z]{2}[0-9]{2}[\s\pZ-]{0,2}[A-Z0-9]", replace=mask_ibans),
     "keys": Kind(
         "[key]",
         rf"(?i)A[KRS]IA|{_NAMES_OF_KEYS}|pwd|PRIVATE KEY|{_URL_USER}",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skidway.agent.shaping import kinds
+from skidway.agent.shaping import addresses
 from skidway.agent.shaping.kinds import KINDS, is_card
 from skidway.agent.shaping.masks import mask_kinds, mask_matching
 
@@ -29,6 +29,9 @@ TRUTH = [
     ("cards", "blk_4111111111111111 blk_-4111111111111111 1411111111111111", None),
     ("cards", "0.4111111111111111 41111111111111111111111", None),
     ("cards", "1700000000000 1700000000000000", None),
+    ("cards", "4111\u00a01111\u202f1111\t1111", "[card]"),
+    ("cards", "4111  1111 -1111-1111\n4111 1111\n1111 1111", "[card]\n4111 1111\n1111 1111"),
+    ("ibans", "DE89\u00a03704\u202f0044  0532-0130\t00, NO93-8601-1117-947", "[iban], [iban]"),
     ("ibans", "to DE89 3704 0044 0532 0130 00 EUR", "to [iban] EUR"),
     ("ibans", "GB82WEST12345698765432,NO9386011117947", "[iban],[iban]"),
     ("ibans", "DE00370400440532013000 GB82WEST1234569876543", None),
@@ -159,8 +162,8 @@ def test_addresses_have_one_way_to_match() -> None:
     """In the pattern that finds IPv6 addresses, no repetition gives characters back. The pattern
     for IPv4 addresses has no unbounded repetition. So the search takes time in proportion to the
     length of the text."""
-    assert set(_repeats(kinds._COLONED.pattern)) == {"*+"}
-    assert set(_repeats(kinds._IPV4.pattern)) == {"{3}"}
+    assert set(_repeats(addresses._COLONED.pattern)) == {"*+"}
+    assert set(_repeats(addresses._IPV4.pattern)) == {"{3}"}
     text = ":" * 400_000 + "g"
     assert mask_kinds(pa.array([text]), ["ips"]).to_pylist() == [text]
 
