@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from ipaddress import IPv6Address
-from string import hexdigits
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
 _IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.[0-9])")
-# A search begins only where a word begins, and its repetitions never go back, so no text makes it
-# slow.
-_COLONED = re.compile(r"(?<![\w:.])[\w.]*+:[\w.]*+:[\w:.]*+")
+# A search begins only behind a sign that is neither a dot nor a part of a word, and its repetitions
+# never go back, so no text makes it slow.
+_COLONED = re.compile(r"(?<![\w.])[0-9A-Fa-f.]*+:[0-9A-Fa-f:.]*+")
 _IPV6_CHARACTERS_MAX = 45
 # how many colons an address without `::` has: 6 if it ends with an IPv4 address, 7 if not
 _IPV6_COLONS = (6, 7)
@@ -19,20 +18,21 @@ _IPV6_COLONS = (6, 7)
 def mask_ips(text: str, shown: str) -> str:
     """Puts `shown` in place of each address of IPv6 or IPv4 in a text."""
     if "::" in text or text.count(":") >= min(_IPV6_COLONS):
-        text = _COLONED.sub(lambda found: _without_ipv6(found[0], shown), text)
+        text = _COLONED.sub(lambda found: _without_ipv6(found, shown), text)
     return _IPV4.sub(shown, text)
 
 
-def _without_ipv6(word: str, shown: str) -> str:
-    """Returns a word with `shown` in place of its address. A name and a colon may be before the
-    address; a port (as Java writes it) or the end of a clause may be behind it."""
-    name, colon, rest = word.partition(":")
-    before = name + colon if name.strip(hexdigits) else ""
-    address = (rest if before else word).rstrip(".")
+def _without_ipv6(found: re.Match[str], shown: str) -> str:
+    """Returns a run of digits and colons with `shown` in place of its address. Behind the address
+    may be a port (as Java writes it), a name, or the end of a clause."""
+    run = found[0]
+    behind = found.string[found.end() : found.end() + 1]
+    is_cut = behind.isalnum() or behind == "_"  # a name begins behind the last colon
+    address = (run[: run.rindex(":")] if is_cut else run).rstrip(".")
     head, _, port = address.rpartition(":")
     if not _is_ipv6(address) and (port.isdecimal() or not port):
         address = head
-    return before + shown + word[len(before + address) :] if _is_ipv6(address) else word
+    return shown + run[len(address) :] if _is_ipv6(address) else run
 
 
 def _is_ipv6(text: str) -> bool:

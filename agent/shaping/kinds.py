@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,14 +30,17 @@ from skidway.agent.shaping.addresses import mask_ips
 from skidway.dataclass import dataclass
 
 _BLANKS = r"[\s\pZ]*"
-_BETWEEN = rf"{_BLANKS}(?:=>|[=:]){_BLANKS}"
-_QUOTE = r"""(?:\\*["']|\\+x2[27])"""  # nginx writes \x22
-_IS = rf"(?:{_QUOTE})?{_BETWEEN}"
+_BETWEEN = rf"{_BLANKS}(?:(?:\]{_BLANKS})?=>|[=:]){_BLANKS}"  # PHP writes [password] => ...
+_WRITTEN_QUOTE = (
+    r"(?:\\+x2[27]|\\+u002[27]|&quot;|&#3[49];)"  # as nginx, .NET and HTML write quotes
+)
+_QUOTE = rf"""(?:\\*["']|{_WRITTEN_QUOTE})"""
+_IS = rf"(?:{_QUOTE}\]?)?{_BETWEEN}"
 _OPENING = r"(?:\w+\()*[bru]?"  # Some("..."), u'...'
 _PEM = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----"
 _PEM_END = r"-----END [A-Z0-9 ]*PRIVATE KEY-----"
 _NAMES_OF_KEYS = (
-    r"pass(?:wor[dt]|wd|phrase)|kennwort|secret|credentials?|(?:\b|_|\\x2[27])cv[vc]2?"
+    r"pass(?:wor[dt]|wd|phrase)|kennwort|secret|credentials?|(?:\b|_|\\x2[27]|\\u002[27])cv[vc]2?"
     r"|(?:api|access|secret|private|encryption)[ _-]?key"
 )
 _YES_OR_NO = r": (?:yes|no)\)"
@@ -52,7 +56,17 @@ _HEADER = (
 )
 
 
-def _values(names: str, shown: str) -> tuple[tuple[str, str], ...]:
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """An RE2 pattern and its replacement. signs: characters; each text in which the pattern matches
+    has one of them. If no text has one, the pattern is not searched. Empty if there are none."""
+
+    regex: str
+    replacement: str
+    signs: str = ""
+
+
+def _values(names: str, shown: str) -> tuple[Pattern, ...]:
     """Returns patterns for the values after one of the names, as in `password=...`, each with its
     replacement. Quotes around a value stay. The text that replaces a number after a quoted name
     gets the same quotes as the name, so JSON stays JSON.
@@ -60,41 +74,60 @@ def _values(names: str, shown: str) -> tuple[tuple[str, str], ...]:
     name = rf"(?i)((?:{names})s?"
     quoted_name = rf"{name}({_QUOTE}){_BETWEEN})"
     is_value = rf"{name}{_IS}{_OPENING})"
-    # A quote is part of the value if text follows it. Brackets and separators at the end are no part
-    # of it (but `]` is, with which the text in place of a value ends). `Some(` in `Some("[key]")` is
-    # no value.
+    # A quote is part of the value if text follows it. Brackets and separators at the end are no
+    # part of it (but `]` is, with which the text in place of a value ends). `Some(` in
+    # `Some("[key]")` is no value.
     more = r"""(?:[^\s\pZ"'&]|["'][^\s\pZ"'&,;:>)}\[\]])*?"""
     end = (
         r"""([)},;]*(?:\z|[\s\pZ&]|["'](?:\z|[\s\pZ"'&,;:>)}\]]"""
         rf"""|\[(?:\z|[^{shown[1]}]))))"""
     )
+    escaped = r"""(?:[^"\\]|\\\\(?:\\["\\]|[^"\\])|\\[^"\\])*"""
     return (
-        (rf'{is_value}"(?:[^"\\]|\\.)*("|\z)', rf'\1"{shown}\2'),
-        (rf"{is_value}'(?:[^'\\]|\\.)*('|\z)", rf"\1'{shown}\2"),
-        (rf'{is_value}\\"(?:[^"\\]|\\\\(?:\\["\\]|[^"\\])|\\[^"\\])*(\\"|\z)', rf'\1\\"{shown}\2'),
-        (rf'{name}(?:\\*")?{_BETWEEN})(\\\\+")(?:[^"\\]|\\+[^"\\])*(\\*"|\z)', rf"\1\2{shown}\3"),
-        (rf"{name}(?:\\*[\"'])?{_BETWEEN})(\\+')(?:[^'\\]|\\+[^'\\])*(\\*'|\z)", rf"\1\2{shown}\3"),
-        (rf"(?s){is_value}(\\+x2[27])(?:\\+x5[Cc]\\+x2[27]|.)*?(\\+x2[27]|\z)", rf"\1\2{shown}\3"),
-        (rf"{quoted_name}\[(?:\[\w+\]|[^\]])*(?:\]|\z)", rf"\1[\2{shown}\2]"),
-        (
+        Pattern(rf'{is_value}"(?:[^"\\]|\\.)*("|\z)', rf'\1"{shown}\2', '"'),
+        Pattern(rf"{is_value}'(?:[^'\\]|\\.)*('|\z)", rf"\1'{shown}\2", "'"),
+        Pattern(rf'{is_value}\\"{escaped}(\\"|\z)', rf'\1\\"{shown}\2', "\\"),
+        Pattern(
+            rf'{name}(?:\\*")?{_BETWEEN})(\\\\+")(?:[^"\\]|\\+[^"\\])*(\\*"|\z)',
+            rf"\1\2{shown}\3",
+            "\\",
+        ),
+        Pattern(
+            rf"{name}(?:\\*[\"'])?{_BETWEEN})(\\+')(?:[^'\\]|\\+[^'\\])*(\\*'|\z)",
+            rf"\1\2{shown}\3",
+            "\\",
+        ),
+        Pattern(
+            rf"(?s){is_value}({_WRITTEN_QUOTE})(?:\\+x5[Cc]\\+x2[27]|.)*?({_WRITTEN_QUOTE}|\z)",
+            rf"\1\2{shown}\3",
+            "\\&",
+        ),
+        Pattern(
+            rf"(?i)(<(?:\w+:)?[\w-]*(?:{names})[\w-]*(?:\s[^<>]*[^<>/])?>(?:<!\[CDATA\[)?)"
+            r"[^<]+?(\]\]>)?(<|\z)",
+            rf"\1{shown}\2\3",
+            "<",
+        ),
+        Pattern(rf"{quoted_name}\[(?:\[\w+\]|[^\]])*(?:\]|\z)", rf"\1[\2{shown}\2]", "["),
+        Pattern(
             rf"{quoted_name}(?:-?[0-9][0-9.eE+-]*|true|false|null)([\s,}}\]]|\z)",
             rf"\1\2{shown}\2\3",
         ),
-        (rf"{quoted_name}[^\s\pZ\"'&\\{{\[]{more}{end}", rf"\1{shown}\3"),
-        (rf"{name}{_BETWEEN})(?:[^\s\pZ\"'&\\]|\\+[^\"'\\\s&]){more}{end}", rf"\1{shown}\2"),
+        Pattern(rf"{quoted_name}[^\s\pZ\"'&\\{{\[]{more}{end}", rf"\1{shown}\3"),
+        Pattern(rf"{name}{_BETWEEN})(?:[^\s\pZ\"'&\\]|\\+[^\"'\\\s&]){more}{end}", rf"\1{shown}\2"),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of text to mask. shown: the text that replaces it. hint: an RE2 pattern that matches
-    in every row that may contain such a text. patterns: RE2 patterns, each with its replacement.
+    in every row that may contain such a text. patterns: what RE2 replaces.
     replace: a function that makes further replacements in one text in which the hint matches.
     """
 
     shown: str
     hint: str
-    patterns: tuple[tuple[str, str], ...] = ()
+    patterns: tuple[Pattern, ...] = ()
     replace: Callable[[str, str], str] | None = None
 
     def mask(self, texts: pa.StringArray) -> pa.StringArray:
@@ -104,8 +137,10 @@ class Kind:
         if not pc.any(found).as_py():
             return texts
         some = texts.filter(found)
-        for pattern, replacement in self.patterns:
-            some = pc.replace_substring_regex(some, pattern, replacement)
+        characters = np.frombuffer(some.buffers()[2] or b"", np.uint8)
+        for each in self.patterns:
+            if not each.signs or any((characters == ord(sign)).any() for sign in each.signs):
+                some = pc.replace_substring_regex(some, each.regex, each.replacement)
         if self.replace is not None:
             new = [self.replace(text, self.shown) for text in some.to_pylist()]
             some = pa.array(new, pa.string())
@@ -235,32 +270,32 @@ KINDS: Final[Mapping[str, Kind]] = {
         "[key]",
         rf"(?i)A[KRS]IA|{_NAMES_OF_KEYS}|pwd|PRIVATE KEY|{_URL_USER}",
         (
-            (rf"(?s){_PEM}.*?(?:{_PEM_END}|\z)", "[key]"),
-            (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", "[key]"),
-            (rf"({_URL_USER})[^\s/\"'<>]+@", r"\1[key]@"),
+            Pattern(rf"(?s){_PEM}.*?(?:{_PEM_END}|\z)", "[key]"),
+            Pattern(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", "[key]"),
+            Pattern(rf"({_URL_USER})[^\s/\"'<>]+@", r"\1[key]@", "@"),
             # MySQL and MariaDB write whether a client used a password, which is no secret: the
             # first of these patterns hides that from the others, the last shows it again
-            (rf"(?i)(using password)({_YES_OR_NO})", "\\1\x01\\2"),
+            Pattern(rf"(?i)(using password)({_YES_OR_NO})", "\\1\x01\\2", "("),
             *_values(_NAMES_OF_KEYS, "[key]"),
-            (rf"(?i)(using password)\x01({_YES_OR_NO})", r"\1\2"),
-            (rf'(?i)(pwd{_IS})"(?:[^"\\]|\\.)*("|\z)', r'\1"[key]\2'),
-            (rf"(?i)(pwd{_IS})'(?:[^'\\]|\\.)*('|\z)", r"\1'[key]\2"),
-            (rf"(?i)(pwd{_IS}(?:\\+\")?)[^\s\"'&/\\][^\s\"'&\\]*", r"\1[key]"),
+            Pattern(rf"(?i)(using password)\x01({_YES_OR_NO})", r"\1\2"),
+            Pattern(rf'(?i)(pwd{_IS})"(?:[^"\\]|\\.)*("|\z)', r'\1"[key]\2', '"'),
+            Pattern(rf"(?i)(pwd{_IS})'(?:[^'\\]|\\.)*('|\z)", r"\1'[key]\2", "'"),
+            Pattern(rf"(?i)(pwd{_IS}(?:\\+\")?)[^\s\"'&/\\][^\s\"'&\\]*", r"\1[key]"),
         ),
     ),
     "emails": Kind(
         "[email]",
         "@",
-        ((r"[\pL\pN._%+'-]+@(?:[\pL\pN-]+\.)+\pL{2,}", "[email]"),),
+        (Pattern(r"[\pL\pN._%+'-]+@(?:[\pL\pN-]+\.)+\pL{2,}", "[email]"),),
     ),
     "tokens": Kind(
         "[token]",
         r"(?i)authorization|bearer|token|cookie|eyJ|gh[pousr]_|glpat-|xox[abprs]-",
         (
-            (r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", "[token]"),
-            (r"\b(?:gh[pousr]_|glpat-|xox[abprs]-)[\w-]{10,}", "[token]"),
-            (r"(?i)(\bbearer\s+)[\w.~+/=-]{16,}", r"\1[token]"),
-            (_HEADER, r"\1[token]"),
+            Pattern(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", "[token]"),
+            Pattern(r"\b(?:gh[pousr]_|glpat-|xox[abprs]-)[\w-]{10,}", "[token]"),
+            Pattern(r"(?i)(\bbearer\s+)[\w.~+/=-]{16,}", r"\1[token]"),
+            Pattern(_HEADER, r"\1[token]"),
             *_values("authorization|cookie|token", "[token]"),
         ),
     ),
