@@ -160,6 +160,7 @@ def read(path: Path, lines_max: int, encoding: str | None = None) -> Sample:
     framer = LineFramer(order)
     if len(data) == READ_BYTES:
         data = data[: framer.whole_records_end(data)] or data
+    data = data[: framer.first_lines_end(data)]
     frames = framer.frame(data, np.array([len(data)]))
     lines = cut(data, frames)
     kind = None if encoding in WIDE else _container(lines[:lines_max])

@@ -11,7 +11,7 @@ from typing import Any
 
 from skidway.agent.files.patterns import patterns_of
 from skidway.agent.parsing.byte_order import UTF_16, order_of
-from skidway.agent.parsing.framing import READ_BYTES, LineFramer
+from skidway.agent.parsing.framing import READ_BYTES, READ_LINES, LineFramer
 from skidway.agent.parsing.parser import EXTRA
 from skidway.agent.settings import AgentSettings, ReplaySource, SourceSettings
 from skidway.agent.validation.checks import reserved_fields, schema_text
@@ -67,8 +67,8 @@ def _excluding(source: SourceSettings, path: str) -> str | None:
 
 
 def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
-    """Makes rows of the first MiB of a file. Raises SkidwayError, for example if the file cannot be
-    read."""
+    """Makes rows of the first bytes of a file: as many lines and bytes as one reading of the agent
+    has. Raises SkidwayError, for example if the file cannot be read."""
     absolute = os.path.abspath(path)
     source = source_of(settings, absolute, topic)
     try:
@@ -76,23 +76,25 @@ def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
             data = file.read(READ_BYTES + 1)
     except OSError as error:
         raise SkidwayError(f"cannot read {path}: {error.strerror}") from error
-    is_cut = len(data) > READ_BYTES
-    if is_cut:
-        encoding = order_of(data) if source.encoding == UTF_16 else source.encoding
-        data = data[:READ_BYTES]
-        data = data[: LineFramer(encoding).whole_records_end(data)] or data
+    lines = LineFramer(order_of(data) if source.encoding == UTF_16 else source.encoding)
+    used = data[:READ_BYTES]
+    if len(data) > READ_BYTES:
+        used = used[: lines.whole_records_end(used)] or used
+    size = len(used)
+    used = used[: lines.first_lines_end(used)]
+    most = f"{READ_LINES:,} lines of the file were" if len(used) < size else "MiB of the file was"
     registry = RegistryClient(
         settings.schema_registry_url, pause=lambda _: None, security=settings.registry_security
     )
     schema = schema_text(source, registry)
     why_not = unread(source, absolute)
     notes: tuple[str, ...] = () if why_not is None else (why_not,)
-    if not data:
+    if not used:
         return Preview([], [], notes)
-    made = preview(source, data, absolute, schema=schema, batch_bytes=settings.batch_size)
+    made = preview(source, used, absolute, schema=schema, batch_bytes=settings.batch_size)
     notes = (*notes, *made.notes, *of_reserved(reserved_fields(schema)))
-    if is_cut:
-        notes += ("Only the first MiB of the file was tried.",)
+    if len(used) < len(data):
+        notes += (f"Only the first {most} tried.",)
     return replace(made, notes=notes)
 
 

@@ -8,7 +8,8 @@ times of a few days.) If that decides nothing, `guess` proposes no time.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ NEARLY: Final = 0.95
 """The times of lines are read if at least this share of them has the same form and can be read."""
 
 TRIED_MAX: Final = 20
-"""The form of a time is composed from at most this many of the texts that must all have it."""
+"""The form of a time is composed from at most this many of the texts or lines that may have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def inside(texts: Sequence[str]) -> Reading | None:
     """Finds times that come after a short text, such as a level. Returns None if the first line has
     no such time.
     """
-    found = _inside(texts)
+    found = _commonest(texts, _inside)
     return None if found is None else _of_lines(texts, BEFORE, found)
 
 
@@ -135,18 +136,20 @@ def leading(texts: Sequence[str]) -> Reading | None:
     """Finds times with which the lines of a log begin. Returns None if the first line does not
     begin with a time. Later lines without a time, such as those of a stack trace, do not matter.
     """
-    found = _first(texts)
+    found = _commonest(texts, _first)
     return None if found is None else _of_lines(texts, r"\[?", found)
 
 
 def first_time(texts: Sequence[str]) -> str:
-    """Returns the time with which the first line begins, or that comes after a short text; empty if
+    """Returns the first time with which a line begins, or that comes after a short text; empty if
     there is none, or if it cannot be read whole."""
     found, before = leading(texts), r"\[?"
     if found is None:
         found, before = inside(texts), BEFORE
-    match = found and time_forms.compiled(f"{before}({found.form.pattern})").match(texts[0])
-    return match[1] if match else ""
+    if found is None:
+        return ""
+    pattern = time_forms.compiled(f"{before}({found.form.pattern})")
+    return next((match[1] for match in map(pattern.match, texts) if match), "")
 
 
 def doubts(texts: Sequence[str]) -> Iterator[str]:
@@ -228,10 +231,24 @@ def _first(texts: Sequence[str]) -> Composed | None:
     return composed(first, at=int(first.startswith("[")))
 
 
+def _commonest(
+    texts: Sequence[str], time_in: Callable[[Sequence[str]], Composed | None]
+) -> Composed | None:
+    """Returns the first time of the form that most times in the first lines have; None if the first
+    line has no time. time_in: returns the time in the first of the lines that it gets."""
+    first = time_in(texts)
+    if first is None:
+        return None
+    others = (time_in([text]) for text in texts[1:TRIED_MAX])
+    found = [first, *(each for each in others if each is not None)]
+    counts = Counter(each.form for each in found)
+    return max(found, key=lambda each: counts[each.form])
+
+
 def _of_lines(texts: Sequence[str], before: str, first: Composed) -> Reading | None:
     """Returns how nearly all times in the lines are read; None if something that belongs to one of
     these times stands beside it. before: a regular expression for the text before a time. first:
-    the time in the first line."""
+    a time in one of the lines."""
     if first.rest:
         return None
     form = first.form

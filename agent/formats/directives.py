@@ -42,6 +42,9 @@ DIRECTIVES: Final[dict[str, tuple[str, str, str]]] = {
 }
 DATES: Final = ("d", "date")
 MAPS: Final = ("X", "mdc", "MDC", "property")
+CHOSEN: Final = (*MAPS, "x", "NDC")
+"""Directives whose texts users of the program may choose, such as their names."""
+
 NEWLINES: Final = ("n",)
 TRACES: Final = (
     "ex", "exception", "throwable", "rEx", "rException", "rThrowable", "xEx", "xException",

@@ -14,12 +14,14 @@ begins and ends. The error message points at the refused part of the pattern.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from skidway.agent.formats import java_dates
 from skidway.agent.formats.directives import (
     BRACKETED,
+    CHOSEN,
     COLORS,
     DATES,
     DIGITS,
@@ -48,6 +50,15 @@ _MESSAGES: Final = ("m", "msg", "message")
 _ANSI: Final = r"(?:\x1b\[[0-9;]*m)?"
 _DIRECTIVE: Final = re.compile(r"%(?P<left>-?)0?(?P<width>\d*)(?:\.-?\d+)?(?P<name>[A-Za-z]*)")
 _LOGBACK_ZONE: Final = re.compile(r"""^"?(.*?)"?,\s*([A-Z][A-Za-z_]+(?:[/+-][\w/+:-]*)?)$""")
+_BALANCED: Final = r"[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*"
+_OF_GROUPS: Final = {
+    "level": "(?i:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)",
+    "logger": r"\S*[.A-Z]\S*?",
+    "class": r"\S*[.A-Z]\S*?",
+}
+_SHOWN: Final = {
+    name: _OF_GROUPS[group] for name, (group, _, _) in DIRECTIVES.items() if group in _OF_GROUPS
+}
 _FRACTION: Final = re.compile("S+[XxZzO]*")
 
 
@@ -66,13 +77,40 @@ def compiled(pattern: str) -> Layout:
         if piece.kind == "text" and piece.name in _MESSAGES:
             is_last = all(each.kind == "mark" for each in pieces[index + 1 :])
             if is_last:
-                regex = piece.regex.replace(TEXT, ".*")
+                again = _told_again(pieces[:index])
+                regex = piece.regex.replace(TEXT, f"(?!.*{again}).*" if again else ".*")
                 pieces[index] = Piece(piece.at, piece.name, regex, piece.kind)
+        elif piece.name in CHOSEN and _is_bracketed(pieces, index):
+            pieces[index] = replace(piece, regex=piece.regex.replace(TEXT, _BALANCED))
     if not compiler.groups.names:
         compiler.groups.refuse(0, "the pattern has no directive such as %m")
     regex = "".join(piece.regex for piece in pieces)
     start = start_of(pieces, _MESSAGES, DATES)
     return Layout(regex, compiler.groups.types, compiler.time, compiler.zone, start)
+
+
+def _is_bracketed(pieces: Sequence[Piece], index: int) -> bool:
+    """Whether a piece is directly between `[` and `]`."""
+    before = [each.name for each in pieces[:index] if each.kind != "mark"]
+    behind = [each.name for each in pieces[index + 1 :] if each.kind != "mark"]
+    return before[-1:] == ["["] and behind[:1] == ["]"]
+
+
+def _told_again(pieces: Sequence[Piece]) -> str:
+    """Returns a pattern of what stands between a text that users of the program may choose (such as
+    a member of the MDC) and the message. If a message has it once more, the chosen text may end
+    there, so nobody can say which level or logger is the record's. Returns an empty text if no
+    level stands behind such a text (or, if it is in brackets, no logger). pieces: those before the
+    message.
+    """
+    last = max((at for at, piece in enumerate(pieces) if piece.name in _SHOWN), default=0)
+    chosen = [at for at, piece in enumerate(pieces[:last]) if piece.name in CHOSEN]
+    behind = pieces[chosen[-1] + 1 :] if chosen else ()
+    levels = [piece for piece in behind if _SHOWN.get(piece.name) == _OF_GROUPS["level"]]
+    if not chosen or not (levels or _is_bracketed(pieces, chosen[-1])):
+        return ""  # a message may have all of it by chance
+    found = [_SHOWN.get(piece.name) or piece.regex for piece in behind]
+    return re.sub(r"\(\?P<\w+>", "(?:", "".join(found))
 
 
 def _expanded(pattern: str) -> str:

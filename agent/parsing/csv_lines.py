@@ -65,10 +65,11 @@ class CsvParser:
         the fields. Makes rejects of the other lines, and of headers."""
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
-        if strings.null_count < len(strings) and b"\n" in spans(strings)[0][:-1]:
-            strings = pc.replace_substring_regex(strings, _BLANK_LINES, "")
         valid = np.array(strings.is_valid())
         cuts = _cut(strings, self._delimiter)
+        if cuts.data.find(b"\n") < len(cuts.data) - 1:
+            strings = pc.replace_substring_regex(strings, _BLANK_LINES, "")
+            cuts = _cut(strings, self._delimiter)
         odd = {
             row: split(strings[row].as_py(), self._delimiter)
             for row in np.flatnonzero(cuts.is_odd & valid).tolist()

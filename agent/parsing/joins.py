@@ -79,6 +79,13 @@ def beginning(start: str) -> str:
     return f"^(?:(?:{start})|{TIMED})"
 
 
+def alternatives(pattern: str) -> tuple[str, ...]:
+    """Returns patterns of which at least one is found wherever `pattern` is. If `beginning` made
+    it, the first one is that of the format, which is simpler, and matches most lines."""
+    start = pattern.removeprefix("^(?:(?:").removesuffix(f")|{TIMED})")
+    return (f"^(?:{start})", f"^{TIMED}") if beginning(start) == pattern else (pattern,)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """How lines are joined. A recipe stores the rule. So the rule contains a pattern, not the name

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from skidway.agent.parsing.byte_order import UTF_8, mark_of
 from skidway.agent.parsing.framing import Booleans, Frames
-from skidway.agent.parsing.joins import END, START, Rule
+from skidway.agent.parsing.joins import END, START, Rule, alternatives
 from skidway.agent.parsing.lines import repaired
 from skidway.agent.values.terminals import plain
 from skidway.dataclass import dataclass
@@ -118,6 +118,17 @@ def _unmarked(texts: pa.BinaryArray) -> pa.BinaryArray:
 
 
 def _matches(values: pa.BinaryArray, pattern: str) -> Booleans:
+    """Returns in which texts the pattern is found."""
+    first, *others = alternatives(pattern)
+    found = _found_by_heads(values, first)
+    for each in others:
+        rest = np.flatnonzero(~found)
+        if len(rest):
+            found[rest] = _found(values.take(pa.array(rest)), each)
+    return found
+
+
+def _found_by_heads(values: pa.BinaryArray, pattern: str) -> Booleans:
     """Returns in which texts the pattern is found. If it is found in the head of a text, and does
     not ask what follows, it is found in all texts with this head. So of neighbouring texts with the
     same head, such as the same minute, only the first one's head is searched."""

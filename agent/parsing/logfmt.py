@@ -240,7 +240,8 @@ class _Index:
         if not len(pairs):
             return
         keys = list(self._code)
-        of_lines = np.unique(self._pairs.line[pairs] * len(keys) + self._codes[pairs])
+        of_lines = np.sort(self._pairs.line[pairs] * len(keys) + self._codes[pairs], kind="stable")
+        of_lines = of_lines[np.append(True, of_lines[1:] != of_lines[:-1])]
         counts = np.bincount(of_lines % len(keys), minlength=len(keys))
         yield from ((keys[code], int(counts[code])) for code in np.flatnonzero(counts).tolist())
 

@@ -5,6 +5,9 @@ Groups are strings, and `text_fields` converts them to the types of the schema's
 optional group matches nothing in a line, the group's string is empty. Several alternatives of the
 expression may have a group of the same name. Then the field takes the text of the alternative that
 matched. A line in which two such groups have a text is rejected.
+
+A group may begin with `(?!.*A)`, as in `(?P<message>(?!.*A).*)`. Then lines in whose group A is
+found are rejected. RE2 has no such lookahead, so A is searched in the groups' texts.
 """
 
 from __future__ import annotations
@@ -32,12 +35,15 @@ def groups_of(pattern: str) -> list[str]:
     """Returns the named groups of a pattern, in order. Raises ConfigurationRefused if RE2 refuses
     the pattern, or if it has no group, a group without a name, or groups of the same name that are
     not in different alternatives."""
-    nothing = pa.array([], pa.string())
+    nothing = pa.array([""], pa.string())
+    plain, refusals = _divided(pattern)
     try:
         # Does not use `anchored`, so that RE2's error message quotes the pattern as it is in the
         # settings.
-        pc.extract_regex(nothing, pattern)
+        pc.extract_regex(nothing, plain)
         extracted = pc.extract_regex(nothing, anchored(pattern))
+        for refused in refusals.values():
+            pc.match_substring_regex(nothing, refused)
     except pa.ArrowInvalid as error:
         raise ConfigurationRefused(f"parser.pattern {pattern!r}: {_sentence(error)}") from error
     names = list(dict.fromkeys(field.name for field in extracted.type))
@@ -51,8 +57,8 @@ def groups_of(pattern: str) -> list[str]:
 
 
 def anchored(pattern: str) -> str:
-    """Returns the same pattern, extended so that it matches whole lines only."""
-    return rf"\A(?:{pattern})\z"
+    """Returns the same pattern for RE2, extended so that it matches whole lines only."""
+    return rf"\A(?:{_divided(pattern)[0]})\z"
 
 
 class RegexParser:
@@ -76,7 +82,8 @@ class RegexParser:
         time, instead of a reject.
         """
         self._pattern = anchored(f"(?s){pattern}" if is_multiline else pattern)
-        self._delimited = delimited.compiled(pattern, dot_all=is_multiline)
+        plain, self._refusals = _divided(pattern)
+        self._delimited = delimited.compiled(plain, dot_all=is_multiline)
         times = TextTimes(tuple(time_fields), time_format, keeps_unreadable)
         self._fields = TextFields(
             schema, groups_of(pattern), has_default, times, source="group of parser.pattern"
@@ -88,6 +95,9 @@ class RegexParser:
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         found = self._find(strings)
         matched = found.matched
+        for name, refused in self._refusals.items():
+            odd = pc.match_substring_regex(found.columns[name], refused).fill_null(False)
+            matched = matched & ~np.asarray(odd)
         if not matched.all():
             unmatched = np.flatnonzero(~matched & np.asarray(strings.is_valid()))
             rejects += [Reject(int(row), NO_MATCH, _NO_MATCH_DETAIL) for row in unmatched]
@@ -106,6 +116,33 @@ class RegexParser:
                 matched = matched & is_one
             columns[field.name] = column
         return Found(columns, matched)
+
+
+_REFUSAL: Final = re.compile(r"\(\?P?<(?P<group>\w+)>(?P<refusal>\(\?!\.\*)", re.ASCII)
+_BRACKET: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<bracket>[()])", re.DOTALL)
+
+
+def _divided(pattern: str) -> tuple[str, dict[str, str]]:
+    """Returns the pattern without lookaheads, and what they refuse, by group (see the module's
+    docstring)."""
+    refusals: dict[str, str] = {}
+    while (found := _REFUSAL.search(pattern)) is not None:
+        end = _closing(pattern, found.end())
+        if end < 0:
+            break  # RE2 refuses the pattern
+        refusals[found["group"]] = pattern[found.end() : end]
+        pattern = pattern[: found.start("refusal")] + pattern[end + 1 :]
+    return pattern, refusals
+
+
+def _closing(pattern: str, at: int) -> int:
+    """Returns the place of the bracket that closes what is open at a place; -1 if there is none."""
+    depth = 1
+    for found in _BRACKET.finditer(pattern, at):
+        depth += {"(": 1, ")": -1}.get(found["bracket"], 0)
+        if not depth:
+            return found.start()
+    return -1
 
 
 _GROUP: Final = re.compile(r"\\.|(?P<alternative>\|)|\(\?P?<(?P<name>\w+)>", re.DOTALL | re.ASCII)

@@ -140,15 +140,23 @@ class TextFields:
     ) -> tuple[Int64s, np.ndarray]:
         assert self._times.format is not None
         pieces = [found[name] for name in self._times.fields]
-        if self._times.is_padded:
-            pieces = [pc.utf8_trim_whitespace(piece) for piece in pieces]
-        joined = pc.binary_join_element_wise(*pieces, " ") if len(pieces) > 1 else pieces[0]
+        joined = _joined(pieces)
         event_ms, parsed = self._times.format.parse(joined, now_ms)
+        if self._times.is_padded and not parsed.all():
+            bad = np.flatnonzero(~parsed)
+            joined = _joined([pc.utf8_trim_whitespace(piece) for piece in pieces])
+            event_ms[bad], parsed[bad] = self._times.format.parse(
+                joined.take(pa.array(bad)), now_ms
+            )
         if self._times.keeps_unreadable:
             return np.where(parsed, event_ms, NO_TIME), good
         bad = np.flatnonzero(good & ~parsed)
         rejects += unread_times.rejects(self._times.format, self._times.fields, joined, bad, now_ms)
         return event_ms, good & parsed
+
+
+def _joined(pieces: Sequence[pa.StringArray]) -> pa.StringArray:
+    return pc.binary_join_element_wise(*pieces, " ") if len(pieces) > 1 else pieces[0]
 
 
 def time_field(schema: pa.Schema, names: Sequence[str]) -> pa.Field | None:

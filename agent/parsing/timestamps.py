@@ -99,7 +99,7 @@ class TimeFormat:
         open_ = scan.good.copy()
         latest = datetime.fromtimestamp(now_ms / 1000, UTC).year + 1
         for year in range(latest, latest - _GUESSES, -1):
-            days, exists = calendar.days(scan, np.full(scan.rows, year, np.int64))
+            days, exists = calendar.days(scan, year)
             tried = days * DAY_MS + in_day
             guess = self._to_utc(tried, scan)
             taken = open_ & exists & (guess <= now_ms + YEAR_GUESS_AHEAD_MS)

@@ -16,6 +16,7 @@ grammar         makes rules from words
 checking        whether rules fit the fields of the records
 sampling        which records `sample` keeps
 conditions      for which records a condition is true
+addresses       how to recognize addresses of IPv6 and IPv4
 kinds           how to recognize cards, addresses and other private texts
 masks           replaces these texts
 growth          by how much masks may lengthen a text

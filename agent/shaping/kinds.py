@@ -1,13 +1,13 @@
 """What `mask` recognizes: cards, bank accounts, addresses, keys and tokens.
 
     cards    13 to 19 digits with a correct check digit (Luhn), in one piece, or in groups with one
-             blank or one dash between them
+             or two blanks or dashes between them
     ibans    international bank account numbers with correct check digits
     emails   name@example.org
     keys     AWS access key ids, private keys in PEM, values such as password=..., and passwords in
              URLs
-    tokens   values of Authorization, Bearer, Cookie and token=..., JSON web tokens, tokens of
-             GitHub and of other services
+    tokens   headers Authorization and Cookie, values of Bearer and token=..., JSON web tokens,
+             tokens of GitHub and of other services
     ips      addresses of IPv4 and IPv6
 
 For each kind, RE2 finds the rows that may contain it. In these rows, RE2 also replaces emails, keys
@@ -20,66 +20,114 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from ipaddress import IPv6Address
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skidway.agent.shaping.addresses import mask_ips
 from skidway.dataclass import dataclass
 
-_BETWEEN = r"\s*[=:]\s*"
-_IS = rf"""(?:\\?["'])?{_BETWEEN}"""
+_BLANKS = r"[\s\pZ]*"
+_BETWEEN = rf"{_BLANKS}(?:(?:\]{_BLANKS})?=>|[=:]){_BLANKS}"  # PHP writes [password] => ...
+_WRITTEN_QUOTE = (
+    r"(?:\\+x2[27]|\\+u002[27]|&quot;|&#3[49];)"  # as nginx, .NET and HTML write quotes
+)
+_QUOTE = rf"""(?:\\*["']|{_WRITTEN_QUOTE})"""
+_IS = rf"(?:{_QUOTE}\]?)?{_BETWEEN}"
+_OPENING = r"(?:\w+\()*[bru]?"  # Some("..."), u'...'
 _PEM = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----"
 _PEM_END = r"-----END [A-Z0-9 ]*PRIVATE KEY-----"
 _NAMES_OF_KEYS = (
-    r"pass(?:wor[dt]|wd|phrase)|kennwort|secret|credentials?|(?:\b|_)cv[vc]2?"
+    r"pass(?:wor[dt]|wd|phrase)|kennwort|secret|credentials?|(?:\b|_|\\x2[27]|\\u002[27])cv[vc]2?"
     r"|(?:api|access|secret|private|encryption)[ _-]?key"
 )
-_END = r"""([)},;]*(?:[\s"'&]|\z))"""
-"""The end of a value without quotes, and brackets and separators before it (but not `]`, with which
-the text in place of a value ends)."""
 _YES_OR_NO = r": (?:yes|no)\)"
 _URL_USER = r"""://[^\s/:@"'<>]*:"""
 
 
-def _values(names: str, shown: str) -> tuple[tuple[str, str], ...]:
+# A header ends with the line, or before a quote that belongs to the text around the header. A quote
+# belongs to the header if a separator follows its pair, or if it is between braces.
+_HEADER = (
+    rf"(?i)((?:authorization|cookie)s?(?:{_BETWEEN}|{_QUOTE}{_BETWEEN}[\w-]+\s+))"
+    r"""(?:\[[^\]\r\n]*|[^\s\pZ"'\\,}\[])"""
+    r"""(?:[^"'\\\r\n=]|\\*"[^"\r\n]*"(?:[;,\s]|\z)|\\*'[^'\r\n]*'(?:[;,\s]|\z)|=\{[^\r\n]*\}|=)*"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """An RE2 pattern and its replacement. signs: characters; each text in which the pattern matches
+    has one of them. If no text has one, the pattern is not searched. Empty if there are none."""
+
+    regex: str
+    replacement: str
+    signs: str = ""
+
+
+def _values(names: str, shown: str) -> tuple[Pattern, ...]:
     """Returns patterns for the values after one of the names, as in `password=...`, each with its
     replacement. Quotes around a value stay. The text that replaces a number after a quoted name
     gets the same quotes as the name, so JSON stays JSON.
     """
     name = rf"(?i)((?:{names})s?"
-    quoted_name = rf"""{name}(\\*["']){_BETWEEN})"""
-    is_value = rf"{name}{_IS})"
+    quoted_name = rf"{name}({_QUOTE}){_BETWEEN})"
+    is_value = rf"{name}{_IS}{_OPENING})"
+    # A quote is part of the value if text follows it. Brackets and separators at the end are no
+    # part of it (but `]` is, with which the text in place of a value ends). `Some(` in
+    # `Some("[key]")` is no value.
+    more = r"""(?:[^\s\pZ"'&]|["'][^\s\pZ"'&,;:>)}\[\]])*?"""
+    end = (
+        r"""([)},;]*(?:\z|[\s\pZ&]|["'](?:\z|[\s\pZ"'&,;:>)}\]]"""
+        rf"""|\[(?:\z|[^{shown[1]}]))))"""
+    )
+    escaped = r"""(?:[^"\\]|\\\\(?:\\["\\]|[^"\\])|\\[^"\\])*"""
     return (
-        (rf'{is_value}"(?:[^"\\]|\\.)*("|\z)', rf'\1"{shown}\2'),
-        (rf"{is_value}'(?:[^'\\]|\\.)*('|\z)", rf"\1'{shown}\2"),
-        (rf'{is_value}\\"(?:[^"\\]|\\\\(?:\\["\\]|[^"\\])|\\[^"\\])*(\\"|\z)', rf'\1\\"{shown}\2'),
-        (rf'{name}(?:\\*")?{_BETWEEN})(\\\\+")(?:[^"\\]|\\+[^"\\])*(\\*"|\z)', rf"\1\2{shown}\3"),
-        (rf"{name}(?:\\*[\"'])?{_BETWEEN})(\\+')(?:[^'\\]|\\+[^'\\])*(\\*'|\z)", rf"\1\2{shown}\3"),
-        (rf"{quoted_name}\[(?:\[\w+\]|[^\]])*(?:\]|\z)", rf"\1[\2{shown}\2]"),
-        (
+        Pattern(rf'{is_value}"(?:[^"\\]|\\.)*("|\z)', rf'\1"{shown}\2', '"'),
+        Pattern(rf"{is_value}'(?:[^'\\]|\\.)*('|\z)", rf"\1'{shown}\2", "'"),
+        Pattern(rf'{is_value}\\"{escaped}(\\"|\z)', rf'\1\\"{shown}\2', "\\"),
+        Pattern(
+            rf'{name}(?:\\*")?{_BETWEEN})(\\\\+")(?:[^"\\]|\\+[^"\\])*(\\*"|\z)',
+            rf"\1\2{shown}\3",
+            "\\",
+        ),
+        Pattern(
+            rf"{name}(?:\\*[\"'])?{_BETWEEN})(\\+')(?:[^'\\]|\\+[^'\\])*(\\*'|\z)",
+            rf"\1\2{shown}\3",
+            "\\",
+        ),
+        Pattern(
+            rf"(?s){is_value}({_WRITTEN_QUOTE})(?:\\+x5[Cc]\\+x2[27]|.)*?({_WRITTEN_QUOTE}|\z)",
+            rf"\1\2{shown}\3",
+            "\\&",
+        ),
+        Pattern(
+            rf"(?i)(<(?:\w+:)?[\w-]*(?:{names})[\w-]*(?:\s[^<>]*[^<>/])?>(?:<!\[CDATA\[)?)"
+            r"[^<]+?(\]\]>)?(<|\z)",
+            rf"\1{shown}\2\3",
+            "<",
+        ),
+        Pattern(rf"{quoted_name}\[(?:\[\w+\]|[^\]])*(?:\]|\z)", rf"\1[\2{shown}\2]", "["),
+        Pattern(
             rf"{quoted_name}(?:-?[0-9][0-9.eE+-]*|true|false|null)([\s,}}\]]|\z)",
             rf"\1\2{shown}\2\3",
         ),
-        (rf"{quoted_name}[^\s\"'&\\{{\[][^\s\"'&]*?{_END}", rf"\1{shown}\3"),
-        (
-            rf"{name}{_BETWEEN})(?:[^\s\"'&\\]|\\+[^\"'\\\s&])[^\s\"'&]*?{_END}",
-            rf"\1{shown}\2",
-        ),
+        Pattern(rf"{quoted_name}[^\s\pZ\"'&\\{{\[]{more}{end}", rf"\1{shown}\3"),
+        Pattern(rf"{name}{_BETWEEN})(?:[^\s\pZ\"'&\\]|\\+[^\"'\\\s&]){more}{end}", rf"\1{shown}\2"),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of text to mask. shown: the text that replaces it. hint: an RE2 pattern that matches
-    in every row that may contain such a text. patterns: RE2 patterns, each with its replacement.
+    in every row that may contain such a text. patterns: what RE2 replaces.
     replace: a function that makes further replacements in one text in which the hint matches.
     """
 
     shown: str
     hint: str
-    patterns: tuple[tuple[str, str], ...] = ()
+    patterns: tuple[Pattern, ...] = ()
     replace: Callable[[str, str], str] | None = None
 
     def mask(self, texts: pa.StringArray) -> pa.StringArray:
@@ -89,25 +137,29 @@ class Kind:
         if not pc.any(found).as_py():
             return texts
         some = texts.filter(found)
-        for pattern, replacement in self.patterns:
-            some = pc.replace_substring_regex(some, pattern, replacement)
+        characters = np.frombuffer(some.buffers()[2] or b"", np.uint8)
+        for each in self.patterns:
+            if not each.signs or any((characters == ord(sign)).any() for sign in each.signs):
+                some = pc.replace_substring_regex(some, each.regex, each.replacement)
         if self.replace is not None:
             new = [self.replace(text, self.shown) for text in some.to_pylist()]
             some = pa.array(new, pa.string())
         return pc.replace_with_mask(texts, found, some)
 
 
+_BLANK_OR_DASH = r"(?:[^\S\r\n]|-)"  # also between groups of one number, in any mixture
+
 # --- cards ------------------------------------------------------------------------------------
 
 CARD_DIGITS: Final = range(13, 20)
-_DIGITS = re.compile(r"(?<![\w.])(?<!_-)[0-9]+(?:[ -][0-9]+)*(?![\w]|\.[0-9])")
+_DIGITS = re.compile(rf"(?<![\w.])(?<!_-)[0-9]+(?:{_BLANK_OR_DASH}{{1,2}}[0-9]+)*(?![\w]|\.[0-9])")
 _GROUP = re.compile(r"[0-9]+")
 _FIRST_GROUP = 4
 _GROUP_DIGITS = range(2, 8)
 _FIRST_DIGITS = "23456"  # the first digits that card numbers have
 
 
-_CARD_LIKE = r"(?:^|[^\w.])[2-6][0-9]{3}(?:[0-9]{9}|[ -][0-9]{2})"
+_CARD_LIKE = r"(?:^|[^\w.])[2-6][0-9]{3}(?:[0-9]{9}|[\s\pZ-]{1,2}[0-9]{2})"
 
 
 def is_card(digits: str) -> bool:
@@ -125,8 +177,8 @@ def mask_cards(text: str, shown: str) -> str:
 
 
 def _without_cards(run: str, shown: str) -> str:
-    """Puts `shown` in place of each card number in a run: groups of digits with one blank or one
-    dash between two groups.
+    """Puts `shown` in place of each card number in a run: groups of digits with one or two
+    blanks or dashes between two groups.
     """
     groups = [(each.start(), each.end()) for each in _GROUP.finditer(run)]
     pieces, at, index = [], 0, 0
@@ -150,11 +202,10 @@ def _card_end(run: str, groups: list[tuple[int, int]], index: int) -> int | None
     found = index if is_card(digits) else None
     if len(digits) != _FIRST_GROUP or index + 1 == len(groups):
         return found
-    between = run[end]
     for later in range(index + 1, len(groups)):
         begin, end = groups[later]
         digits += run[begin:end]
-        if end - begin not in _GROUP_DIGITS or run[begin - 1] != between:
+        if end - begin not in _GROUP_DIGITS:
             break
         if len(digits) >= CARD_DIGITS.stop:
             break
@@ -176,7 +227,8 @@ _IBAN_LENGTHS: Final[Mapping[str, int]] = {
     }.items()
     for country in countries.split()
 }  # fmt: skip
-_IBAN_HEAD = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?=[ A-Z0-9])")
+_IBAN_HEAD = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}")
+_BETWEEN_GROUPS = re.compile(rf"{_BLANK_OR_DASH}{{1,2}}(?=[A-Z0-9])")
 
 
 def mask_ibans(text: str, shown: str) -> str:
@@ -200,105 +252,51 @@ def _iban_end(text: str, begin: int) -> int | None:
         character = text[at]
         if character.isascii() and (character.isdigit() or character.isupper()):
             number += character
-        elif character != " " or text[at - 1] == " ":
+            at += 1
+        elif between := _BETWEEN_GROUPS.match(text, at):
+            at = between.end()
+        else:
             return None
-        at += 1
     if len(number) < length or text[at : at + 1].isalnum():
         return None
     numeric = "".join(str(int(each, 36)) for each in number[4:] + number[:4])
     return at if int(numeric) % 97 == 1 else None
 
 
-# --- IP addresses -----------------------------------------------------------------------------
-
-_OCTET = r"(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
-_IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w|\.[0-9])")
-# No text makes this search slow: the lookahead is bounded, and one character class matches the
-# rest, so no text can match in two ways.
-_IPV6_LIKE = re.compile(r"(?<![\w:.])(?=(?:[0-9A-Fa-f]{0,4}:){2})[0-9A-Fa-f:.]+(?![\w:])")
-_IPV6_CHARACTERS_MAX = 45
-_IPV6_GROUPS = 8
-# how many colons an address without `::` has: 6 if it ends with an IPv4 address, 7 if not
-_IPV6_COLONS = (6, 7)
-
-
-def mask_ips(text: str, shown: str) -> str:
-    """Puts `shown` in place of each address of IPv6 or IPv4 in a text."""
-    if "::" in text or text.count(":") >= min(_IPV6_COLONS):
-        text = _IPV6_LIKE.sub(lambda found: _without_ipv6(found[0], shown), text)
-    return _IPV4.sub(shown, text)
-
-
-def _without_ipv6(run: str, shown: str) -> str:
-    address = run.rstrip(".")
-    if _is_ipv6(address):
-        return shown + run[len(address) :]
-    head, _, port = address.rpartition(":")
-    # Java writes an IPv6 address without brackets before `:port`.
-    if head.count(":") == _IPV6_GROUPS - 1 and _is_ipv6(head):
-        return f"{shown}:{port}{run[len(address) :]}"
-    return run
-
-
-def _is_ipv6(text: str) -> bool:
-    """Whether a text is an IPv6 address. A text without a digit, such as a::b, does not count: it
-    is more likely a name in program code.
-    """
-    is_short = "::" in text
-    if not (is_short or text.count(":") in _IPV6_COLONS) or len(text) > _IPV6_CHARACTERS_MAX:
-        return False
-    if not any(map(str.isdigit, text)):
-        return False
-    try:
-        IPv6Address(text)
-    except ValueError:
-        return False
-    return True
-
-
 KINDS: Final[Mapping[str, Kind]] = {
     "cards": Kind("[card]", _CARD_LIKE, replace=mask_cards),
-    "ibans": Kind("[iban]", r"[A-Z]{2}[0-9]{2} ?[A-Z0-9]", replace=mask_ibans),
+    "ibans": Kind("[iban]", r"[A-Z]{2}[0-9]{2}[\s\pZ-]{0,2}[A-Z0-9]", replace=mask_ibans),
     "keys": Kind(
         "[key]",
         rf"(?i)A[KRS]IA|{_NAMES_OF_KEYS}|pwd|PRIVATE KEY|{_URL_USER}",
         (
-            (rf"(?s){_PEM}.*?(?:{_PEM_END}|\z)", "[key]"),
-            (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", "[key]"),
-            (rf"({_URL_USER})[^\s/\"'<>]+@", r"\1[key]@"),
+            Pattern(rf"(?s){_PEM}.*?(?:{_PEM_END}|\z)", "[key]"),
+            Pattern(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", "[key]"),
+            Pattern(rf"({_URL_USER})[^\s/\"'<>]+@", r"\1[key]@", "@"),
             # MySQL and MariaDB write whether a client used a password, which is no secret: the
             # first of these patterns hides that from the others, the last shows it again
-            (rf"(?i)(using password)({_YES_OR_NO})", "\\1\x01\\2"),
+            Pattern(rf"(?i)(using password)({_YES_OR_NO})", "\\1\x01\\2", "("),
             *_values(_NAMES_OF_KEYS, "[key]"),
-            (rf"(?i)(using password)\x01({_YES_OR_NO})", r"\1\2"),
-            (rf'(?i)(pwd{_IS})"(?:[^"\\]|\\.)*("|\z)', r'\1"[key]\2'),
-            (rf"(?i)(pwd{_IS})'(?:[^'\\]|\\.)*('|\z)", r"\1'[key]\2"),
-            (rf"(?i)(pwd{_IS}(?:\\+\")?)[^\s\"'&/\\][^\s\"'&\\]*", r"\1[key]"),
+            Pattern(rf"(?i)(using password)\x01({_YES_OR_NO})", r"\1\2"),
+            Pattern(rf'(?i)(pwd{_IS})"(?:[^"\\]|\\.)*("|\z)', r'\1"[key]\2', '"'),
+            Pattern(rf"(?i)(pwd{_IS})'(?:[^'\\]|\\.)*('|\z)", r"\1'[key]\2", "'"),
+            Pattern(rf"(?i)(pwd{_IS}(?:\\+\")?)[^\s\"'&/\\][^\s\"'&\\]*", r"\1[key]"),
         ),
     ),
     "emails": Kind(
         "[email]",
         "@",
-        ((r"[\pL\pN._%+'-]+@(?:[\pL\pN-]+\.)+\pL{2,}", "[email]"),),
+        (Pattern(r"[\pL\pN._%+'-]+@(?:[\pL\pN-]+\.)+\pL{2,}", "[email]"),),
     ),
     "tokens": Kind(
         "[token]",
         r"(?i)authorization|bearer|token|cookie|eyJ|gh[pousr]_|glpat-|xox[abprs]-",
         (
-            (r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", "[token]"),
-            (r"\b(?:gh[pousr]_|glpat-|xox[abprs]-)[\w-]{10,}", "[token]"),
-            (
-                rf"(?i)(authorization{_IS}(?:\\?[\"'])?"
-                r"(?:(?:basic|bearer|digest|token|negotiate|apikey)\s+)?)[^\s\"'\\]+",
-                r"\1[token]",
-            ),
-            (r"(?i)(\bbearer\s+)[\w.~+/=-]{16,}", r"\1[token]"),
-            (
-                rf"(?i)(cookie{_IS}(?:\\?[\"'])?)[^\s\"'\\;=]+="
-                r"""(?:[^"'\\\r\n=]|="[^"\r\n,:]*"|=)*""",
-                r"\1[token]",
-            ),
-            *_values("token", "[token]"),
+            Pattern(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", "[token]"),
+            Pattern(r"\b(?:gh[pousr]_|glpat-|xox[abprs]-)[\w-]{10,}", "[token]"),
+            Pattern(r"(?i)(\bbearer\s+)[\w.~+/=-]{16,}", r"\1[token]"),
+            Pattern(_HEADER, r"\1[token]"),
+            *_values("authorization|cookie|token", "[token]"),
         ),
     ),
     "ips": Kind(

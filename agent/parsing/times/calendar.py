@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from skidway.agent.parsing.times.scan import Bools, Int64s, Scan
+from skidway.agent.parsing.times.scan import Bools, Int64s, Scan, one_if_equal
 
 
-def days(scan: Scan, year: Int64s) -> tuple[Int64s, Bools]:
-    """Returns, for each row, the days from 1970-01-01 to its date, and whether that date exists."""
+def days(scan: Scan, year: int | Int64s) -> tuple[Int64s, Bools]:
+    """Returns, for each row, the days from 1970-01-01 to its date, and whether that date exists. If
+    all rows have one date, as the lines of a file often have, returns one number and one answer."""
+    year = one_if_equal(year)
     if "day_of_year" in scan.found:
         found = _days_of(year, 1, 1) + scan.found["day_of_year"] - 1
         return found, found < _days_of(year + 1, 1, 1)
-    month, day = scan.get("month"), scan.get("day")
+    month, day = one_if_equal(scan.get("month")), one_if_equal(scan.get("day"))
     found = _days_of(year, month, day)
     following = _days_of(year + (month == 12), month % 12 + 1, 1)
     return found, found < following
@@ -30,12 +32,12 @@ def ms_of_day(scan: Scan) -> Int64s:
     return seconds * 1000 + scan.get("millis")
 
 
-def _days_of(year: Int64s, month: int | Int64s, day: int | Int64s) -> Int64s:
+def _days_of(year: int | Int64s, month: int | Int64s, day: int | Int64s) -> Int64s:
     """Returns days since 1970-01-01 in the proleptic Gregorian calendar. The formula counts years
     that begin in March, so that a leap day is the last day of its year.
     """
     shifted = np.asarray(month) <= 2
-    y = year - shifted
+    y = np.asarray(year) - shifted
     era = y // 400
     in_era = y - era * 400
     in_year = (153 * (np.asarray(month) + np.where(shifted, 9, -3)) + 2) // 5 + day - 1

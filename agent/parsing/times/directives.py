@@ -27,20 +27,13 @@ def number(name: str, digits: int, least: int, most: int, *, exact: bool = False
     """
 
     def step(scan: Scan) -> None:
-        read = [scan.digit(index) for index in range(digits)]
+        if _read_at_once(scan, name, digits, least, most, exact=exact):
+            return
         value = np.zeros(scan.rows, np.int64)
-        if digits < 5 and all((digit <= 9).all() for digit in read):
-            for digit in read:
-                value = value * 10 + digit
-            if int(value.max()) <= most:
-                scan.good &= value >= least
-                scan.found[name] = value
-                scan.move(digits)
-                return
-            value = np.zeros(scan.rows, np.int64)
         used = np.zeros(scan.rows, np.int64)
         going = np.ones(scan.rows, np.bool_)
-        for digit in read:
+        for index in range(digits):
+            digit = scan.digit(index)
             longer = value * 10 + digit
             # `longer` becomes negative if it is too large for 64 bits, so it must be at least 0.
             going = going & (digit <= 9) & (longer >= 0) & (longer <= most)
@@ -51,6 +44,32 @@ def number(name: str, digits: int, least: int, most: int, *, exact: bool = False
         scan.move(used)
 
     return step
+
+
+_SAFE_DIGITS: Final = 18
+"""64 bits have room for every number of so many digits."""
+
+
+def _read_at_once(
+    scan: Scan, name: str, digits: int, least: int, most: int, *, exact: bool
+) -> bool:
+    """Reads the numbers if all rows have equally many digits. Returns whether they have."""
+    value = np.zeros(scan.rows, np.int64)
+    used = 0
+    while used < digits:
+        is_digit = (digit := scan.digit(used)) <= 9
+        if not is_digit.all():
+            break
+        value = value * 10 + digit
+        used += 1
+    if used < digits and (exact or not used or is_digit.any()):
+        return False
+    if used > _SAFE_DIGITS or int(value.max()) > most:
+        return False
+    scan.good &= value >= least
+    scan.found[name] = value
+    scan.move(used)
+    return True
 
 
 def padded(name: str, least: int, most: int, *, exact: bool = False) -> Step:
@@ -106,6 +125,10 @@ def _fraction(scan: Scan, going: Bools, digits_max: int) -> None:
     for index in range(digits_max):
         digit = scan.digit()
         going = going & (digit <= 9)
+        if going.all():
+            millis = millis * 10 + digit if index < _KEPT_DIGITS else millis
+            scan.move(1)
+            continue
         if index < _KEPT_DIGITS:
             millis = millis * 10 + np.where(going, digit, 0)
         elif not going.any():
@@ -131,9 +154,9 @@ def name(what: str, words: tuple[str, ...], *, whole: bool) -> Step:
         )
         code = one_if_equal(code)  # the lines of a file often have one month
         slot = np.minimum(np.searchsorted(codes[order], code), len(words) - 1)
-        which = order[np.broadcast_to(slot, scan.rows)]
-        scan.good &= codes[which] == code
-        scan.found[what] = which + 1
+        scan.good &= codes[order[slot]] == code
+        which = np.broadcast_to(order[slot], scan.rows)
+        scan.found[what] = np.broadcast_to(order[slot] + 1, scan.rows)
         scan.move(3)
         if whole:
             for i in range(int(rests.max())):
@@ -158,7 +181,7 @@ def short_month(*, dot: bool) -> Step:
     def step(scan: Scan) -> None:
         three_letters(scan)
         fourth = scan.char()
-        longer = is_letter(fourth) & ((fourth | 32) == fourths[scan.found["month"]])
+        longer = is_letter(fourth) & ((fourth | 32) == fourths[one_if_equal(scan.found["month"])])
         if longer.any():
             scan.move(longer.astype(np.int64))
         if dot and (dots := scan.char() == ord(".")).any():

@@ -9,16 +9,20 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 TESTS = Path(__file__).parents[2]
 MIB = 1 << 20
 MOST_KIB = 350 * 1024
+
+OPTIONAL = ".?" + "".join(f"(?P<g{number}>y)?" for number in range(60))
 
 PARSERS = {
     "regex": {"parser": {"type": "regex", "pattern": r"(?P<number>\d+) (?P<rest>.*)"}},
     "logfmt": {"parser": {"type": "logfmt", "columns": ["level"]}},
     "csv": {"parser": {"type": "csv", "columns": ["one", "two"]}},
     "json": {"parser": {"type": "json"}},
+    "groups": {"parser": {"type": "regex", "pattern": OPTIONAL}},
 }
 LINES = (b"\n", b"a\n", b"\r\n", b"\0")
 
@@ -70,3 +74,39 @@ def test_short_lines_need_no_more_memory_than_the_unit_allows(parser: str) -> No
     size, peak_kib = map(int, done.stdout.split()[-2:])
     assert size == len(LINES) * MIB
     assert peak_kib <= MOST_KIB
+
+
+TRY = """
+import sys
+from skidway.cli import main
+main(["agent", *sys.argv[1:]])
+with open("/proc/self/status") as status:
+    print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
+"""
+
+
+@pytest.mark.parametrize("line", [b"\n", b"x\n"])
+def test_trying_short_lines_needs_no_more_memory_than_reading_them(
+    line: bytes, tmp_path: Path
+) -> None:
+    """`agent test` and `agent guess` of a MiB of the shortest lines need no more memory than the
+    agent itself, and `test` says that it tried the first lines."""
+    log, config = tmp_path / "a.log", tmp_path / "agent.yml"
+    log.write_bytes(line * (MIB // len(line)))
+    parser = {"type": "regex", "pattern": OPTIONAL}
+    settings = {
+        "schema.registry.url": "http://127.0.0.1:1",
+        "bootstrap.servers": "127.0.0.1:1",
+        "state.dir": str(tmp_path),
+        "sources": [{"topic": "a", "paths": [str(log)], "parser": parser}],
+    }
+    config.write_text(yaml.safe_dump(settings))
+    for arguments in (["test", str(log), "--config", str(config)], ["guess", str(log)]):
+        done = subprocess.run(
+            [sys.executable, "-c", TRY, *arguments], capture_output=True, text=True, check=True
+        )
+        assert int(done.stdout.split()[-1]) <= MOST_KIB
+        if arguments[0] == "test":
+            assert (
+                "Only the first 32,768 lines of the file were tried." in done.stdout + done.stderr
+            )

@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -209,3 +210,33 @@ def test_a_line_of_another_zone_does_not_hide_the_zone_of_the_others(tmp_path: P
     assert found.block["timezone"] == "Europe/Berlin"
     assert len(rejects(results)) == 1
     assert "America/New_York" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize("begin", ["", "[INFO] "])
+@pytest.mark.parametrize(
+    ("odd", "time", "format_"),
+    [
+        ("2026-11-28 09:15:00,123", "28/Nov/2026:09:15:{:02}", "%d/%b/%Y:%H:%M:%S"),
+        ("Nov 28 09:15:00", "2026-11-28T09:15:{:02}.5Z", "rfc3339"),
+        ("2026/11/28 09:15:00", "2026/11/28 09:15:{:02}.123", "%Y/%m/%d %H:%M:%S.%f"),
+        ("28.11.2026 09:15:00", "2026/11/28 09:15:{:02}", "%Y/%m/%d %H:%M:%S"),
+        ("28 Nov 2026 09:15:00", "2026.11.28 09:15:{:02} +0000", "%Y.%m.%d %H:%M:%S %z"),
+    ],
+)
+def test_the_first_line_does_not_decide_alone(
+    begin: str, odd: str, time: str, format_: str, tmp_path: Path
+) -> None:
+    """If the first line has a time of another form than the lines behind it, `guess` proposes the
+    form of the others. The first line is then rejected, or has no time of its own."""
+    lines = [
+        f"{begin}{odd} a.b start",
+        *(f"{begin}{time.format(n)} a.b job {n}" for n in range(30)),
+    ]
+    found, results = tried(tmp_path, "".join(f"{line}\n" for line in lines))
+    assert found.block["timestamp"]["format"] == format_
+    times = [each["time"][:19] for each in rows_with_times(results)]
+    assert times == [f"2026-11-28T09:15:{n:02}" for n in range(30)]
+
+
+def rows_with_times(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [each for each in results if each.get("time")]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skidway.agent.shaping import kinds
+from skidway.agent.shaping import addresses
 from skidway.agent.shaping.kinds import KINDS, is_card
 from skidway.agent.shaping.masks import mask_kinds, mask_matching
 
@@ -29,6 +29,9 @@ TRUTH = [
     ("cards", "blk_4111111111111111 blk_-4111111111111111 1411111111111111", None),
     ("cards", "0.4111111111111111 41111111111111111111111", None),
     ("cards", "1700000000000 1700000000000000", None),
+    ("cards", "4111\u00a01111\u202f1111\t1111", "[card]"),
+    ("cards", "4111  1111 -1111-1111\n4111 1111\n1111 1111", "[card]\n4111 1111\n1111 1111"),
+    ("ibans", "DE89\u00a03704\u202f0044  0532-0130\t00, NO93-8601-1117-947", "[iban], [iban]"),
     ("ibans", "to DE89 3704 0044 0532 0130 00 EUR", "to [iban] EUR"),
     ("ibans", "GB82WEST12345698765432,NO9386011117947", "[iban],[iban]"),
     ("ibans", "DE00370400440532013000 GB82WEST1234569876543", None),
@@ -58,21 +61,77 @@ TRUTH = [
     ("keys", "denied for 'a'@'b' (using password: YES) (using password: no)", None),
     ("keys", "(secret: NO), {cvv=a)b}, f(cvc=x);", "(secret: [key]), {cvv=[key]}, f(cvc=[key]);"),
     ("keys", "using password: abc) password=[key] x", "using password: [key]) password=[key] x"),
+    ("keys", '{"password"=>"hunter2", "n"=>1}', '{"password"=>"[key]", "n"=>1}'),
+    ("keys", 'password = Some("hunter2"), n', 'password = Some("[key]"), n'),
+    ("keys", "{u'password': u'hunter2'}", "{u'password': u'[key]'}"),
+    (
+        "keys", r"{\x22password\x22:\x22hunt\x5C\x22er2\x22,\x22cvv\x22:1}",
+        r"{\x22password\x22:\x22[key]\x22,\x22cvv\x22:\x22[key]\x22}",
+    ),
+    ("keys", 'password=ab"cd x {"m":"password=ab"}', 'password=[key] x {"m":"password=[key]"}'),
+    ("keys", "password\u00a0: hunter2", "password\u00a0: [key]"),
+    ("keys", "    [password] => hunter2\n    [n] => 1", "    [password] => [key]\n    [n] => 1"),
+    ("keys", "conf['password'] = 'hunter2'", "conf['password'] = '[key]'"),
+    ("keys", "{User:ann Password:hunter2 N:1}", "{User:ann Password:[key] N:1}"),
+    ("keys", "User(password=hunter2, n=1)", "User(password=[key], n=1)"),
+    ("keys", 'password=ab"[x', 'password=[key]"[x'),
+    (
+        "keys", r"{\u0022password\u0022:\u0022hunter2\u0022,\u0022cvv\u0022:\u00221\u0022}",
+        r"{\u0022password\u0022:\u0022[key]\u0022,\u0022cvv\u0022:\u0022[key]\u0022}",
+    ),
+    ("keys", "password&quot;:&quot;hunter2&quot;}", "password&quot;:&quot;[key]&quot;}"),
+    (
+        "keys", '<wsse:Password Type="x">hunter2</wsse:Password><n>1</n>',
+        '<wsse:Password Type="x">[key]</wsse:Password><n>1</n>',
+    ),
+    ("keys", "<password><![CDATA[hu]nter2]]></password>", "<password><![CDATA[[key]]]></password>"),
+    ("keys", "<password/> <passwords></passwords>", None),
     ("keys", "Failed password for root from x PWD=/home/u", None),
-    ("tokens", "Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic [token]"),
-    ("tokens", "authorization=abc123 x", "authorization=[token] x"),
+    ("tokens", "Authorization: Basic dXNlcjpwYXNz", "Authorization: [token]"),
+    ("tokens", "authorization=abc123 x", "authorization=[token]"),
     ("tokens", "Bearer 0123456789abcdef== ok", "Bearer [token] ok"),
     ("tokens", f"jwt {JWT} ok", "jwt [token] ok"),
     ("tokens", "access_token=abc&x=1 ghp_0123456789abcdefghij", "access_token=[token]&x=1 [token]"),
     ("tokens", '{"token":"tk1","n":1}', '{"token":"[token]","n":1}'),
     ("tokens", "Cookie: session=abc; theme=dark", "Cookie: [token]"),
     ("tokens", '"Set-Cookie":"sid=a b; Path=/","n":1', '"Set-Cookie":"[token]","n":1'),
+    ("tokens", "Authorization: Bot MTk4NjIy.Cl2FMQ\nHost: x", "Authorization: [token]\nHost: x"),
+    (
+        "tokens", "Authorization: AWS4-HMAC-SHA256 SignedHeaders=host, Signature=fe5f",
+        "Authorization: [token]",
+    ),
+    ("tokens", 'Authorization: Digest username="ann", response="6629"', "Authorization: [token]"),
+    (
+        "tokens", '"Authorization":["Basic dXNl"],"Cookie":["sid=a"]',
+        '"Authorization":["[token]"],"Cookie":["[token]"]',
+    ),
+    ("tokens", "'Authorization': SSWS 00abc, Cookie: [ 'a' ]", "'Authorization': [token] [token]"),
+    ("tokens", "-H 'Authorization: NTLM TlRM' http://x", "-H 'Authorization: [token]' http://x"),
+    ("tokens", 'Cookie: q={"a":{"b":1},"c":2}; session=S', "Cookie: [token]"),
+    ("tokens", "Cookie: a='q'; session=S", "Cookie: [token]"),
+    ("tokens", 'Cookie: sid="a,b"; s=S', "Cookie: [token]"),
+    ("tokens", "Set-Cookie: flag; s=S", "Set-Cookie: [token]"),
+    (
+        "tokens", '{"m":"Cookie: a=","n":"x"} "Set-Cookie":["s=S; Path=/"]',
+        '{"m":"Cookie: [token]","n":"x"} "Set-Cookie":["[token]"]',
+    ),
+    ("tokens", "map[Authorization:[Bearer abc] X:[y]]", "map[Authorization:[token]"),
+    ("tokens", "{'Authorization': b'Bearer abc', 'n': 1}", "{'Authorization': b'[token]', 'n': 1}"),
+    ("tokens", "> proxy-authorization: Basic YTpi", "> proxy-authorization: [token]"),
+    ("tokens", "[X-Auth-Token] => abc", "[X-Auth-Token] => [token]"),
+    ("tokens", "<accessToken>abc</accessToken>", "<accessToken>[token]</accessToken>"),
     ("tokens", "the bearer token was refused, eyJust", None),
     ("ips", "from 10.0.0.1:80, /192.168.1.255.", "from [ip]:80, /[ip]."),
     ("ips", "dsl-059.45.101.203.example.net", "dsl-[ip].example.net"),
     ("ips", "0:0:0:0:0:ffff:1.2.3.4 at 12:34:56", "[ip] at 12:34:56"),
     ("ips", "[::1]:80 2001:db8::ff00:42:8329.", "[[ip]]:80 [ip]."),
     ("ips", "/0:0:0:0:0:0:0:1:50010 ::ffff:1.2.3.4", "/[ip]:50010 [ip]"),
+    ("ips", "from 2001:db8::7: refused", "from [ip]: refused"),
+    ("ips", "client:2001:db8::7 /2001:db8::7:52144 x:::1", "client:[ip] /[ip]:52144 x:[ip]"),
+    ("ips", "tcp:client:2001:db8::7:https", "tcp:client:[ip]:https"),
+    ("ips", "ip=2001:DB8::7,fe80::1%eth0;(2001:db8::7/64)", "ip=[ip],[ip]%eth0;([ip]/64)"),
+    ("ips", "f1::bar x::a1::y 1::2::3", None),
+    ("ips", "std::1b ns::f:: at:12:34:56 mac:00:1b:44:11:3a:b7", None),
     ("ips", "v1.2.3.4 1.2.3.4.5 256.1.1.1 12:34:56 std::string a::b 00:1b:44:11:3a:b7", None),
 ]  # fmt: skip
 
@@ -124,18 +183,17 @@ def test_patterns_are_masked_with_re2() -> None:
 
 
 def test_addresses_have_one_way_to_match() -> None:
-    """Only one of the three repetitions in the pattern for IPv6 addresses is unbounded, so a text
-    can match the pattern in only one way. The pattern for IPv4 addresses has no unbounded
-    repetition. So the search takes time in proportion to the length of the text."""
-    parsed = _repeats(kinds._IPV6_LIKE.pattern)
-    assert parsed == ["{0,4}", "{2}", "+"]
-    assert set(_repeats(kinds._IPV4.pattern)) == {"{3}"}
+    """In the pattern that finds IPv6 addresses, no repetition gives characters back. The pattern
+    for IPv4 addresses has no unbounded repetition. So the search takes time in proportion to the
+    length of the text."""
+    assert set(_repeats(addresses._COLONED.pattern)) == {"*+"}
+    assert set(_repeats(addresses._IPV4.pattern)) == {"{3}"}
     text = ":" * 400_000 + "g"
     assert mask_kinds(pa.array([text]), ["ips"]).to_pylist() == [text]
 
 
 def _repeats(pattern: str) -> list[str]:
-    return re.findall(r"\{[0-9,]+\}|[+*]", pattern)
+    return re.findall(r"\{[0-9,]+\}|[+*]\+?", pattern)
 
 
 def test_masked_json_stays_json() -> None:
