@@ -258,7 +258,8 @@ class _Explainer:
         """Whether `skidway audit accept` knows the bucket: the ledger has counts of the bucket, or
         a declared loss names the bucket."""
         bucket = self._verdict.bucket, self._verdict.bucket_ms
-        return bucket in self._topic.tallies or bucket in self._topic.lossy
+        is_known = bucket in self._topic.tallies or bucket in self._topic.lossy
+        return is_known or self._verdict.records > 0
 
     def _elsewhere(self, about: object) -> NextCommand:
         """Takes the subject (`about`) of a finding that nobody can accept in this bucket. Returns
@@ -276,8 +277,6 @@ class _Explainer:
         found = nearest(self._present, where.cause, self._verdict.source.cluster, agent)
         if found is None:
             return where
-        if found.cause is where.cause and where.words:
-            return where  # the agent's own /health knows more
         return _Location(
             found.cause, found.tier, ", ".join(found.clusters), where.agent, found.host,
             words=found.words, command=found.command,
