@@ -147,7 +147,7 @@ class _Finder:
     ) -> PresentCause:
         cause = _CAUSES[obstacle.kind]
         assert cause.run is not None
-        where = host if cause.run.verb else _host_in(obstacle.name, host)
+        where = host if cause.run.verb else host_in(obstacle.name, host)
         command = command_of(self._programs, cause.run, where, clusters[0])
         return PresentCause(
             cause, obstacle.sentence, clusters, command, obstacle.since_ms, agents, command.host
@@ -175,7 +175,7 @@ class _Finder:
             more = f" (and {others:,} more paths)" if others else ""
             yield PresentCause(
                 Cause.FILE_UNREADABLE, f"{first.topic} on {host}: {first.words}{more}", (cluster,),
-                NextCommand(host, unreadable(first.path, first.reason).command),
+                NextCommand(host, unreadable(first.path, first.reason).line),
                 agents=frozenset(x for _, x, _ in paths), host=host, tier=Tier.AGENT,
             )  # fmt: skip
 
@@ -254,7 +254,7 @@ def nearest(
     return None
 
 
-def _host_in(address: str, host: str) -> str:
+def host_in(address: str, host: str) -> str:
     """Returns the host in the first of these addresses, as the program on `host` knows it."""
     first = address.split(",")[0].rpartition("//")[2].partition("/")[0]
     named = first.rpartition(":")[0].strip("[]") or first

@@ -213,6 +213,20 @@ INCIDENTS = [
         unread=SourceReport((UnreadPath("logs", "/var/log/a b", "Permission denied", holds=True),)),
     ),
     Incident(
+        "registry, seen on the agent's host", Cause.AGENT_HELD_UP, "registry",
+        healths={"web1": {"reason": "No schema registry answers (http://127.0.0.1:8081: refused)"}},
+    ),
+    Incident(
+        "broker, seen on the agent's host", Cause.AGENT_HELD_UP, "broker-dc1",
+        healths={"web1": {
+            "troubles": {"logs-0": "no answer"}, "leaders": {"logs-0": "broker-dc1:9092"}
+        }},
+    ),
+    Incident(
+        "full state, seen on the agent's host", Cause.AGENT_HELD_UP, "agent", "agent state show",
+        healths={"web1": {"reason": "no space is left"}},
+    ),
+    Incident(
         "unreadable log, seen on its host", Cause.FILE_UNREADABLE, "", "ls -ld /var/log/a",
         healths={"web1": {"unreadable": {"logs": {"/var/log/a": "permission denied"}}}},
     ),
@@ -264,6 +278,7 @@ def test_the_cause_nearest_to_the_source_is_told_first(incident: Incident, setup
     if incident.program in ("registry", "zookeeper"):
         default = f"systemctl start skidway-{incident.program}"
         assert first.command.line == setup.starts.get(incident.program, default)
+        assert first.command.host in ("r1", "z1", "web1")  # never a loopback address
     elif incident.program:
         started = setup.started[incident.program]
         wanted = started.start() if incident.line == "start" else started.command(incident.line)
