@@ -20,7 +20,7 @@ from skidway.audit.judgement.clocks import clocks
 from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.reports import clock_report, host_report, source_remarks
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_names
@@ -57,7 +57,7 @@ def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
     present = present_causes(evidence, policy, now_ms, access)
     if args.json:
         beside = {
-            "sources": unread.beside,
+            "sources": unread.sentences,
             "hosts": host_report.summary(states),
             "clocks": clock_report.document(times),
             "causes": [document_of(x) for x in present],
@@ -95,8 +95,10 @@ def worst(
     rows: list[dict[str, Any]] = []
 
     def order(source: Source) -> tuple[Any, ...]:
-        urgencies = map(urgency, first_explained(bad.get(source, ()))[:1])
-        return (0, *urgencies, names[source]) if source in bad else (1, names[source])
+        if source not in bad:
+            return 2, names[source]
+        first = first_explained(bad[source])[0]
+        return int(first.residue is Status.OPEN), urgency(first), names[source]
 
     for source in sorted({*bad, *changed}, key=order):
         own = _of_buckets(names[source], bad[source], explained) if source in bad else []

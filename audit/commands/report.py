@@ -83,7 +83,7 @@ def _report(args: argparse.Namespace) -> int:
             "clocks": clock_report.document(found.clocks),
             "causes": [document_of(x) for x in found.present],
             "worst": None if found.worst is None else found.worst.document(),
-            "sources": found.unread.beside,
+            "sources": found.unread.sentences,
             "fieldless": fieldless_report.document(found.fieldless),
             "buckets_deleted": found.deleted,
         }

@@ -11,7 +11,7 @@ from skidway.audit.explanation.choice import first_explained, is_bad
 from skidway.audit.explanation.document import document
 from skidway.audit.explanation.explanation import Explanation
 from skidway.audit.explanation.next_command import Access, explain_bucket
-from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_names
 from skidway.kafka.source import Source
@@ -42,9 +42,10 @@ def worst_problem(
     explained: Callable[[BucketVerdict], Sequence[Explanation]],
     names: Mapping[Source, str] | None = None,
 ) -> Problem | None:
-    """Returns the worst problem; None if nobody need look at any bucket. explained: a function that
+    """Returns the worst problem; None if nobody need look at any bucket. A bucket that is open is
+    left out, because each bucket is so for some seconds after it is due. explained: a function that
     returns the causes why a bucket is not complete. names: the topics' names, if they are known."""
-    bad = [x for x in found if is_bad(x)]
+    bad = [x for x in found if is_bad(x) and x.residue is not Status.OPEN]
     for verdict in first_explained(bad):
         for cause in explained(verdict)[:1]:
             known = names or topic_names(x.source for x in bad)

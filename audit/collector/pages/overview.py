@@ -69,7 +69,7 @@ def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, A
         "clocks": clock_report.document(facts.clocks),
         "causes": [document_of(x) for x in facts.present],
         "worst": None if facts.worst is None else facts.worst.document(),
-        "sources": facts.unread.beside,
+        "sources": facts.unread.sentences,
         **document(found.tables),
         "by": unit,
         "grid": found.grid.table().records(),
