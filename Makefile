@@ -28,7 +28,7 @@ PYTEST = started=$$(date +%s); status=0; \
 .NOTPARALLEL:
 
 .PHONY: help venv install install-dev lock demo doctor fmt lint type imports check \
-	docs-agent docs-ansible docs-promises screenshots lint-ansible $(SUITES) peers test test-deep foreign test-deploy test-operations test-all explore torture mutants \
+	docs-agent docs-ansible docs-promises screenshots lint-ansible $(SUITES) peers test test-deep foreign test-deploy test-operations test-all explore torture incidents mutants \
 	bench bench-paper wheels deb clean
 
 help:
@@ -42,6 +42,7 @@ help:
 	@echo 'make $(SUITES)    one suite of tests; ARGS="-k ..." for pytest; PROCESSES=1 for one test at a time, but for unit and model'
 	@echo 'make explore   random tests with new seeds; MINUTES=30, SEED=n, ARGS="tests/model/test_agent.py"'
 	@echo 'make torture   all programs under all faults, and what became of every line; MINUTES=30, SEED=n; needs root'
+	@echo 'make incidents   breaks eight parts of a small site: how soon page, why and report show the true cause first'
 	@echo 'make mutants   cosmic-ray changes the modules that decide: which changes no test notices; ARGS="agent/parsing/framing.py"'
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
@@ -59,6 +60,9 @@ venv: $(BIN)/python
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { \
 		echo "Skidway needs Python 3.11 or newer, and this machine has $$(python3 --version 2>/dev/null || echo none): install it (Debian, Ubuntu: apt-get install python3 python3-venv), or name one with make PYTHON=/path/to/python3" >&2; \
+		exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "$(PYTHON) is no Python 3.11 or newer: name another with make PYTHON=/path/to/python3, or leave PYTHON out" >&2; \
 		exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 		echo "$(PYTHON) cannot make a virtual environment: install its venv module (Debian, Ubuntu: apt-get install python3-venv)" >&2; \
@@ -174,12 +178,14 @@ PROGRAMS := (crash or conformance or e2e)
 # Only root can make some faults of disks. Who is not root runs all other tests.
 ROOTLESS := $(if $(filter-out 0,$(shell id -u)), and not root)
 
-# One whole suite.
+# One whole suite, or the tests that ARGS names.
+NAMED = $(if $(filter tests/%,$(ARGS)),,tests/$@)
+
 unit model: install-dev
-	@$(call PYTEST,$@,-n auto -m 'not foreign' tests/$@)
+	@$(call PYTEST,$@,-n auto -m 'not foreign' $(NAMED))
 
 crash conformance e2e: install-dev peers
-	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(ROOTLESS)' tests/$@)
+	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(ROOTLESS)' $(NAMED))
 
 # Needs only Python, make and PyPI: random tests are shortened, and of the tests with real programs only
 # those marked `quick` run. mypy uses one core; the other one compiles the tests meanwhile.
@@ -222,6 +228,10 @@ explore: install-dev
 torture: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m torture $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(ARGS)
+
+# Breaks eight parts of a small site, and prints how soon page, `why` and report show the true cause first.
+incidents: install-dev
+	PYTHONPATH=tests $(BIN)/python -m support.incident_table
 
 # Tries mutants of modules that decide, in a copy of the tree, each with the tests of its module.
 mutants: install-dev $(VENV)/.installed-mutants

@@ -616,8 +616,9 @@ class RunningAgent:
             detail["reason"] = self._loop.full_reason
         detail["rejecting"] = rejecting = self._loop.rejections.too_many()
         is_held = any(each.holds for each in report.unread)
-        well = not (self._loop.full_reason or troubled or silent or unread or rejecting or is_held)
-        return Health(well, detail)
+        delivers = not (self._loop.full_reason or troubled or silent or unread or rejecting)
+        detail["delivers"] = delivers  # what can be read
+        return Health(delivers and not is_held, detail)
 
     def _remarks(self) -> dict[str, Any]:
         """Returns, for /health, what keeps the agent from no work."""

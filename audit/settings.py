@@ -74,7 +74,11 @@ class CounterSettings:
         "commit.interval.ms", 15_000, help="How often counts are made durable.", at_least=10
     )
     heartbeat_interval_ms: int = setting(
-        "heartbeat.interval.ms", 60_000, help="How often a heartbeat is sent.", at_least=1_000
+        "heartbeat.interval.ms",
+        10_000,
+        help="How often a heartbeat is sent.",
+        at_least=1_000,
+        at_most=10_000,
     )
     metadata_max_age_ms: int = setting(
         "metadata.max.age.ms", 5_000, help="How often to look for new topics.", at_least=100

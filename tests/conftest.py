@@ -13,6 +13,8 @@ import gc
 import os
 import sys
 
+import pytest
+
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -28,6 +30,14 @@ pytest_plugins = [
     "support.kafka",
     "support.hdfs",
 ]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Names a path that does not exist. Of several processes, none would name it."""
+    for each in config.args:
+        path = config.invocation_params.dir / each.partition("::")[0]
+        if not path.exists():
+            raise pytest.UsageError(f"there is no file or directory {path}")
 
 
 def pytest_collection_finish() -> None:

@@ -2,7 +2,8 @@
 
 A source is its topic, `paths` and `exclude`: if one of them changes, it is another source. If the
 state is lost, or was adopted, all sources begin anew, because nobody knows what the agent saw
-before.
+before. An optional source without a file is not remembered: if it is optional no more, its file is
+missed from then on, and not since the source was configured.
 """
 
 from __future__ import annotations
@@ -71,10 +72,13 @@ class Matches:
         agent knows a file, so that they have matched a file even if the agent did not note it."""
         keys = [key_of(source) for source in sources]
         for gone in self._known.keys() - keys:
-            self._changed[gone] = None
-            del self._known[gone]
+            self._forget(gone)
+        needed = {key for source, key in zip(sources, keys, strict=True) if not source.optional}
         for index, key in enumerate(keys):
             match = self._known.get(key)
+            if key not in needed and key not in self._found and not (match and match.has_matched):
+                self._forget(key)
+                continue
             if match is None:
                 match = Match(now_ms, self._epoch, has_matched=index in known())
             if match.epoch != self._epoch:
@@ -85,6 +89,10 @@ class Matches:
                 self._known[key] = self._changed[key] = match
         without = (x for x in zip(sources, keys, strict=True) if x[1] not in self._found)
         self.fileless = tuple(self._fileless(*each) for each in without if not each[0].optional)
+
+    def _forget(self, key: str) -> None:
+        if self._known.pop(key, None) is not None:
+            self._changed[key] = None
 
     def _fileless(self, source: TailedSource, key: str) -> Fileless:
         match = self._known[key]

@@ -26,6 +26,7 @@ from skidway.audit.topic.source_report import (
 )
 
 TELL_EVERY_S: Final = 10.0
+TELL_AGAIN_S: Final = 3_600.0
 LOG_AGAIN_S: Final = 86_400.0
 
 
@@ -40,7 +41,7 @@ class SourceReports:
         self._topics: set[str] = set()  # those that a reload removed have no source without files
         self._written: SourceReport | None = None
         self._told: SourceReport | None = None
-        self._tell_at = 0.0
+        self._tell_at = self._tell_again_at = 0.0
         self._last_id = 0
         self.report = NOTHING
 
@@ -61,11 +62,16 @@ class SourceReports:
 
     def tell(self, number: int, now: float, now_ms: int) -> None:
         """Puts a note into the outbox if the report has changed, and no earlier note waits to be
-        published. number: the last number that was used for deltas and seals."""
-        is_new = self.report != (self._told or NOTHING)
-        if not is_new or now < self._tell_at or self._mail.has(self._last_id):
+        published; also once after the start, because an earlier process may have told something
+        else, and every hour while there is something to tell, because messages expire. number: the
+        last number that was used for deltas and seals."""
+        is_due_again = self.report != NOTHING and now >= self._tell_again_at
+        is_due = self.report != self._told or is_due_again
+        is_known = self._written is not None  # there was a look
+        if not is_known or not is_due or now < self._tell_at or self._mail.has(self._last_id):
             return
         self._tell_at, self._told = now + TELL_EVERY_S, self.report
+        self._tell_again_at = now + TELL_AGAIN_S
         who, body = self._sender, body_of(self.report)
         note = Note(KIND, who.producer, who.host, who.cluster, who.epoch, number, now_ms, body)
         self._last_id = self._mail.stage(note)

@@ -11,7 +11,7 @@ from typing import Any
 
 from skidway.audit.commands import options
 from skidway.audit.evidence.evidence import FOREVER, Evidence
-from skidway.audit.explanation.choice import first_explained, is_bad
+from skidway.audit.explanation.choice import first_explained, is_bad, urgency
 from skidway.audit.explanation.document import document, document_of, sentence
 from skidway.audit.explanation.explanation import Explanation, explain, explain_recounts
 from skidway.audit.explanation.next_command import Access, explain_bucket, show_hosts
@@ -20,7 +20,7 @@ from skidway.audit.judgement.clocks import clocks
 from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
-from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.reports import clock_report, host_report, source_remarks
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_names
@@ -64,7 +64,7 @@ def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
         }
         print_json({"topics": rows} | beside)
     else:
-        said = [_sentence(rows, found, access), *unread.sentences, *host_report.remarks(states)]
+        said = [_sentence(rows, found, access), *unread.beside, *host_report.remarks(states)]
         said += [f"next: {show_hosts(access)}"] if is_missed else []
         if present:
             print_lines(map(sentence, present))
@@ -80,10 +80,10 @@ def worst(
     explained: Explain,
     differing: Iterable[tuple[Source, Explanation]] = (),
 ) -> list[dict[str, Any]]:
-    """Returns a row for each topic with a bucket that somebody should look at. Also returns a row
-    for each output that, according to its newest recount, differs from the counts; this row names
-    no bucket. explained: a function that returns the causes why a bucket is not complete.
-    differing: the topics and explanations of these outputs."""
+    """Returns a row for each topic with a bucket that somebody should look at, the topic with the
+    worst bucket first. Also returns a row for each output that, according to its newest recount,
+    differs from the counts; this row names no bucket. explained: a function that returns the causes
+    why a bucket is not complete. differing: the topics and explanations of these outputs."""
     bad: dict[Source, list[BucketVerdict]] = {}
     for verdict in found:
         if is_bad(verdict):
@@ -93,7 +93,14 @@ def worst(
         changed.setdefault(source, []).append(each)
     names = topic_names([*bad, *changed])
     rows: list[dict[str, Any]] = []
-    for source in sorted({*bad, *changed}, key=names.__getitem__):
+
+    def order(source: Source) -> tuple[Any, ...]:
+        if source not in bad:
+            return 2, names[source]
+        first = first_explained(bad[source])[0]
+        return int(first.residue is Status.OPEN), urgency(first), names[source]
+
+    for source in sorted({*bad, *changed}, key=order):
         own = _of_buckets(names[source], bad[source], explained) if source in bad else []
         rows += own
         for each in changed.get(source, ()):

@@ -10,8 +10,11 @@ from typing import Any
 from skidway.audit.commands import decisions, history, options
 from skidway.audit.evidence.evidence import FOREVER
 from skidway.audit.explanation.document import document_of, sentence
+from skidway.audit.explanation.explanation import explain
 from skidway.audit.explanation.next_command import Access
-from skidway.audit.explanation.present_causes import PresentCause, present_causes
+from skidway.audit.explanation.present_cause import PresentCause
+from skidway.audit.explanation.present_causes import present_causes
+from skidway.audit.explanation.worst_problem import Problem, worst_problem
 from skidway.audit.judgement.clocks import Clocks, clocks
 from skidway.audit.judgement.hosts import HostState, survey
 from skidway.audit.judgement.policy import Policy
@@ -79,6 +82,7 @@ def _report(args: argparse.Namespace) -> int:
             "hosts": host_report.summary(found.hosts),
             "clocks": clock_report.document(found.clocks),
             "causes": [document_of(x) for x in found.present],
+            "worst": None if found.worst is None else found.worst.document(),
             "sources": found.unread.sentences,
             "fieldless": fieldless_report.document(found.fieldless),
             "buckets_deleted": found.deleted,
@@ -90,9 +94,10 @@ def _report(args: argparse.Namespace) -> int:
         print_lines(
             [
                 *map(sentence, found.present),
+                *([] if found.worst is None else [found.worst.sentence(access)]),
                 report.sentence(found.whole),
                 *report.sentences_of_deleted(found.deleted),
-                *found.unread.sentences,
+                *found.unread.beside,
                 *host_report.remarks(found.hosts),
                 *clock_report.sentences(found.clocks),
                 *fieldless_report.sentences(found.fieldless),
@@ -105,8 +110,8 @@ def _report(args: argparse.Namespace) -> int:
 @dataclass(frozen=True, slots=True)
 class _Judged:
     """What the report says. whole: the verdict on all buckets together. deleted: how many buckets
-    have no counts any more. fieldless: the members of lines that have no field. present: what does
-    not answer now. unread: what agents cannot read.
+    have no counts any more. fieldless: the members of lines that have no field. present: what is
+    wrong now. worst: the worst problem, if nothing is wrong now. unread: what agents cannot read.
     """
 
     whole: Standing
@@ -116,6 +121,7 @@ class _Judged:
     deleted: int
     fieldless: Mapping[Source, Members]
     present: list[PresentCause]
+    worst: Problem | None
     unread: Unread
 
 
@@ -144,6 +150,9 @@ def _judged(
     if names is not None:
         whole = whole.where(lambda source: is_named(source, names))
     present = present_causes(evidence, policy, now_ms, access)
+    worst = None
+    if not present:
+        worst = worst_problem(found, lambda x: explain(x, evidence, policy, now_ms, access))
     is_meant = None if names is None else lambda source: is_named(source, names)
     unread = source_remarks.unread(evidence, policy, now_ms, is_meant)
-    return _Judged(whole, found, states, times, deleted, fieldless, present, unread)
+    return _Judged(whole, found, states, times, deleted, fieldless, present, worst, unread)

@@ -14,7 +14,8 @@ from skidway.audit.evidence.evidence import FOREVER, Evidence
 from skidway.audit.explanation.choice import alike, covered, first_explained, is_bad, with_covered
 from skidway.audit.explanation.document import document, document_of, sentence, text
 from skidway.audit.explanation.explanation import Explanation, explain
-from skidway.audit.explanation.present_causes import PresentCause, present_causes
+from skidway.audit.explanation.present_cause import PresentCause
+from skidway.audit.explanation.present_causes import present_causes
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.clocks import present_ms
 from skidway.audit.judgement.policy import Policy

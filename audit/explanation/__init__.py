@@ -6,9 +6,11 @@ and the command to run next. The package does no I/O.
     offsets        the offsets that a place has not counted yet, although another place has
     programs       how the programs of a site were started
     next_command   the next command to run, for each cause
-    present_causes what does not answer now, and holds up many buckets
+    present_causes what is wrong now, and holds up many buckets (present_cause has its form)
+    stopped_programs  counters that have stopped, and outputs that are late
     explanation    turns the findings of a verdict into explanations
     document       explanations as JSON and as text
+    worst_problem  the first cause of the worst of all buckets
 
 The command `skidway audit why` and the collector's web pages show the same explanations. The causes
 are in judgement.cause; each finding of the judgement names its cause. This package looks at the

@@ -9,23 +9,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.cause import Cause, Run
 
-_REGISTRY = re.compile(r"No schema registry answers \(https?://([^:/]+)")
+_REGISTRY = re.compile(r"No schema registry answers \((https?://(?:\[[^]]+\]|[^:/\s]+)(?::\d+)?)")
 _DIRECTORY = re.compile(r"cannot append to (/.+)/[^/]+: ")
 _STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
+_STATE = Run("agent", "agent state show")
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
     """The reason why an agent makes no progress. path: the file that the agent cannot read; "" if
-    the reason is another one. command: the command to run next, on `host` ("" for the agent's own
-    host)."""
+    the reason is another one. run: the command to run next. line: a command of the system that
+    stands in its place; "" if there is none. address: the address of the server on whose host to
+    run it, as the agent knows it; "" for the agent's own host."""
 
     cause: Cause
     words: str
-    command: str = "skidway agent state show"
-    host: str = ""
+    run: Run = _STATE
+    line: str = ""
+    address: str = ""
     path: str = ""
 
 
@@ -39,8 +42,7 @@ def obstacle(document: Mapping[str, Any], topic: str) -> Obstacle | None:
     if reason := document.get("reason"):
         words = f"the agent waits: {reason}"
         if match := _REGISTRY.search(words):
-            line = "systemctl start skidway-registry"
-            return Obstacle(Cause.AGENT_HELD_UP, words, line, match[1])
+            return Obstacle(Cause.AGENT_HELD_UP, words, Run("registry"), address=match[1])
         return Obstacle(Cause.AGENT_HELD_UP, words)
     return _of_troubles(document, topic)
 
@@ -48,8 +50,7 @@ def obstacle(document: Mapping[str, Any], topic: str) -> Obstacle | None:
 def unreadable(path: str, reason: str) -> Obstacle:
     """Returns the obstacle that an agent cannot read a path."""
     words = f"the agent cannot read {path}: {reason}"
-    line = f"ls -ld {shlex.quote(path)}"
-    return Obstacle(Cause.FILE_UNREADABLE, words, line, path=path)
+    return Obstacle(Cause.FILE_UNREADABLE, words, line=f"ls -ld {shlex.quote(path)}", path=path)
 
 
 def _of_troubles(document: Mapping[str, Any], topic: str) -> Obstacle | None:
@@ -63,12 +64,11 @@ def _of_troubles(document: Mapping[str, Any], topic: str) -> Obstacle | None:
     name = next(own, next(iter(troubles)))
     more = f" (and {len(troubles) - 1} more partitions)" if len(troubles) > 1 else ""
     words = f"the agent cannot deliver to {name}{more}: {troubles[name]}"
-    leader = str(dict(document.get("leaders") or {}).get(name, "")).rpartition(":")[0]
+    leader = str(dict(document.get("leaders") or {}).get(name, ""))
     if _STORAGE_ERROR in words:
         match = _DIRECTORY.search(words)
         line = f"df -h {shlex.quote(match[1])}" if match else "df -h"
-        return Obstacle(Cause.AGENT_HELD_UP, words, line, leader)
+        return Obstacle(Cause.AGENT_HELD_UP, words, line=line, address=leader)
     if leader:
-        line = "systemctl start skidway-broker"
-        return Obstacle(Cause.AGENT_HELD_UP, words, line, leader)
+        return Obstacle(Cause.AGENT_HELD_UP, words, Run("broker"), address=leader)
     return Obstacle(Cause.AGENT_HELD_UP, words)

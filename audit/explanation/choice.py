@@ -40,13 +40,13 @@ def first_explained(bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
     """
     if not bad:
         return []
-    places = [_place(x) for x in bad]
+    places = [urgency(x) for x in bad]
     first = min(places)
     return [x for x, place in zip(bad, places, strict=True) if place == first]
 
 
-def _place(verdict: BucketVerdict) -> tuple[bool, bool, int, int]:
-    """Returns the key that sorts bad buckets, the worst first."""
+def urgency(verdict: BucketVerdict) -> tuple[bool, bool, int, int]:
+    """Returns the key that sorts bad buckets, the worst first (see `first_explained`)."""
     rank = min((x.cause.rank for x, _ in _open_findings(verdict)), default=len(Cause))
     return lacks_only_rows(verdict), not verdict.is_overdue, rank, verdict.bucket
 

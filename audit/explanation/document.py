@@ -9,7 +9,7 @@ from typing import Any
 from skidway.audit.explanation.explanation import ByteRange, Explanation
 from skidway.audit.explanation.next_command import NextCommand
 from skidway.audit.explanation.offsets import OffsetRange
-from skidway.audit.explanation.present_causes import PresentCause
+from skidway.audit.explanation.present_cause import PresentCause
 
 SHOWN = 10
 """A text shows at most this many groups of explanations. For a group, it shows at most this many

@@ -20,11 +20,12 @@ from skidway.audit.explanation.next_command import (
     NextCommand,
     Where,
     accept,
+    command_of,
     explain_bucket,
     next_command,
 )
 from skidway.audit.explanation.offsets import OffsetRange, offsets_behind, senders_of
-from skidway.audit.explanation.present_causes import mirror_host, nearest, present_causes
+from skidway.audit.explanation.present_causes import host_in, mirror_host, nearest, present_causes
 from skidway.audit.explanation.programs import programs_of
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.clocks import clocks
@@ -258,7 +259,8 @@ class _Explainer:
         """Whether `skidway audit accept` knows the bucket: the ledger has counts of the bucket, or
         a declared loss names the bucket."""
         bucket = self._verdict.bucket, self._verdict.bucket_ms
-        return bucket in self._topic.tallies or bucket in self._topic.lossy
+        is_known = bucket in self._topic.tallies or bucket in self._topic.lossy
+        return is_known or self._verdict.records > 0
 
     def _elsewhere(self, about: object) -> NextCommand:
         """Takes the subject (`about`) of a finding that nobody can accept in this bucket. Returns
@@ -276,8 +278,6 @@ class _Explainer:
         found = nearest(self._present, where.cause, self._verdict.source.cluster, agent)
         if found is None:
             return where
-        if found.cause is where.cause and where.words:
-            return where  # the agent's own /health knows more
         return _Location(
             found.cause, found.tier, ", ".join(found.clusters), where.agent, found.host,
             words=found.words, command=found.command,
@@ -332,15 +332,21 @@ class _Explainer:
         if found is None and health is not None:
             found = obstacle(health, self._data_topic)
         if found is not None:
-            command = NextCommand(found.host or where.host, found.command)
             return replace(
-                where, cause=found.cause, words=found.words, path=found.path, command=command
-            )
+                where, cause=found.cause, words=found.words, path=found.path,
+                command=self._command_of(found, where),
+            )  # fmt: skip
         if name in self._wrong_clocks:
             return replace(where, cause=Cause.CLOCK)
         if not self._is_silent(name):
             return where
         return replace(where, cause=Cause.HOST_SILENT)
+
+    def _command_of(self, found: Obstacle, where: _Location) -> NextCommand:
+        host = host_in(found.address, where.host) if found.address else where.host
+        if found.line:
+            return NextCommand(host, found.line)
+        return command_of(self._programs, found.run, host, found.address or str(where.agent))
 
     @property
     def _data_topic(self) -> str:

@@ -1,27 +1,34 @@
-"""Finds, without I/O, what does not answer at present: ZooKeeper, a cluster, a registry. Such a
-cause holds up many buckets of many topics, and other causes follow from it, so it is told first,
-and in place of what follows from it.
+"""Finds, without I/O, what is wrong at present, whichever bucket it concerns: ZooKeeper, a cluster
+or a registry does not answer, a counter or a loader has stopped, a file cannot be read. Such a
+cause holds up many buckets, and other causes follow from it, so it is told first, and in place of
+what follows from it. It is known before any bucket is due.
 
-The programs that it holds up tell the audit (see topic.program_status). If a whole cluster cannot
-be reached, its programs cannot tell; the brokers that mirror it do.
+Programs tell the audit what they wait for, and what they cannot read (see topic.program_status and
+topic.source_report). If a whole cluster cannot be reached, its programs cannot tell; the brokers
+that mirror it do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
-from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.evidence import Evidence, agent_named
 from skidway.audit.evidence.hearing import SenderName
+from skidway.audit.explanation.agent_health import unreadable
 from skidway.audit.explanation.next_command import Access, NextCommand, command_of
+from skidway.audit.explanation.present_cause import PresentCause
 from skidway.audit.explanation.programs import Programs, programs_of
+from skidway.audit.explanation.stopped_programs import stopped_programs
 from skidway.audit.judgement.cause import Cause, Run
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.reasons import of_time
+from skidway.audit.judgement.retired_places import retired_by
 from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.notes import Note
 from skidway.audit.topic.program_status import BrokerStatus, Kind, Obstacle, ProgramStatus
+from skidway.audit.topic.source_report import UnreadPath
 
 COLLECTOR = "collector"
 """The producer of the collector's own note. It stands only in the collector's store."""
@@ -35,29 +42,6 @@ _REFUSED = "refused"
 HOSTS_SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class PresentCause:
-    """Something that holds up programs now. words: what does not answer, since when and why.
-    clusters: the clusters whose records it holds up; none for all clusters. agents: the producers
-    that it holds up; None for all of the clusters. host: where the command runs. tier: the tier in
-    which it lies; None if it lies in no tier."""
-
-    cause: Cause
-    words: str
-    clusters: tuple[str, ...]
-    command: NextCommand
-    since_ms: int | None = None
-    agents: frozenset[str] | None = None
-    host: str = ""
-    tier: Tier | None = None
-
-    def holds_up(self, cluster: str, agent: str | None) -> bool:
-        """Whether it holds up records of a cluster. agent: the agent whose records they are; None
-        if they are not those of one agent."""
-        is_meant = self.agents is None or agent in self.agents
-        return (not self.clusters or cluster in self.clusters) and is_meant
-
-
 def present_causes(
     evidence: Evidence, policy: Policy, now_ms: int, access: Access
 ) -> list[PresentCause]:
@@ -69,7 +53,8 @@ def present_causes(
 
 
 def _covers(first: PresentCause, other: PresentCause) -> bool:
-    is_same_place = not first.clusters or {*other.clusters} <= {*first.clusters}
+    is_within = bool(other.clusters) and {*other.clusters} <= {*first.clusters}
+    is_same_place = not first.clusters or is_within
     return first.cause.explains(other.cause) and first.agents is None and is_same_place
 
 
@@ -94,6 +79,9 @@ class _Finder:
         unreached = {cluster for clusters in away for cluster in clusters}
         yield from self._of_brokers(unreached)
         yield from self._of_agents(unreached)
+        yield from self._of_files()
+        now_ms = self._now_ms
+        yield from stopped_programs(self._evidence, self._policy, now_ms, self._programs)
         for cluster in self._silent_clusters() - unreached:
             yield self._silent(cluster)
 
@@ -159,11 +147,40 @@ class _Finder:
     ) -> PresentCause:
         cause = _CAUSES[obstacle.kind]
         assert cause.run is not None
-        where = host if cause.run.verb else _host_in(obstacle.name, host)
+        where = host if cause.run.verb else host_in(obstacle.name, host)
         command = command_of(self._programs, cause.run, where, clusters[0])
         return PresentCause(
             cause, obstacle.sentence, clusters, command, obstacle.since_ms, agents, command.host
         )
+
+    def _of_files(self) -> Iterator[PresentCause]:
+        """The paths that agents cannot read, so that they seal nothing; one cause for a cluster."""
+        found: dict[str, list[tuple[str, str, UnreadPath]]] = {}
+        for key, numbers in self._evidence.senders.items():
+            agent = agent_named(key.producer)
+            report = self._evidence.source_reports.get(agent)
+            if key.tier is not Tier.AGENT or report is None or self._is_silent(key[:2]):
+                continue
+            host = self._evidence.hosts.get(agent, numbers.host)
+            if self._policy.roster.is_retired(numbers.cluster, host, agent):
+                continue
+            for each in report.unread:
+                if each.holds and self._is_asked(each.topic):
+                    told = (host, key.producer, each)
+                    found.setdefault(numbers.cluster, []).append(told)
+        for cluster, paths in found.items():
+            ordered = sorted(paths, key=lambda x: (x[0], x[2].topic, x[2].path))
+            host, _, first = ordered[0]
+            others = len({(each, x.path) for each, _, x in paths}) - 1
+            more = f" (and {others:,} more paths)" if others else ""
+            yield PresentCause(
+                Cause.FILE_UNREADABLE, f"{first.topic} on {host}: {first.words}{more}", (cluster,),
+                NextCommand(host, unreadable(first.path, first.reason).line),
+                agents=frozenset(x for _, x, _ in paths), host=host, tier=Tier.AGENT,
+            )  # fmt: skip
+
+    def _is_asked(self, topic: str) -> bool:
+        return self._evidence.asked is None or topic in self._evidence.asked
 
     def _silent(self, cluster: str) -> PresentCause:
         mirror = self._mirror_host
@@ -188,10 +205,11 @@ class _Finder:
         """
         if not self._mirror_host:
             return set()
+        retired = retired_by(self._policy.retired_places, self._evidence.retirements)
         speaks: dict[str, bool] = {}
         counted = set()
         for key, x in self._evidence.senders.items():
-            if key.tier in (Tier.AGENT, Tier.BROKER):
+            if key.tier in (Tier.AGENT, Tier.BROKER) and not retired.holds_cluster(x.cluster):
                 is_heard = not self._is_silent(key[:2])
                 speaks[x.cluster] = speaks.get(x.cluster, False) or is_heard
                 if key.tier is Tier.BROKER:
@@ -231,12 +249,12 @@ def nearest(
 ) -> PresentCause | None:
     """Returns the first present cause from which a finding with this cause follows."""
     for each in found:
-        if each.holds_up(cluster, agent) and (each.cause.explains(cause) or each.cause is cause):
+        if each.holds_up(cluster, agent) and each.cause.explains(cause):
             return each
     return None
 
 
-def _host_in(address: str, host: str) -> str:
+def host_in(address: str, host: str) -> str:
     """Returns the host in the first of these addresses, as the program on `host` knows it."""
     first = address.split(",")[0].rpartition("//")[2].partition("/")[0]
     named = first.rpartition(":")[0].strip("[]") or first

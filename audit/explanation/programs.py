@@ -55,8 +55,6 @@ class Programs:
             return found.host, found.invocation.start()
         if not verb:
             return host, self.starts.get(program) or f"systemctl start {UNITS[program]}"
-        if program in self.starts and verb == _VERBS.get(program):
-            return host, self.starts[program]
         return host, Invocation().command(verb)
 
     def counter(self, action: str, tier: Tier | None, host: str, clusters: tuple[str, ...]) -> str:

@@ -167,7 +167,7 @@ _TABLE = {
     Cause.MIRROR_BEHIND: _Row(
         "The mirror does not have these records yet.", Run("mirror", "mirror status")
     ),
-    Cause.LOAD_NOT_RUN: _Row("No load has reached these records yet.", Run("loader", "load run")),
+    Cause.LOAD_NOT_RUN: _Row("No load has reached these records yet.", Run("loader")),
     Cause.IN_FLIGHT: _Row(
         "The agent runs, but has not vouched for this minute yet.", Run("agent", "agent state show")
     ),

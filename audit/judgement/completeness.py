@@ -96,12 +96,13 @@ class Completeness:
     """The answer for one topic in the span. name: cluster and topic, or the given name if the
     cluster is not known. source: None if no message mentions the topic. verdicts: one verdict for
     every bucket of the span, oldest first. doubts: reasons against completeness that do not concern
-    a single bucket."""
+    a single bucket. has_agents: whether the audit waits for an agent of the topic."""
 
     name: str
     source: Source | None = None
     verdicts: tuple[BucketVerdict, ...] = ()
     doubts: tuple[str, ...] = ()
+    has_agents: bool = False
 
     @property
     def short(self) -> tuple[BucketVerdict, ...]:
@@ -238,7 +239,8 @@ class _Asking:
         name, doubts = f"{source.cluster}.{source.topic}", [*self._doubts(source)]
         if not any(verdict.records for verdict in found):
             doubts += [f"unknown: {each.words}" for each in fileless.of_topic(judgement.facts)]
-        return Completeness(name, source, tuple(found), tuple(doubts))
+        has_agents = bool(judgement.facts.expectation.agents)
+        return Completeness(name, source, tuple(found), tuple(doubts), has_agents)
 
     def _doubts(self, source: Source) -> Iterator[str]:
         if self._evidence.rebuilding:

@@ -42,7 +42,7 @@ class SenderState:
 def sender_states(evidence: Evidence, policy: Policy, now_ms: int) -> list[SenderState]:
     """The states of all senders from which a message ever came, sorted by tier and name."""
     retired = retired_by(policy.retired_places, evidence.retirements)
-    loaded = _last_loads(evidence)
+    loaded = last_loads(evidence)
     found = []
     for key, numbers in sorted(evidence.senders.items()):
         seen = evidence.heard_ms(key[:2])
@@ -51,12 +51,28 @@ def sender_states(evidence: Evidence, policy: Policy, now_ms: int) -> list[Sende
         elif (trouble := _trouble(numbers)) is not None:
             said = (trouble, Status.UNKNOWN.word)
         elif key.tier is Tier.HDFS:
-            said = _of_output(seen, loaded[_output_of(key)], policy, now_ms)
+            said = _of_output(seen, loaded[output_of(key)], policy, now_ms)
         else:
             late_ms = behind_ms(evidence, policy, key[:2], now_ms, 0)
             said = _of_program(now_ms - seen, late_ms, policy)
         found.append(SenderState(key, numbers, seen, *said))
     return found
+
+
+def last_loads(evidence: Evidence) -> dict[str, int]:
+    """For each output, the time of the newest message about a load into any topic of the output."""
+    found: dict[str, int] = {}
+    for key in evidence.senders:
+        if key.tier is Tier.HDFS:
+            output = output_of(key)
+            found[output] = max(found.get(output, 0), evidence.heard_ms(key[:2]))
+    return found
+
+
+def output_of(key: SenderKey) -> str:
+    """The root of the output, taken from the sender's name: a sender of tier hdfs has the name
+    `<root>/<topic>`."""
+    return key.producer.rpartition("/")[0]
 
 
 def _trouble(numbers: Numbers) -> str | None:
@@ -80,19 +96,3 @@ def _of_output(seen_ms: int, loaded_ms: int, policy: Policy, now_ms: int) -> tup
     if policy.loads_every_ms is None or now_ms - loaded_ms <= policy.loads_every_ms:
         return words, Status.COMPLETE.word
     return f"late: {words}", Status.INCOMPLETE.word
-
-
-def _last_loads(evidence: Evidence) -> dict[str, int]:
-    """For each output, the time of the newest message about a load into any topic of the output."""
-    found: dict[str, int] = {}
-    for key in evidence.senders:
-        if key.tier is Tier.HDFS:
-            output = _output_of(key)
-            found[output] = max(found.get(output, 0), evidence.heard_ms(key[:2]))
-    return found
-
-
-def _output_of(key: SenderKey) -> str:
-    """The root of the output, taken from the sender's name: a sender of tier hdfs has the name
-    `<root>/<topic>`."""
-    return key.producer.rpartition("/")[0]

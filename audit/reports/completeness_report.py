@@ -76,13 +76,15 @@ def _of_complete(found: Completeness, name: str, question: Question, policy: Pol
     outside = "" if Tier.HDFS.value.lower() in tiers else "; it is not compared with tier hdfs"
     return (
         f"{name} is complete from {since} to {until} in {', '.join(tiers)}"
-        f" ({_records(records)}){outside}."
+        f" ({_records(records, has_agents=found.has_agents)}){outside}."
     )
 
 
-def _records(count: int) -> str:
-    if not count:
+def _records(count: int, *, has_agents: bool) -> str:
+    if not count and has_agents:
         return "0 records: each agent of the topic vouches that its files had no line of this time"
+    if not count:
+        return "0 records: no agent has this topic, and nothing was counted of this time"
     return f"{count:,} record{'' if count == 1 else 's'}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.judgement import fileless
@@ -21,23 +21,28 @@ SHOWN = 5
 @dataclass(frozen=True, slots=True)
 class Unread:
     """What agents cannot read. fileless: the sources that have never matched a file; their topics
-    are unknown. others: sentences about paths that cannot be read, and about sources that matched a
-    file before."""
+    are unknown. held: sentences about paths that hold a seal. others: about paths that hold none,
+    and about sources that matched a file before."""
 
     fileless: tuple[Fileless, ...]
+    held: tuple[str, ...]
     others: tuple[str, ...]
 
     @property
     def sentences(self) -> list[str]:
         """A sentence for each of the first sources and paths."""
+        return [*_first(self.held), *self.beside]
+
+    @property
+    def beside(self) -> list[str]:
+        """The sentences without those about paths that hold a seal, which are told as causes (see
+        explanation.present_causes)."""
         said = [f"{topic_name(x.source)} is unknown: {x.words}." for x in self.fileless[:SHOWN]]
         if self.fileless:
             more = len(self.fileless) - SHOWN
             others = f"{more:,} more sources have no file. " if more > 0 else ""
             said.append(f"{others}If such a log may be missing, set optional: true for its source.")
-        more = len(self.others) - SHOWN
-        named = [f"Agents name {more:,} more such paths and sources."] if more > 0 else []
-        return [*said, *self.others[:SHOWN], *named]
+        return [*said, *_first(self.others)]
 
 
 def unread(
@@ -55,19 +60,28 @@ def unread(
         for agent in sorted(evidence.source_reports)
         if now_ms - evidence.heard_ms((Tier.AGENT, str(agent))) <= policy.silence_ms
     )
-    said = (x for agent in heard for x in _of_agent(evidence, agent))
-    others = (words for topic, words in said if is_meant is None or is_meant(topic))
-    return Unread(tuple(missing), tuple(others))
+    said = [x for agent in heard for x in _of_agent(evidence, agent)]
+    meant = [x for x in said if is_meant is None or is_meant(x[0])]
+    held, others = ([words for _, holds, words in meant if holds is x] for x in (True, False))
+    return Unread(tuple(missing), tuple(held), tuple(others))
 
 
-def _of_agent(evidence: Evidence, agent: int) -> Iterator[tuple[Source, str]]:
+def _first(said: Sequence[str]) -> list[str]:
+    more = len(said) - SHOWN
+    named = [f"Agents name {more:,} more such paths and sources."] if more > 0 else []
+    return [*said[:SHOWN], *named]
+
+
+def _of_agent(evidence: Evidence, agent: int) -> Iterator[tuple[Source, bool, str]]:
+    """Yields the topic of each path and source that the agent names, whether it holds the seal, and
+    a sentence."""
     report = evidence.source_reports[agent]
     host = evidence.hosts.get(agent, "") or str(agent)
     topics = {x.topic: x for x, topic in evidence.topics.items() if agent in topic.agents}
     for path in report.unread:
         held = ", and does not seal the topic" if path.holds else ""
         if path.topic in topics:
-            yield topics[path.topic], f"{path.topic} on {host}: {path.words}{held}."
+            yield topics[path.topic], path.holds, f"{path.topic} on {host}: {path.words}{held}."
     for source in report.fileless:
         if source.since_ms is None and source.topic in topics:
-            yield topics[source.topic], f"{source.topic} on {host}: {source.words}."
+            yield topics[source.topic], False, f"{source.topic} on {host}: {source.words}."

@@ -242,8 +242,8 @@ def health_of(url: str) -> dict[str, Any]:
 
 
 def healthy(url: str) -> bool:
-    """Returns whether a program's /health says that it works. An agent that runs and may not read a
-    path works, too: the demo names the path, and its verdict counts it.
+    """Returns whether a program's /health says that it works. An agent that delivers and may not
+    read a path works, too: the demo names the path, and its verdict counts it.
     """
     try:
         with open_url(url, HEALTH_WITHIN_S) as answer:
@@ -251,7 +251,7 @@ def healthy(url: str) -> bool:
     except urllib.error.HTTPError as error:
         with error:
             detail = json.load(error)
-        return detail.get("status") == "running" and bool(detail.get("unreadable"))
+        return bool(detail.get("delivers"))
     except OSError:
         return False
 

@@ -5,57 +5,28 @@ that the bucket becomes complete or is accepted."""
 from __future__ import annotations
 
 import contextlib
-import io
-import json
-import os
-import platform
 import resource
 import secrets
-import shlex
 import shutil
-import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from skidway.cli.commands import main
 from skidway.demo.site import DATACENTER, OFFLINE
 from skidway.kafka.protocol.frames import RequestHeader
-from support.pipeline import AUDIT_TOPIC, Oracle, Pipeline, source
+from support.incident_site import HOST, TOPICS, Incidents, read
+from support.pipeline import AUDIT_TOPIC, source
 from support.processes import Program, accepts, eventually, free_port, run_skidway, skidway
 from support.proxy import Fault
 
-HOST = platform.node()
-SILENCE_MS = 8_000
-NUMBERED = {"type": "regex", "pattern": r"line (?P<number>\d+) .*"}
 TIMED = {
     "parser": {"type": "regex", "pattern": r"(?P<time>\S+) (?P<line>.*)"},
     "timestamp": {"fields": ["time"], "format": "rfc3339"},
 }
-TOPICS: dict[str, dict[str, Any]] = {
-    "killed-agent": {},
-    "late-load": {},
-    "deleted-log": {},
-    "rejected-lines": {"parser": NUMBERED},
-    "stopped-mirror": {},
-    "no-registry": {},
-    "bad-schema": {"parser": NUMBERED},
-    "full-disk": {},
-    "unreadable-log": {},
-    "lost-partition": {},
-    "doubled-rows": {},
-    "wrong-pattern": {"parser": {"type": "regex", "pattern": r"(?P<level>[A-Z]+): (?P<text>.*)"}},
-}
-SERVICES = [
-    ["agent", "run"], ["audit", "count"], ["audit", "run"], ["broker", "run"],
-    ["registry", "run"], ["zookeeper", "run"],
-]  # fmt: skip
 SLOW = """
 import sys
 from skidway import clock
@@ -66,180 +37,6 @@ sys.exit(main(sys.argv[1:]))
 """
 """A Python program that runs the `skidway` command given by its arguments. The command's clock is
 ten minutes behind."""
-
-
-class Incidents:
-    """The site on which all incidents happen, and methods that run the commands of an operator."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.pipeline = Pipeline(
-            folder,
-            self.sources(),
-            settings={
-                "audit": {"silence.ms": SILENCE_MS},
-                "count-dc1": {"heartbeat.interval.ms": 1_000},
-                "count-offline": {"heartbeat.interval.ms": 1_000},
-                "loader": {"spark.above.offsets": 1_000_000, "metrics.listener": None},
-            },
-        )
-        audit = self.pipeline.site.config("audit")
-        self.without_loads = audit.with_name("audit-without-loads.yml")
-        settings = yaml.safe_load(audit.read_text()) | {"tiers": ["agent", "broker", "mirror"]}
-        self.without_loads.write_text(yaml.safe_dump(settings))
-
-    def sources(self) -> list[dict[str, Any]]:
-        return [source(topic, self.folder / topic, **parts) for topic, parts in TOPICS.items()]
-
-    def rewrite(self) -> None:
-        """Writes the agent's configuration again, from TOPICS. The agent reads the new
-        configuration at its next start."""
-        self.pipeline.rewrite(self.sources())
-
-    def config(self, program: str) -> Path:
-        return self.pipeline.site.config(program)
-
-    def log(self, topic: str) -> Oracle:
-        return Oracle(self.folder / topic)
-
-    def settle(self, log: Oracle) -> None:
-        """Waits until every byte of the log is acknowledged, rejected, lost or uncertain."""
-        eventually(
-            lambda: self.pipeline.settled_bytes(log.folder) >= log.bytes,
-            what=f"{log.folder.name} is settled",
-        )
-
-    def wait_host(self) -> None:
-        """Waits until the audit knows this host. Lines may arrive before their agent has told its
-        host's name."""
-        eventually(
-            lambda: HOST in {host["host"] for host in self.asked("hosts")["hosts"]},
-            every_s=0.2,
-            what="the audit knows the host",
-        )
-
-    def wait_rejects(self, topic: str) -> None:
-        """Waits until the offline cluster has the topic's rejected lines. The commands of this site
-        ask the offline cluster."""
-        self.pipeline.wait_mirrored([f"{topic}.rejected"])
-
-    def why(self, topic: str, *options: str, loads: bool = False) -> dict[str, Any]:
-        """Returns the JSON document that `skidway audit why` prints about a topic of dc1. For
-        `loads`, see `asked`."""
-        health = ["--agent-health", self.pipeline.site.health("agent")]
-        collector = ["--collector", self.pipeline.site.url("dashboard")]
-        registry = ["--registry", self.pipeline.site.url("registry")]
-        named = [f"{DATACENTER}.{topic}", *options]
-        return self.asked("why", *health, *collector, *registry, *named, loads=loads)
-
-    def asked(self, verb: str, *options: str, loads: bool = False) -> dict[str, Any]:
-        """Returns the JSON document that a subcommand of `skidway audit` prints, with its exit
-        status as the member `status`. If `loads` is true, the audit also expects the counts of the
-        tier hdfs."""
-        config = self.pipeline.site.config("audit") if loads else self.without_loads
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            status = main(["audit", verb, "--json", "--config", str(config), *options])
-        if status == 2:
-            # the command exits with 2 while the audit does not know the topic yet
-            return {"buckets": [], "others": 0, "status": 2}
-        assert status in (0, 1), out.getvalue()
-        document: dict[str, Any] = json.loads(out.getvalue())
-        return document | {"status": status}
-
-    def cause(
-        self, topic: str, cause: str, *, tier: str | None = None, offsets: int = 0, **options: Any
-    ) -> dict[str, Any]:
-        """Waits until `why` names this cause. Returns the cause's entry in the JSON document, with
-        its bucket as the member `of`. If `tier` is given, only a cause in this tier counts.
-        `offsets` is the least number of offsets that the entry must contain."""
-        seen: list[Any] = []
-
-        def named() -> dict[str, Any] | None:
-            document = self.why(topic, **options)
-            seen[:] = [document]
-            for bucket in document["buckets"]:
-                for each in bucket["causes"]:
-                    found = sum(x["end"] - x["first"] for x in each["offsets"])
-                    is_meant = each["cause"] == cause and tier in (None, each["tier"])
-                    if is_meant and found >= offsets:
-                        return {**each, "of": bucket}
-            return None
-
-        try:
-            found = eventually(named, every_s=0.2)
-        except AssertionError as error:
-            raise AssertionError(json.dumps(seen, indent=1)) from error
-        assert isinstance(found, dict)
-        return found
-
-    def healed(self, topic: str, **options: Any) -> None:
-        """Waits until every bucket of the topic, including the newest, is complete or accepted."""
-        seen: list[Any] = []
-
-        def well() -> bool:
-            seen[:] = [self.why(topic, **options)]
-            whole = ("report", "--all", "--topic", f"{DATACENTER}.{topic}")
-            return not seen[0]["buckets"] and self.asked(*whole, **options)["status"] == 0
-
-        try:
-            eventually(well, every_s=0.2)
-        except AssertionError as error:
-            raise AssertionError(json.dumps(seen, indent=1)) from error
-
-    def run(self, command: dict[str, str]) -> subprocess.CompletedProcess[str]:
-        """Runs a command as `why` printed it, in a shell that finds `skidway`. If the command
-        starts a program of the site, the test starts it, as its own child process."""
-        assert command["host"] in ("", HOST, "127.0.0.1"), command
-        if (name := self.started_by(command)) is not None:
-            if not self.pipeline.is_up(name):
-                self.pipeline.start(name)
-            return subprocess.CompletedProcess(command["line"], 0, "", "")
-        return subprocess.run(
-            command["line"], shell=True, capture_output=True, text=True, timeout=120, check=False,
-            env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
-        )  # fmt: skip
-
-    def started_by(self, command: dict[str, str]) -> str | None:
-        """Returns the program of the site that the command starts; None if it starts none."""
-        words = shlex.split(command["line"])
-        if words[-4:-2] in SERVICES and words[-2] == "--config":
-            configs = {str(self.pipeline.site.config(x)): x for x in self.pipeline.programs}
-            return configs[words[-1]]
-        return None
-
-    def first_shown(self, topic: str) -> dict[str, Any]:
-        """Returns the causes that the first page, `why` without and with a topic, and the report
-        show first."""
-        page = json.loads(_read(self.pipeline.site.url("dashboard") + "/index.json"))
-        return {
-            "page": [x["cause"] for x in page["causes"]][:1],
-            "why": [x["cause"] for x in self.asked("why")["causes"]][:1],
-            "why topic": [x["cause"] for x in self.why(topic)["causes"]][:1],
-            "report": [x["cause"] for x in self.asked("report")["causes"]][:1],
-        }
-
-    def shows_first(self, topic: str, cause: str | None) -> dict[str, str]:
-        """Waits until all of them show this cause first. Returns its next command, as the report
-        prints it."""
-        wanted = [] if cause is None else [cause]
-        seen: list[Any] = []
-
-        def is_first() -> bool:
-            seen[:] = [self.first_shown(topic)]
-            return all(x == wanted for x in seen[0].values())
-
-        try:
-            eventually(is_first, every_s=0.5)
-        except AssertionError as error:
-            raise AssertionError(json.dumps(seen)) from error
-        found = self.asked("report")["causes"]
-        return dict(found[0]["command"]) if found else {}
-
-
-def _read(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=30) as answer:
-        return str(answer.read().decode())
 
 
 @pytest.fixture(scope="module")
@@ -332,7 +129,7 @@ def test_lines_were_rejected(site: Incidents) -> None:
     shown = site.run(found["command"])
     assert "no number here" in shown.stdout, shown
     rejects = site.pipeline.site.url("dashboard") + "/rejects.json"
-    eventually(lambda: "no number here" in _read(rejects), what="the page's example")
+    eventually(lambda: "no number here" in read(rejects), what="the page's example")
     accept_all(site, "rejected-lines", "rejected")
 
 
@@ -428,13 +225,13 @@ def test_a_broker_is_down(site: Incidents) -> None:
     command = site.shows_first("stopped-mirror", "cluster away")
     assert (command["host"], site.started_by(command)) == (HOST, "broker-dc1")
     offline = site.pipeline.site.health("broker-offline")
-    assert f"Cluster {DATACENTER} does not answer" in _read(offline)
+    assert f"Cluster {DATACENTER} does not answer" in read(offline)
     status = run_skidway("mirror", "status", "--config", str(site.config("broker-offline")))
     assert status.returncode == 3
     assert f"away: Cluster {DATACENTER} does not answer" in status.stdout
-    page = _read(site.pipeline.site.url("dashboard") + "/mirrors")
+    page = read(site.pipeline.site.url("dashboard") + "/mirrors")
     assert f"unknown: Cluster {DATACENTER} does not answer" in page
-    assert "systemctl start" not in _read(site.pipeline.site.url("dashboard") + "/")
+    assert "systemctl start" not in read(site.pipeline.site.url("dashboard") + "/")
     site.run(command)
     site.settle(log)
     site.healed("stopped-mirror")
@@ -468,8 +265,9 @@ def test_zookeeper_is_down(site: Incidents) -> None:
 
 
 def test_a_log_cannot_be_read(site: Incidents) -> None:
-    """If an agent cannot read a log any more, `skidway audit why` names the file, the reason and a
-    command that shows what is there. If the log can be read again, all is well."""
+    """If an agent cannot read a log any more, page and report say so first, and `skidway audit why`
+    names the file, the reason and a command that shows what is there. If the log can be read again,
+    all is well."""
     log, away = site.log("unreadable-log"), site.folder / "elsewhere.log"
     away.write_text("")
     (log.folder / "app.log").symlink_to(away)
@@ -477,6 +275,7 @@ def test_a_log_cannot_be_read(site: Incidents) -> None:
     site.settle(log)
     site.healed("unreadable-log")
     kept = away.rename(site.folder / "kept.log")
+    site.shows_first("unreadable-log", "file unreadable")
     found = site.cause("unreadable-log", "file unreadable")
     path = str(log.folder / "app.log")
     assert (found["host"], found["path"]) == (HOST, path)
@@ -487,12 +286,15 @@ def test_a_log_cannot_be_read(site: Incidents) -> None:
 
 
 def test_a_counter_is_down(site: Incidents) -> None:
-    """If a counter is down, `skidway audit why` names it, and the command that starts it."""
+    """If a counter is down, page, report and `skidway audit why` say so first, and name the command
+    that starts it."""
     log = site.log("killed-agent")
     site.pipeline.kill("count-dc1")
     log.write("app.log", 10)
     site.settle(log)
+    command = site.shows_first("killed-agent", "counter stopped")
     found = site.cause("killed-agent", "counter stopped", tier="broker")
+    assert found["command"] == command
     assert (found["host"], site.started_by(found["command"])) == (HOST, "count-dc1")
     site.run(found["command"])
     site.healed("killed-agent")

@@ -132,6 +132,9 @@ AGENTS = {
         before=10,
     ),
     "SkidwayAgentCannotReadFiles": gauge("skidway_agent_unreadable_paths", "0x5 2x60", before=15),
+    "SkidwayAgentSourceWithoutFiles": gauge(
+        "skidway_agent_sources_without_files", "0x5 1x60", before=30, topic="logs"
+    ),
     "SkidwayAgentDiskFull": gauge(
         "skidway_agent_state_full_total", "0x50 1+1x20", "9x70", at=55, before=40
     ),

@@ -87,8 +87,12 @@ def survivors(module: str, tree: Path) -> tuple[list[str], int]:
 def main(arguments: Sequence[str]) -> int:
     """Tries the mutants of the given modules, by default of all modules."""
     parser = argparse.ArgumentParser(prog="python -m support.mutants", description=__doc__)
-    parser.add_argument("module", nargs="*", choices=[*MODULES, []], default=[])
+    parser.add_argument("module", nargs="*")
     chosen = parser.parse_args(arguments).module or list(MODULES)
+    if unknown := [x for x in chosen if x not in MODULES]:
+        parser.error(
+            f"no tests are known for {unknown[0]}; there are tests for {' '.join(MODULES)}"
+        )
     with tempfile.TemporaryDirectory() as folder:
         tree = _copied(Path(folder) / "tree")
         for module in chosen:

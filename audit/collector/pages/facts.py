@@ -13,14 +13,19 @@ from skidway.audit.collector.reject_examples import Examples
 from skidway.audit.collector.risks import Kept, backlogs, kept
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.explanation.explanation import Explanation, explain
 from skidway.audit.explanation.next_command import Access
-from skidway.audit.explanation.present_causes import PresentCause, present_causes
+from skidway.audit.explanation.present_cause import PresentCause
+from skidway.audit.explanation.present_causes import present_causes
 from skidway.audit.explanation.programs import Programs, programs_of
+from skidway.audit.explanation.worst_problem import Problem, worst_problem
 from skidway.audit.judgement.clocks import Clocks, present_ms
 from skidway.audit.judgement.hosts import HostState
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.sender_states import SenderState, sender_states
 from skidway.audit.judgement.standing import Standing, TopicStanding
+from skidway.audit.judgement.verdict import BucketVerdict
+from skidway.audit.reports.source_remarks import Unread, unread
 from skidway.audit.reports.topic_names import topic_names
 from skidway.audit.topic.backlog import Backlog
 from skidway.audit.topic.fieldless_note import by_topic
@@ -88,9 +93,26 @@ class Facts:
 
     @cached_property
     def present(self) -> list[PresentCause]:
-        """What does not answer now, and holds up programs; the nearest to the source of trouble
+        """What is wrong now, whichever bucket it concerns; the nearest to the source of trouble
         comes first."""
         return present_causes(self.evidence, self.policy, self.now_ms, self.access)
+
+    @cached_property
+    def worst(self) -> Problem | None:
+        """The worst problem of the newest buckets; None if something is wrong now, because that is
+        told first."""
+        if self.present:
+            return None
+        newest = (x for topic in self.standing.topics for x in topic.newest.values())
+        return worst_problem(newest, self._explained, self.names)
+
+    def _explained(self, verdict: BucketVerdict) -> list[Explanation]:
+        return explain(verdict, self.evidence, self.policy, self.now_ms, self.access)
+
+    @cached_property
+    def unread(self) -> Unread:
+        """What agents cannot read."""
+        return unread(self.evidence, self.policy, self.now_ms)
 
     @cached_property
     def programs(self) -> Programs:

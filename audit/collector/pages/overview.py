@@ -68,6 +68,8 @@ def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, A
         "hosts": host_report.summary(facts.hosts),
         "clocks": clock_report.document(facts.clocks),
         "causes": [document_of(x) for x in facts.present],
+        "worst": None if facts.worst is None else facts.worst.document(),
+        "sources": facts.unread.sentences,
         **document(found.tables),
         "by": unit,
         "grid": found.grid.table().records(),
@@ -75,10 +77,13 @@ def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, A
 
 
 def alarms(facts: Facts) -> tuple[str, ...]:
-    """Returns sentences about what does not answer now, recounts that differ from the audit's
-    counts, clocks that are wrong, and hosts that have the same name."""
+    """Returns sentences about what is wrong now or, if there is no such thing, the worst problem;
+    about sources without files, recounts that differ from the audit's counts, clocks that are
+    wrong, and hosts that have the same name."""
     return (
         *present_alarms(facts),
+        *([] if facts.worst is None else [facts.worst.sentence(facts.access)]),
+        *facts.unread.beside,
         *(
             f"The newest recount of {facts.names[topic.source]} in {x.output}, on {x.host}, found: "
             f"{report.reasons_text(x.reasons)}. "
@@ -93,7 +98,7 @@ def alarms(facts: Facts) -> tuple[str, ...]:
 
 
 def present_alarms(facts: Facts) -> tuple[str, ...]:
-    """Returns a sentence about each server that does not answer now, with the next command."""
+    """Returns a sentence about everything that is wrong now, with the next command."""
     return tuple(map(sentence, facts.present))
 
 

@@ -214,3 +214,25 @@ def test_the_role_prints_what_matches_nothing(
     assert evaluated(say["when"]) is True
     said = evaluated(say["ansible.builtin.debug"]["msg"])
     assert said == [f"! paths {tmp_path}/b.log takes no file"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_enough"),
+    [
+        ({"status": 200, "json": {"ok": True}}, True),
+        ({"status": 503, "json": {"ok": False}}, False),
+        ({"status": 503, "json": {"ok": False, "delivers": False}}, False),
+        ({"status": 503, "json": {"ok": False, "delivers": True}}, True),
+        ({"status": -1, "msg": "Connection refused"}, False),
+    ],
+)
+def test_an_agent_that_cannot_read_a_path_is_healthy_enough(
+    answer: dict[str, Any], is_enough: bool
+) -> None:
+    """The playbooks wait until a program is healthy. If an agent delivers, but cannot read a path,
+    they go on: a site with a closed log can be changed, upgraded and rolled back."""
+    (ask,) = yaml.safe_load(RUN.with_name("health.yml").read_text())
+    condition = NativeEnvironment(undefined=StrictUndefined).from_string(
+        f"{{{{ {ask['until']} }}}}"
+    )
+    assert bool(condition.render(common_answer=answer)) is is_enough

@@ -80,6 +80,52 @@ def test_an_optional_source_may_have_no_file(world: World) -> None:
     assert world.agent.source_reports.report == SourceReport()
 
 
+@promise("6 source without files")
+def test_a_source_that_is_no_longer_optional_is_missed_from_then_on(world: World) -> None:
+    """If a source without files was optional and is so no more, what the agent vouched for before
+    stays so."""
+    world.settings = settings(raw("logs", optional=True))
+    world.start()
+    world.settle(30, 1)
+    vouched_ms = sealed(world)
+    world.kill()
+    world.settings = settings(raw("logs"))
+    world.start()
+    world.settle(30, 1)
+    assert -sealed(world) > vouched_ms > 0
+
+
+@promise("6 unreadable")
+def test_a_path_that_was_repaired_while_no_agent_ran_is_told(world: World) -> None:
+    """After its start, an agent tells what it can read now, even if that is everything: an earlier
+    process may have told a path that it could not read."""
+    world.files.append(A, b"1\n").unreadable = True
+    world.start()
+    world.settle(30, 1)
+    assert told(world).unread
+    world.kill()
+    world.files.by_path[A].unreadable = False
+    world.start()
+    world.settle(30, 1)
+    assert told(world) == SourceReport()
+
+
+def test_what_cannot_be_read_is_told_again(world: World) -> None:
+    """While an agent cannot read a path, it tells so every hour, because messages expire. It tells
+    only once that it can read everything."""
+    world.files.append(A, b"1\n").unreadable = True
+    world.start()
+    world.settle(30, 1)
+    world.clock.advance(2 * source_reports.TELL_AGAIN_S)
+    world.settle(30, 1)
+    assert len([x for x in world.of(Note) if x.kind == KIND]) == 2
+    world.files.by_path[A].unreadable = False
+    world.settle(30, 1)
+    world.clock.advance(2 * source_reports.TELL_AGAIN_S)
+    world.settle(30, 1)
+    assert len([x for x in world.of(Note) if x.kind == KIND]) == 3
+
+
 def test_a_changed_source_begins_anew(world: World) -> None:
     """If the patterns of a source change, no file has matched the source since then. So a wrong new
     pattern is noticed, although the old one had files."""

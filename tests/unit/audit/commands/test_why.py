@@ -155,12 +155,12 @@ def test_the_oldest_bucket_that_should_be_complete_is_explained(why: Why) -> Non
     [cause] = bucket["causes"]
     assert (cause["cause"], cause["tier"], cause["host"]) == ("load not run", "hdfs", "l1")
     assert cause["offsets"] == [{"partition": 0, "first": 10, "end": 20}]
-    assert cause["command"] == {"host": "l1", "line": "skidway load run"}
+    assert cause["command"] == {"host": "l1", "line": "systemctl start skidway-loader"}
     status, text = why(
         [],
     )
     assert "dc1.logs 1970-01-01T00:11:00Z is incomplete." in text
-    assert "next:  on l1: skidway load run" in text
+    assert "next:  on l1: systemctl start skidway-loader" in text
     assert "covers all causes" not in text
 
 
@@ -171,7 +171,7 @@ def test_without_a_topic_one_bucket_of_each_topic_is_named(why: Why) -> None:
     said = [*good(), *short(START + SIZE, 3)]
     status, text = why(said, topic=())
     assert status == 1
-    assert "on l1: skidway load run" in text
+    assert "on l1: systemctl start skidway-loader" in text
     assert "skidway audit why TOPIC --config " in text
     bucket_ms = START + 4 * SIZE
     lost = replace(LOSS, from_bucket=bucket_ms, to_bucket=bucket_ms)

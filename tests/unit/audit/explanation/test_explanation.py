@@ -283,7 +283,7 @@ CASES = [
         add=[delta(MIRROR, 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))],
     ),
     Case(
-        Cause.LOAD_NOT_RUN, "l1", "skidway load run", drop=(3,),
+        Cause.LOAD_NOT_RUN, "l1", "systemctl start skidway-loader", drop=(3,),
         add=[delta(HDFS, 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))],
     ),
     Case(Cause.RECORDS_MISSING, "l1", "skidway audit recount", drop=(3,), add=SHORT),

@@ -25,6 +25,7 @@ from support.one_bucket import (
     START,
     count,
     delta,
+    from_the_broker_on,
     good,
     seal,
 )  # fmt: skip
@@ -47,6 +48,22 @@ def said(messages: list[Message], policy: Policy = POLICY, now: int = NOW) -> li
 
 def short() -> list[Message]:
     return [*good()[:3], delta(HDFS, 1, count(3)), *good()[4:], HEARD]
+
+
+def test_a_time_without_records_is_said_with_who_vouches_for_it() -> None:
+    """If a time has no record, the sentence says who vouches for that: the agents of the topic or,
+    if the topic has no agent, nobody."""
+    early = replace(QUESTION, until_ms=START)
+    for messages, words in (
+        (
+            [*good(), HEARD],
+            "each agent of the topic vouches that its files had no line of this time",
+        ),
+        (from_the_broker_on(), "no agent has this topic, and nothing was counted of this time"),
+    ):
+        found = completeness(Fold(messages).evidence(), POLICY, early, NOW)
+        (sentence,) = completeness_report.sentences(found, early, POLICY)
+        assert sentence.endswith(f"(0 records: {words}).")
 
 
 def test_a_complete_topic_is_said_with_its_tiers() -> None:

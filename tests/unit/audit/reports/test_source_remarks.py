@@ -37,15 +37,18 @@ def test_a_topic_without_a_record_is_told() -> None:
     no bucket has a record. Its topic is unknown. A source that matched a file before is told, too,
     and changes nothing."""
     found = unread(evidence(-START, REPORT), POLICY, NOW)
-    assert found.sentences == [
+    held = (
+        "logs on web1: the agent cannot read /log/app.log: Permission denied, and does not seal the"
+        " topic."
+    )
+    assert found.beside == [
         "dc1.logs is unknown: source /log/auth.log on web1 has matched no file since"
         " 1970-01-01 00:10:00Z.",
         "If such a log may be missing, set optional: true for its source.",
-        "logs on web1: the agent cannot read /log/app.log: Permission denied, and does not seal the"
-        " topic.",
         "logs on web1: the agent cannot read /log/pipe: it is a FIFO, and is not read.",
         "logs on web1: source /log/old.log matches no file now, and did before.",
     ]
+    assert found.sentences == [held, *found.beside]
     assert len(found.fileless) == 1
 
 
@@ -61,7 +64,8 @@ def test_silent_agents_and_other_topics_say_nothing() -> None:
     """A note of a silent agent is not about the present. If a report is about some topics, it says
     nothing about others."""
     late = NOW + POLICY.silence_ms + 1
-    assert unread(evidence(NOW, REPORT), POLICY, late).others == ()
+    found = unread(evidence(NOW, REPORT), POLICY, late)
+    assert (found.held, found.others) == ((), ())
     found = unread(evidence(-START, REPORT), POLICY, NOW, lambda x: x.topic == "other")
     assert found.sentences == []
 

@@ -10,8 +10,8 @@ import pytest
 
 from skidway.demo.supervisor import health_of, healthy
 
-HELD_UP = '{"ok": false, "status": "running", "unreadable": {}}'
-UNREAD = '{"ok": false, "status": "running", "unreadable": {"app": {"/log": "no right"}}}'
+HELD_UP = '{"ok": false, "delivers": false, "unreadable": {"app": {"/log": "no right"}}}'
+UNREAD = '{"ok": false, "delivers": true, "unreadable": {"app": {"/log": "no right"}}}'
 
 
 @pytest.mark.parametrize(("said", "works"), [(HELD_UP, False), (UNREAD, True)])
