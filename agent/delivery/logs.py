@@ -13,6 +13,7 @@ from skidway.agent.delivery.search import Hole
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import EARLIEST, Client, Fetcher
+from skidway.kafka.client.log_ends import LogEnds
 from skidway.kafka.columns import decode_headers, unpack
 from skidway.kafka.errors import KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
@@ -34,7 +35,9 @@ class FetchedLogs:
         answer.
         """
         self._fetcher = Fetcher(sending, max_bytes=RESPONSE_BYTES)
+        self._ends = LogEnds(sending)
         self._asking = asking
+        self._asked_anew = False
 
     def begin(self, floors: Mapping[TopicPartition, int]) -> None:
         """Reads only the partitions in `floors`, each from the offset that `floors` gives."""
@@ -46,6 +49,8 @@ class FetchedLogs:
         """Returns the rows (records) that have arrived, and a `Hole` for each part of a log that
         cannot be read.
         """
+        if self._asked_anew:
+            self._ends.ask(self._fetcher.positions.keys() - self.read_up())
         news: list[Rows | Hole] = []
         try:
             fetched = self._fetcher.poll(0)
@@ -63,21 +68,31 @@ class FetchedLogs:
 
     def ask_anew(self) -> None:
         """Forgets the high watermarks of the partitions, so that `read_up` waits for the new high
-        watermarks in later responses."""
+        watermarks in later responses, and for the ends of the logs."""
+        self._asked_anew = True
+        self._ends.forget()
         for tp, position in list(self._fetcher.positions.items()):
             self._go_on(tp, position)
 
     def read_up(self) -> set[TopicPartition]:
         """Returns the partitions that are read up to their high watermarks. After a call of
-        `ask_anew`, only a high watermark that came after the call counts."""
+        `ask_anew`, only a high watermark that came after the call counts, and only if it has
+        reached the end that the log had after the call."""
         told = self._fetcher.high_watermarks
         positions = self._fetcher.positions
-        return {tp for tp, at in positions.items() if tp in told and at >= told[tp]}
+        read_up = {tp for tp, at in positions.items() if tp in told and at >= told[tp]}
+        return {tp for tp in read_up if self._is_at_end(tp)} if self._asked_anew else read_up
 
     def end(self) -> None:
         """Stops reading."""
+        self._asked_anew = False
+        self._ends.forget()
         for tp in list(self._fetcher.positions):
             self._fetcher.remove(tp)
+
+    def _is_at_end(self, tp: TopicPartition) -> bool:
+        end = self._ends.end(tp)
+        return end is not None and self._fetcher.positions[tp] >= end
 
     def _go_on(self, tp: TopicPartition, offset: int) -> None:
         self._fetcher.remove(tp)  # forgets the watermark and any response under way

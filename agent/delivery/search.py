@@ -5,8 +5,8 @@ partition has no wanted record.
     begin     sets the partitions to read: those that can have the wanted records
     turn      takes the records that have arrived, without waiting for others; ends the search as
               soon as every wanted record was found
-    later     after `read.back.wait.ms`: asks for the high watermarks anew, and reads the logs up
-              to them
+    later     after `read.back.wait.ms`: asks for the high watermarks anew, and where the logs end;
+              reads the logs up to the high watermarks, once these have reached the ends
 
 While records are missing, the search may not end before `read.back.wait.ms` has passed, because
 copies of the records may still arrive. For records that a broker refused, this time begins with the
@@ -18,13 +18,19 @@ id only after it has received a batch with the id's next epoch. The agent cannot
 the next epoch first, because that batch would be the wanted batch itself, sent again. TCP limits
 how long these bytes can take: if a socket's process is dead, the kernel sends the bytes again 8
 times, over at most 103 s (tcp_orphan_retries), and then stops. If a broker has received a request's
-bytes, it appends them before it answers later fetches, or it crashes and the bytes are gone. Once
-appended records are durable, they are below the high watermark. When `read.back.wait.ms` has
-passed, bytes that the previous process sent can no longer arrive. So if the search asks for a high
-watermark after that time, all records that have arrived are below it. If these assumptions fail, a
-batch may arrive even later. If the agent has sent the batch's bytes again, the late batch repeats
-records with the same origin, partition and time, and every reader drops the late batch. If the
-batch's bytes were declared lost, the audit shows more records than the agent counted.
+bytes, it appends them before it answers later fetches, or it crashes and the bytes are gone. When
+`read.back.wait.ms` has passed, bytes that the previous process sent can no longer arrive. So if the
+search asks after that time where the log of a partition ends, all records that have arrived are
+below this end.
+
+They need not be below the high watermark. Once the in-sync replicas have the records, the watermark
+is above them. But while fewer replicas than `min.insync.replicas` are in sync, Apache Kafka does
+not move the watermark, and a new leader's watermark is behind the old leader's at first. So the
+search counts nothing as missing before the watermark has reached the end of the log, however long
+this takes. If the broker does not say where the log ends, the watermark alone counts. If these
+assumptions fail, a batch may arrive even later. If the agent has sent the batch's bytes again, the
+late batch repeats records with the same origin, partition and time, and every reader drops the late
+batch. If the batch's bytes were declared lost, the audit shows more records than the agent counted.
 
 While the brokers of a partition are unreachable, the search waits for them, and the agent declares
 no record of this partition lost or uncertain. The agent may be unable to read all records from the
@@ -70,13 +76,14 @@ class Logs(Protocol):
         ...
 
     def ask_anew(self) -> None:
-        """Forgets the high watermarks that brokers have reported. The next responses bring new high
-        watermarks."""
+        """Forgets the high watermarks that brokers have reported, and asks where the logs end. The
+        next responses bring new high watermarks."""
         ...
 
     def read_up(self) -> set[TopicPartition]:
         """Returns the partitions that are read up to their high watermarks. After a call of
-        `ask_anew`, only a high watermark that came after the call counts."""
+        `ask_anew`, only a high watermark that came after the call counts, and only if it has
+        reached the end that the log had after the call."""
         ...
 
     def end(self) -> None:

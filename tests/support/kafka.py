@@ -85,25 +85,24 @@ class ApacheKafka:
             **dict.fromkeys(internal, "1"),
         }
         self._config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        cluster = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).rstrip(b"=").decode()
-        subprocess.run(
-            [
-                *java(heap_mb=128),
-                "kafka.tools.StorageTool",
-                "format",
-                "-t",
-                cluster,
-                "-c",
-                str(self._config),
-            ],
-            check=True,
-            capture_output=True,
-        )
+        format_storage(self._config, cluster_id())
 
     def ready(self) -> bool:
         # Kafka writes no log here (its jars contain no backend for slf4j), so no log says when
         # Kafka is ready. But Kafka opens its port last, so it is ready as soon as the port is open.
         return self._place.accepts(self.port)
+
+
+def cluster_id() -> str:
+    """Returns a new id of a cluster, as Kafka writes it."""
+    return base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).rstrip(b"=").decode()
+
+
+def format_storage(config: Path, cluster: str) -> None:
+    """Formats the storage directory of the node with this configuration."""
+    command = [*java(heap_mb=128), "kafka.tools.StorageTool"]
+    command += ["format", "-t", cluster, "-c", str(config)]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def tool(

@@ -27,6 +27,7 @@ from skidway.kafka.protocol import (
     init_producer_id,
     list_offsets,
     metadata,
+    offset_for_leader_epoch,
     produce,
 )
 from skidway.kafka.protocol.apis import ApiKey, VersionRange
@@ -46,6 +47,7 @@ SERVED = (
     ApiKey.METADATA,
     ApiKey.API_VERSIONS,
     ApiKey.INIT_PRODUCER_ID,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH,
 )
 
 
@@ -59,11 +61,13 @@ class Silence(Exception):
 
 @dataclass
 class PartitionLog:
-    """The batches of a partition with their offsets, and the last five batches of each producer."""
+    """The batches of a partition with their offsets, and the last five batches of each producer.
+    pending: how many records at the log's end are above the high watermark."""
 
     batches: list[bytes] = field(default_factory=list)
     end: int = 0
     start: int = 0
+    pending: int = 0
     producers: dict[int, list[BatchHeader]] = field(default_factory=dict)
     bases: dict[tuple[int, int], int] = field(default_factory=dict)
 
@@ -86,10 +90,14 @@ class PartitionLog:
             self.bases[header.producer_id, header.base_sequence] = base
         return ErrorCode.NONE, base
 
+    @property
+    def high_watermark(self) -> int:
+        return self.end - self.pending
+
     def read(self, offset: int, max_bytes: int) -> list[bytes]:
         found: list[bytes] = []
         for raw in self.batches:
-            if read_header(raw).last_offset >= offset:
+            if offset <= read_header(raw).last_offset < self.high_watermark:
                 if found and sum(map(len, found)) + len(raw) > max_bytes:
                     break
                 found.append(raw)
@@ -122,6 +130,7 @@ class ScriptedBroker:
         self.requests: list[RequestHeader] = []
         self.connections = 0
         self.leader_port = self.port
+        self.leader_epoch = 0
         self._stop_in, self._stop_out = socket.socketpair()
         self._next_producer_id = 1000
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -213,7 +222,11 @@ class ScriptedBroker:
             return metadata.MetadataResponseTopic(name=name, error_code=code)
         partitions = tuple(
             metadata.MetadataResponsePartition(
-                partition_index=i, leader_id=7, leader_epoch=0, replica_nodes=(7,), isr_nodes=(7,)
+                partition_index=i,
+                leader_id=7,
+                leader_epoch=self.leader_epoch,
+                replica_nodes=(7,),
+                isr_nodes=(7,),
             )
             for i in range(self.topics[name])
         )
@@ -234,7 +247,7 @@ class ScriptedBroker:
             rows = []
             for row in topic.partitions:
                 log = self.logs[topic.name, row.partition_index]
-                at = log.end if row.timestamp == list_offsets.LATEST else log.start
+                at = log.high_watermark if row.timestamp == list_offsets.LATEST else log.start
                 rows.append(
                     list_offsets.ListOffsetsPartitionResponse(
                         partition_index=row.partition_index, error_code=error, offset=at
@@ -244,6 +257,38 @@ class ScriptedBroker:
                 list_offsets.ListOffsetsTopicResponse(name=topic.name, partitions=tuple(rows))
             )
         return _message(header, list_offsets.ListOffsetsResponse(topics=tuple(topics)))
+
+    def _offset_for_leader_epoch(
+        self, header: RequestHeader, body: memoryview, error: ErrorCode
+    ) -> bytes:
+        """Answers that only the present leader epoch has an end: the log end."""
+        request = decode(
+            offset_for_leader_epoch.OffsetForLeaderEpochRequest, body, header.api_version
+        )
+        topics = []
+        for topic in request.topics:
+            rows = []
+            for row in topic.partitions:
+                known, code = row.current_leader_epoch, error
+                if known not in (-1, self.leader_epoch):
+                    code = code or ErrorCode.FENCED_LEADER_EPOCH
+                is_known = not code and row.leader_epoch == self.leader_epoch
+                log = self.logs[topic.topic, row.partition]
+                rows.append(
+                    offset_for_leader_epoch.EpochEndOffset(
+                        error_code=code,
+                        partition=row.partition,
+                        leader_epoch=row.leader_epoch if is_known else -1,
+                        end_offset=log.end if is_known else -1,
+                    )
+                )
+            topics.append(
+                offset_for_leader_epoch.OffsetForLeaderTopicResult(
+                    topic=topic.topic, partitions=tuple(rows)
+                )
+            )
+        response = offset_for_leader_epoch.OffsetForLeaderEpochResponse(topics=tuple(topics))
+        return _message(header, response)
 
     def _produce(self, header: RequestHeader, body: memoryview, error: ErrorCode) -> bytes:
         request = produce.parse_request(body, header.api_version)
@@ -269,9 +314,10 @@ class ScriptedBroker:
             room = min(target.max_bytes, request.max_bytes - used)
             records = [] if code or (used and room <= 0) else log.read(target.offset, room)
             used += sum(map(len, records))
+            watermark = log.high_watermark
             results.append(
                 fetch_response.FetchResult(
-                    target.topic, target.partition, code, log.end, log.end, log.start, records
+                    target.topic, target.partition, code, watermark, watermark, log.start, records
                 )
             )
         pieces = fetch_response.write_response(header.correlation_id, header.api_version, results)

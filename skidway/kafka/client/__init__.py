@@ -19,6 +19,7 @@ I/O, and what drives it:
     network                     non-blocking sockets for any loop
     waiting, client, producer, fetcher    wait on the caller's thread
     topic_creation              creates missing topics, and waits until brokers know new topics
+    log_ends                    asks where logs end, above the high watermarks too
     following                   a client inside its caller's loop, such as the broker's loop
     pump                        passes fetches to the session, for `fetcher` and `following`
 

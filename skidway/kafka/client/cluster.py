@@ -94,11 +94,20 @@ class Cluster:
 
     def leader(self, tp: TopicPartition) -> Address | None:
         """Returns the address of a partition's leader, or None if the address is unknown."""
+        partition = self._partition(tp)
+        broker = None if partition is None else self.brokers.get(partition.leader)
+        return None if broker is None else broker.address
+
+    def leader_epoch(self, tp: TopicPartition) -> int:
+        """Returns a partition's leader epoch, or -1 if it is unknown."""
+        partition = self._partition(tp)
+        return -1 if partition is None else partition.leader_epoch
+
+    def _partition(self, tp: TopicPartition) -> Partition | None:
         topic = self.topics.get(tp.topic)
         if topic is None or not 0 <= tp.partition < len(topic.partitions):
             return None
-        broker = self.brokers.get(topic.partitions[tp.partition].leader)
-        return None if broker is None else broker.address
+        return topic.partitions[tp.partition]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ records as columns (`Rows`), and holes. A hole is a part of a partition that can
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from skidway.kafka.columns import Origins, encode
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 from support.agent_world import pa_binary
+from support.promises import promise
 
 P, Q = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
@@ -47,6 +49,23 @@ class Fetcher:
         return found
 
 
+class Ends:
+    """The ends of logs that leaders have said, as the test sets them."""
+
+    def __init__(self) -> None:
+        self.said: dict[TopicPartition, int] = {}
+        self.asked: list[set[TopicPartition]] = []
+
+    def ask(self, partitions: Iterable[TopicPartition]) -> None:
+        self.asked.append(set(partitions))
+
+    def end(self, tp: TopicPartition) -> int | None:
+        return self.said.get(tp)
+
+    def forget(self) -> None:
+        self.said.clear()
+
+
 class Asking:
     """A client that returns `start` as the first offset of a log. If `start` is None, the client
     behaves as if it could reach no broker."""
@@ -65,9 +84,14 @@ def fetcher() -> Fetcher:
 
 
 @pytest.fixture
-def logs(fetcher: Fetcher) -> FetchedLogs:
+def ends() -> Ends:
+    return Ends()
+
+
+@pytest.fixture
+def logs(fetcher: Fetcher, ends: Ends) -> FetchedLogs:
     made = FetchedLogs.__new__(FetchedLogs)
-    made._fetcher, made._asking = fetcher, Asking()  # type: ignore[assignment]
+    made._fetcher, made._ends, made._asking = fetcher, ends, Asking()  # type: ignore[assignment]
     made.begin({P: 5, Q: 7})
     return made
 
@@ -107,6 +131,43 @@ def test_a_partition_is_read_up_by_a_watermark_told_anew(
     assert fetcher.positions == {P: 5, Q: 7}
     logs.end()
     assert fetcher.positions == {}
+
+
+@promise("2 read back")
+def test_a_partition_is_not_read_up_below_the_end_of_its_log(
+    logs: FetchedLogs, fetcher: Fetcher, ends: Ends
+) -> None:
+    """After the agent has asked again, a partition counts as read to its end only when the agent
+    has read up to the end that the log had then. Records of the agent may be above the high
+    watermark: too few replicas are in sync, or a new leader does not know yet how far the replicas
+    are. The agent asks only about partitions that it has not read up to their ends."""
+    fetcher.high_watermarks = {P: 5, Q: 7}
+    assert logs.read_up() == {P, Q}
+    logs.poll()
+    assert ends.asked == []
+    logs.ask_anew()
+    fetcher.high_watermarks = {P: 5, Q: 7}
+    assert logs.read_up() == set()
+    logs.poll()
+    assert ends.asked == [{P, Q}]
+    ends.said = {P: 6, Q: 7}
+    assert logs.read_up() == {Q}
+    logs.poll()
+    assert ends.asked[1:] == [{P}]
+    fetcher.positions[P] = fetcher.high_watermarks[P] = 6
+    assert logs.read_up() == {P, Q}
+
+
+def test_the_next_search_waits_for_no_end_of_the_last_one(
+    logs: FetchedLogs, fetcher: Fetcher, ends: Ends
+) -> None:
+    """A search that begins anew forgets where the logs ended, and again counts only the high
+    watermarks until it asks anew."""
+    logs.ask_anew()
+    ends.said = {P: 6}
+    logs.begin({P: 5})
+    fetcher.high_watermarks = {P: 5}
+    assert (logs.read_up(), ends.said) == ({P}, {})
 
 
 def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
