@@ -128,6 +128,18 @@ def test_a_file_that_is_no_schema_is_named(run: Any, tmp_path: Path, text: str) 
             assert "wrong.avsc: " in done.err
 
 
+def test_what_was_deleted_is_registered_again(client: RegistryAdministration) -> None:
+    """A client that registers a schema, deletes it and registers it again gets the same id, and the
+    subject has the schema again."""
+    made = client.register("users", V1)
+    client.delete_subject("users")
+    assert client.register("users", V1) == made
+    assert client.versions("users") == [2]
+    client.delete_version("users", 2)
+    assert client.register("users", V1) == made
+    assert client.versions("users") == [3]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_byte_order_mark_is_read_or_named(
     registry: Registry, run: Any, tmp_path: Path, monkeypatch: Any, encoding: str
