@@ -22,6 +22,7 @@ from skidway.cli.options import (
 )
 from skidway.cli.output import print_json, table
 from skidway.errors import SkidwayError, UsageError
+from skidway.text_file import NotUtf8, read_text
 
 PROGRAM = "agent"
 LINES = 1_000
@@ -346,9 +347,11 @@ def _test(args: argparse.Namespace) -> int:
     made = testing.tested(settings, args.file, args.topic)
     if args.expect is not None:
         try:
-            expected = args.expect.read_text().splitlines()
+            expected = read_text(args.expect).splitlines()
         except OSError as error:
             raise SkidwayError(f"cannot read {args.expect}: {error.strerror}") from error
+        except NotUtf8 as error:
+            raise SkidwayError(f"{args.expect}: {error}") from error
         if (differs := testing.difference(made, expected)) is not None:
             raise SkidwayError(differs)
         print(f"{len(expected):,} results are as expected")
@@ -375,7 +378,7 @@ def _replay(args: argparse.Namespace) -> int:
         with contextlib.ExitStack() as stack:
             file = sys.stdin
             if args.file != "-":
-                file = stack.enter_context(open(args.file, encoding="utf-8"))
+                file = stack.enter_context(open(args.file, encoding="utf-8-sig"))
             done = replaying.replay(settings, file, also_unfit=args.also_unfit)
     except UnicodeDecodeError as error:
         raise SkidwayError(f"{args.file} is not UTF-8") from error

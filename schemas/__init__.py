@@ -12,7 +12,8 @@ Reading order:
 - `client`: the client of a registry (ours or Confluent's); `second_opinion`: whether Apache's
   Python library accepts a schema
 - `compatibility`: whether a schema is compatible with earlier ones; `advice`: edits that make it
-  compatible; `differences`: what changed between two schemas
+  compatible; `differences`: what changed between two schemas; `logical_types`: which logical types
+  of a schema readers ignore
 - `inference`: proposes a schema for log lines for which there is no schema yet
 - `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic; `sightings`:
   which schema ids occur in the newest records of topics; `topic_reading`: reads ranges of topics

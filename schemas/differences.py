@@ -59,21 +59,24 @@ class Change(Enumeration):
 class Difference:
     """One difference, at one path in the schemas (such as `order.lines[].price`). `old` and `new`
     describe what the old and the new schema have at this path. A description is None if the schema
-    has nothing at the path."""
+    has nothing at the path. `note`: what readers make of it, if the compatibility of the schemas
+    does not say that."""
 
     change: Change
     place: str
     old: str | None
     new: str | None
+    note: str | None = None
 
     def __str__(self) -> str:
         """Returns the difference as one line for people."""
-        where = self.place or "the schema"
+        where = f"{self.place or 'the schema'}: {self.change.value}"
+        note = "" if self.note is None else f" ({self.note})"
         if self.old is None:
-            return f"{where}: {self.change.value}: {self.new}"
+            return f"{where}: {self.new}{note}"
         if self.new is None:
-            return f"{where}: {self.change.value}: {self.old}"
-        return f"{where}: {self.change.value} from {self.old} to {self.new}"
+            return f"{where}: {self.old}{note}"
+        return f"{where} from {self.old} to {self.new}{note}"
 
 
 def differences(old: AvroType, new: AvroType) -> list[Difference]:
@@ -243,14 +246,22 @@ def _symbols(old: Enum, new: Enum, place: str) -> Iterator[Difference]:
     before, after = dict.fromkeys(old.symbols), dict.fromkeys(new.symbols)
     for symbol in after:
         if symbol not in before:
-            yield Difference(Change.SYMBOL_ADDED, place, None, symbol)
+            note = _read("old", old.default)
+            yield Difference(Change.SYMBOL_ADDED, place, None, symbol, note)
     for symbol in before:
         if symbol not in after:
-            yield Difference(Change.SYMBOL_REMOVED, place, symbol, None)
+            note = f"{_read('new', new.default)}; the loader's rows keep it"
+            yield Difference(Change.SYMBOL_REMOVED, place, symbol, None, note)
     if [each for each in before if each in after] != [each for each in after if each in before]:
         yield Difference(Change.SYMBOLS_MOVED, place, ", ".join(before), ", ".join(after))
     if old.default != new.default:
         yield Difference(Change.DEFAULT, place, old.default or "none", new.default or "none")
+
+
+def _read(which: str, default: str | None) -> str:
+    """Returns what readers of one of the schemas make of a symbol that this schema lacks."""
+    takes = "refuse it" if default is None else f"read it as {default}"
+    return f"Avro readers of the {which} schema {takes}"
 
 
 def _texts(change: Change, place: str, old: str | None, new: str | None) -> Iterator[Difference]:

@@ -12,6 +12,7 @@ The modules of the kernel in reading order:
     errors, clock, log, dataclass
     settings        a program's configuration
     files           state that survives a crash
+    text_file       files that people write, with their byte order marks
     systemd         messages to the service manager
     service         signals and exit status
     telemetry       /metrics and /health

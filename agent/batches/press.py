@@ -145,6 +145,11 @@ class Press:
         self._compression = codec
         self._codec = Codec(recipe.schema.text)
         self._codec.check_encodes()
+        if not self._codec.arrow_schema.names:
+            raise ConfigurationRefused(
+                f"source of topic {recipe.data.name}: the schema's record has no fields for what a "
+                "line says"
+            )
         self._rejected_codec = Codec(recipe.rejected_schema.text)
         self.framer = framer_of(recipe)
         # The encoding of the files. A replay's file is JSON in UTF-8 (see `replayed`); for such a

@@ -28,6 +28,7 @@ from skidway.kafka.types import TopicPartition
 from skidway.schemas.avro_schema import SchemaInvalid, parse
 from skidway.schemas.client import RegistryRefused, subject_of
 from skidway.schemas.single_object import schema_text
+from skidway.text_file import NotUtf8, read_text
 
 MESSAGE_BYTES_DEFAULT: Final = 1_048_588
 AFTER_MS_MIN: Final = 86_400_000
@@ -226,14 +227,12 @@ def read_schema_file(path: Path) -> str:
     is no schema.
     """
     try:
-        text = path.read_text()
+        text = read_text(path)
         parse(text)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigurationRefused(f"schema: cannot read {path.absolute()}: {reason}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigurationRefused(f"schema: {path} is not UTF-8") from error
-    except SchemaInvalid as error:
+    except (NotUtf8, SchemaInvalid) as error:
         raise ConfigurationRefused(f"schema: {path}: {error}") from error
     return text
 

@@ -87,8 +87,11 @@ def _try(
     owners: dict[FileKey, str],
 ) -> Trial:
     from skidway.agent.validation import trial
+    from skidway.schemas.logical_types import ignored
 
     files, tried = trial.find(source, host, owners)
+    known = _schema_text(source)
+    tried.ignored = [] if known is None else ignored(known)
     if not lines_max:
         tried.untried = "as --lines 0 says"
         return tried
@@ -101,7 +104,7 @@ def _try(
     if source.encoding == UTF_16:
         other = compiled(replace(source, encoding=UTF_16BE), schema, batch_bytes)
     press = compiled(source, schema, batch_bytes)  # raises an error if the schema is not a record
-    tried.reserved = reserved_fields(text)
+    tried.reserved, tried.ignored = reserved_fields(text), ignored(text)
     trial.run(press, files, tried, host, lines_max, other)
     return tried
 

@@ -60,9 +60,10 @@ class Trial:
     source does. special: (path, kind) of each FIFO, socket or device that the patterns match.
     filtered: how many records each rule left out. untried: why no line was tried; None if lines
     were tried. reserved: the fields whose names the loader needs for its own columns; because of
-    these fields, the loader refuses the topic. fieldless: by name, in how many lines members or
-    keys are left out, because the schema has no field for them. lines, rejected: numbers
-    of records, which may have several lines. examples: at least one of each reason.
+    these fields, the loader refuses the topic. ignored: a sentence for each logical type of the
+    schema that has no effect. fieldless: by name, in how many lines members or keys are left out,
+    because the schema has no field for them. lines, rejected: numbers of records, which may have
+    several lines. examples: at least one of each reason.
     """
 
     topic: str
@@ -81,6 +82,7 @@ class Trial:
     special: list[tuple[str, str]] = field(default_factory=list)
     untried: str | None = None
     reserved: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
     fieldless: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -94,7 +96,7 @@ class Trial:
         of_patterns = [str(each) for each in self.patterns if each.is_mark]
         unreadable = [f"cannot read {shown(path)}: {why}" for path, why in self.unreadable]
         special = [f"{shown(path)} is a {kind}, and is not read" for path, kind in self.special]
-        return [*of_patterns, *unreadable, *special]
+        return [*of_patterns, *unreadable, *special, *self.ignored]
 
     @property
     def share(self) -> float:

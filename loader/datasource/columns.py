@@ -73,9 +73,10 @@ def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: 
 def check_wanted(wanted: pa.Schema, schemas: Iterable[str]) -> None:
     """Raises UsageError if the query lists an unknown column. The known columns are the columns of
     these Avro schemas and those of `own_fields`."""
-    known = {name for schema in schemas for name in value_columns(schema).names}
-    if not known:
+    texts = list(schemas)
+    if not texts:
         return  # the query reads no topic
+    known = {name for text in texts for name in value_columns(text).names}
     known |= {field.name for field in own_fields()}
     for name in wanted.names:
         if name not in known:

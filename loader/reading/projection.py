@@ -13,9 +13,10 @@ valid default and does not allow null, or if a type cannot be cast.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts alone
 would give wrong values, because they ignore aliases and defaults, and match the members of unions
-by position. If Avro's resolution refuses to read a nested type as the reader's type, there are two
-cases. If the type contains a union, or contains itself, it cannot be cast, and all rows of the
-writer's schema become rejects. Otherwise this module lets Arrow cast it.
+by position. In one point rows differ from that resolution: a row keeps the symbol that was written,
+even if the reader's enum lacks it. If Avro's resolution refuses to read a nested type as the
+reader's type, there are two cases. If the type contains a union, or contains itself, it cannot be
+cast, and all rows of the writer's schema become rejects. Otherwise this module lets Arrow cast it.
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ from skidway.errors import SkidwayError
 from skidway.schemas.avro_schema import (
     Array,
     AvroType,
+    Enum,
     Field,
     Map,
     Record,
     Recursive,
     Union,
     default_fault,
+    named_types,
     parse,
 )
 from skidway.schemas.canonical import canonical
@@ -76,10 +79,12 @@ class Projection:
 
     def __init__(self, writer: str, reader: str) -> None:
         written, read = (parse(each, check_defaults=False) for each in (writer, reader))
+        is_same = canonical(written) == canonical(read)
+        _keep_symbols(written, read)
         record = as_record(read)
         self.schema = arrow_schema(record)
         self._steps: list[Step] | None = None
-        if canonical(written) != canonical(read):
+        if not is_same:
             pairs = zip(record.fields, self.schema, strict=True)
             self._steps = [_step(as_record(written), avro, field) for avro, field in pairs]
 
@@ -98,6 +103,25 @@ class Projection:
             kept = pa.array(np.flatnonzero(fits))
             columns = [column.take(kept) for column in columns]
         return Projected(columns, fits)
+
+
+def _keep_symbols(writer: AvroType, reader: AvroType) -> None:
+    """Adds the symbols of each of the writer's enums to the reader's enum of the same name, so that
+    each row keeps the symbol that was written. A column of symbols is a column of strings, in which
+    every symbol has room. If old rows became the reader's default instead, dropping a symbol would
+    change history, and every file would have to be rewritten."""
+    written: dict[str, dict[str, None]] = {}
+    for each in _enums(writer):
+        for name in (each.name, each.name.rpartition(".")[2]):
+            written.setdefault(name, {}).update(dict.fromkeys(each.symbols))
+    for each in _enums(reader):
+        names = (each.name.rpartition(".")[2], *each.aliases)
+        more = (symbol for name in names for symbol in written.get(name, ()))
+        each.symbols = tuple(dict.fromkeys((*each.symbols, *more)))
+
+
+def _enums(avro: AvroType) -> list[Enum]:
+    return [each for each in named_types(avro).values() if isinstance(each, Enum)]
 
 
 def _step(writer: Record, avro: Field, field: pa.Field) -> Step:

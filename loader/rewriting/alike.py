@@ -18,7 +18,6 @@ from skidway.loader.reading.column_types import column_type
 from skidway.schemas.avro_schema import (
     Array,
     AvroType,
-    Enum,
     Fixed,
     Map,
     Named,
@@ -40,9 +39,10 @@ _LOGICAL: Final = ("logicalType", "precision", "scale")
 
 
 def are_alike(old: str, new: str) -> bool:
-    """Returns whether Spark gets the same values as Avro's schema resolution when Spark reads rows
-    of the old schema in the columns of the new schema. One difference does not count: for a field
-    that the old schema lacks, Spark may read null where Avro reads the default."""
+    """Returns whether Spark gets the same values as the loader's projection
+    (`loader/reading/projection.py`) when Spark reads rows of the old schema in the columns of the
+    new schema. One difference does not count: for a field that the old schema lacks, Spark may read
+    null where the projection gives the default."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     return _same_fields(written, read)
 
@@ -68,9 +68,6 @@ def _same_values(old: AvroType, new: AvroType) -> bool:
     """Returns whether both Avro types have the same column type in a Parquet file, and every value
     stays the same when it is resolved from `old` to `new`. The caller passes no nested types and no
     unions."""
-    if isinstance(old, Enum) and isinstance(new, Enum):
-        # If `new` lacks a symbol, Avro reads the default of `new`, but Spark reads the symbol.
-        return set(old.symbols) <= set(new.symbols)
     is_same = old.kind == new.kind or (old.kind, new.kind) in _PROMOTIONS
     same_meaning = all(old.properties.get(each) == new.properties.get(each) for each in _LOGICAL)
     return is_same and same_meaning and bool(_file_type(old) == _file_type(new))

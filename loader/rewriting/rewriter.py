@@ -31,6 +31,7 @@ from skidway.loader.reading.projection import Projection
 from skidway.schemas.avro_schema import parse
 from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import as_record
+from skidway.schemas.codec.spreading import batch_of
 
 CARRIED: Final = "@"
 """If a column is carried over from an older schema, its name has this character between the field's
@@ -65,10 +66,8 @@ class Rewriter:
         return pa.table(columns, schema=schema)
 
     def _projected(self, table: pa.Table) -> list[pa.Array | pa.ChunkedArray]:
-        batch = pa.RecordBatch.from_arrays(
-            [reverted(_whole(table.column(each.name)), each.type) for each in self._written],
-            schema=self._written,
-        )
+        columns = [reverted(_whole(table.column(each.name)), each.type) for each in self._written]
+        batch = batch_of(columns, self._written, table.num_rows)
         projected = self._projection.apply(batch)
         if not projected.fits.all():
             count = int((~projected.fits).sum())

@@ -25,6 +25,7 @@ from skidway.schemas.avro_schema.model import (
     namespace_of,
     shown,
 )
+from skidway.text_file import MARK
 
 NESTING_MAX: Final = 64
 """Types may be nested to at most this many levels. Java's parser accepts a few hundred levels.
@@ -76,6 +77,8 @@ def _read(text: str | dict[str, Any] | list[Any]) -> Any:
 def _json(text: str) -> Any:
     if len(text) > CHARACTERS_MAX:
         raise SchemaInvalid(f"The schema has more than {CHARACTERS_MAX} characters.")
+    if text.startswith(MARK):
+        raise SchemaInvalid("The schema begins with a byte order mark: send the text without it.")
     if _BARE_NAME.fullmatch(text.strip()) and text.strip() != "null":
         return text.strip()  # some people write the name of a type without quotation marks
     try:

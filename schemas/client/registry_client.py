@@ -78,18 +78,11 @@ class RegistryClient:
 
     def register(self, subject: str, schema: str, references: Sequence[Reference] = ()) -> int:
         """Returns the id of `schema`. If no version of the subject has this schema, registers it
-        first."""
-
-        def ask() -> int:
-            body = submission(schema, references)
-            return self._requests.json(
-                "POST", versions_of(subject), lambda found: number(found["id"]), body
-            )
-
-        # A referenced version may be deleted permanently, and its number may then get another
-        # schema. From then on, the same text with the same references is another schema, with
-        # another id.
-        return ask() if references else self._once(("register", subject, schema), ask)
+        first. Asks the registry each time, because the version may have been deleted since."""
+        body = submission(schema, references)
+        return self._requests.json(
+            "POST", versions_of(subject), lambda found: number(found["id"]), body
+        )
 
     def schema(self, schema_id: int) -> str:
         """Returns the schema with this id, as a JSON text that itself declares every type that it

@@ -30,9 +30,9 @@ A type that contains itself would need an infinite number of columns. A field *l
 type contains the record that has the field (`skidway.schemas.avro_schema.recursion`). A field that
 leads back becomes a column, or a nested field, of strings. `as_record` removes the circles; the
 other functions of the codec expect types without circles. The codec refuses (`SchemaUnsupported`) a
-schema that is a record without fields, has more than `COLUMNS_MAX` columns, or nests records more
-than `NESTING_MAX` levels deep, and a schema in which a small datum could become a large text. The
-error message names the record or the field.
+schema that has more than `COLUMNS_MAX` columns, or nests records more than `NESTING_MAX` levels
+deep, and a schema in which a small datum could become a large text. The error message names the
+record or the field.
 """
 
 from __future__ import annotations
@@ -106,8 +106,6 @@ _LOGICAL: Final[dict[tuple[str, str], pa.DataType]] = {
 def arrow_schema(avro: AvroType) -> pa.Schema:
     """Returns the Arrow schema of the columns for an Avro schema. Raises `SchemaUnsupported`."""
     record = as_record(avro)
-    if not record.fields:
-        raise SchemaUnsupported(f"Record {record.name} has no fields: no columns.")
     if _columns(record, (), {}) > COLUMNS_MAX:
         raise SchemaUnsupported(f"Record {record.name} has more than {COLUMNS_MAX} columns.")
     return pa.schema(_fields(record, "", ()))

@@ -19,7 +19,7 @@ from skidway.schemas.codec.conform import ColumnsRefused, conform, default_colum
 from skidway.schemas.codec.fast_path import FastPath, NotProven, wire_columns
 from skidway.schemas.codec.reading import read_columns, reader_of
 from skidway.schemas.codec.rows import Rows
-from skidway.schemas.codec.spreading import spread
+from skidway.schemas.codec.spreading import batch_of, spread
 from skidway.schemas.codec.writing import Fragment, TooLong, joined, writer_of
 
 BATCH_BYTES_MAX: Final = 1 << 30
@@ -193,8 +193,9 @@ class Codec:
             for begin, part in zip(cuts, parts, strict=False)
             for index, reason in part.refused
         ]
-        batch = self._batch([pa.concat_arrays(each) for each in columns])
-        return Decoded(batch, np.concatenate([each.good for each in parts]), refused)
+        good = np.concatenate([each.good for each in parts])
+        batch = self._batch([pa.concat_arrays(each) for each in columns], good)
+        return Decoded(batch, good, refused)
 
     def _decode(self, datums: pa.BinaryArray) -> Decoded:
         """Decodes datums that are not null. First decodes all of them together, as columns, and
@@ -202,7 +203,7 @@ class Codec:
         columns, bad = read_columns(self._readers, datums)
         metrics.datums("decode", metrics.COLUMNS, len(datums) - int(bad.sum()))
         if not bad.any():
-            return Decoded(self._batch(columns), ~bad, [])
+            return Decoded(self._batch(columns, ~bad), ~bad, [])
         return self._decode_rows(datums, columns, bad)
 
     def _decode_rows(self, datums: pa.BinaryArray, columns: list[pa.Array], bad: Mask) -> Decoded:
@@ -221,10 +222,10 @@ class Codec:
             order = pa.array(np.argsort(rows, kind="stable"))
             kept = [pa.concat_arrays(parts).take(order) for parts in zip(kept, found, strict=True)]
         refused = [(int(places[index]), reason) for index, reason in faults.items()]
-        return Decoded(self._batch(kept), good, sorted(refused))
+        return Decoded(self._batch(kept, good), good, sorted(refused))
 
-    def _batch(self, columns: list[pa.Array]) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays(columns, schema=self.arrow_schema)
+    def _batch(self, columns: list[pa.Array], good: Mask) -> pa.RecordBatch:
+        return batch_of(columns, self.arrow_schema, int(good.sum()))
 
     def _datums(self, columns: list[pa.Array], rows: int) -> pa.BinaryArray:
         if self._fast is not None:

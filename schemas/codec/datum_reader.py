@@ -15,6 +15,7 @@ from skidway.schemas.codec.codec import Codec, Decoded
 from skidway.schemas.codec.matching import Unresolvable
 from skidway.schemas.codec.promotion import ROUNDED
 from skidway.schemas.codec.resolution import resolution
+from skidway.schemas.codec.spreading import batch_of
 
 Schema = str | dict[str, Any] | list[Any]
 
@@ -44,9 +45,8 @@ class DatumReader:
         decoded = self._codec.decode(datums)
         if self._is_same:
             return decoded
-        columns, schema = decoded.batch.columns, decoded.batch.schema
-        given = pa.StructArray.from_arrays(columns, fields=list(schema))
-        made, found = self._step(given if self._from_record else columns[0])
+        given = decoded.batch.to_struct_array() if self._from_record else decoded.batch.column(0)
+        made, found = self._step(given)
         unfit: dict[int, str] = {}
         for mask, reason in found:
             if reason.endswith(ROUNDED):
@@ -70,7 +70,8 @@ class DatumReader:
             fits[list(unfit)] = False
             columns = [column.filter(pa.array(fits)) for column in columns]
             metrics.refused("resolve", len(unfit))
-        return Decoded(pa.RecordBatch.from_arrays(columns, schema=self.arrow_schema), good, refused)
+        batch = batch_of(columns, self.arrow_schema, int(good.sum()))
+        return Decoded(batch, good, refused)
 
 
 __all__ = ["DatumReader", "Unresolvable"]

@@ -1,4 +1,5 @@
-"""Puts rows that were processed separately back into their positions in a column."""
+"""Puts rows that were processed separately back into their positions in a column, and columns into
+batches."""
 
 from __future__ import annotations
 
@@ -38,6 +39,15 @@ def merged(parts: list[tuple[pa.Array, Mask]], arrow: pa.DataType) -> pa.Array:
         places[mask] = begin + np.arange(len(part))
         begin += len(part)
     return pa.concat_arrays([*(part for part, _ in parts), null_of(arrow)]).take(pa.array(places))
+
+
+def batch_of(columns: list[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    """Returns a batch with these columns and `rows` rows. Arrow takes the number of rows from the
+    first column, so without columns (those of a record without fields) it would make no rows."""
+    if columns:
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+    nothing = pa.StructArray.from_buffers(pa.struct([]), rows, [None])
+    return pa.RecordBatch.from_struct_array(nothing)
 
 
 def repeated(value: pa.Array, rows: int) -> pa.Array:

@@ -11,6 +11,7 @@ from pathlib import Path
 from skidway.errors import SkidwayError, UsageError
 from skidway.schemas.avro_schema import SchemaInvalid, parse
 from skidway.schemas.client import Reference
+from skidway.text_file import NotUtf8, decoded, read_text
 
 LATEST = "latest"
 SUFFIX = ".avsc"
@@ -100,12 +101,12 @@ def schema_text(file: str) -> str:
     """Returns the text of a file without any check of the schema. Raises `UsageError` or
     `SkidwayError` if the file cannot be read."""
     try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+        return decoded(sys.stdin.buffer.read()) if file == "-" else read_text(Path(file))
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise UsageError(f"Cannot read {file}: {why}.") from error
-    except UnicodeDecodeError as error:
-        raise SkidwayError(f"{file} is not UTF-8.") from error
+    except NotUtf8 as error:
+        raise SkidwayError(f"{file}: {error}.") from error
 
 
 def _reference(text: str) -> Reference:

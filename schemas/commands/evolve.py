@@ -20,9 +20,9 @@ from skidway.schemas.commands.arguments import (
     version_number,
 )
 from skidway.schemas.commands.connection import add_verb, connect
+from skidway.schemas.commands.notes import compared, say_notes
 from skidway.schemas.commands.verdict import Asked, Verdict, local_verdict, verdict
 from skidway.schemas.compatibility import Level
-from skidway.schemas.second_opinion import second_opinion
 
 INCOMPATIBLE = 409
 
@@ -72,7 +72,7 @@ def _registered(client: RegistryAdministration, asked: Asked) -> Verdict:
         return why
     found = client.lookup(asked.subject, asked.text, asked.takes)
     version = None if found is None else found.version
-    _say_second_opinion(asked)
+    say_notes(asked)
     return Verdict(
         True,
         {"subject": asked.subject, "version": version, "id": schema_id},
@@ -83,7 +83,9 @@ def _registered(client: RegistryAdministration, asked: Asked) -> Verdict:
 def _would_register(client: RegistryAdministration, asked: Asked) -> Verdict:
     found = client.lookup(asked.subject, asked.text, asked.takes)
     if found is None:
-        return verdict(client, asked, None)
+        made = verdict(client, asked, None)
+        say_notes(asked, compared(client, asked, None))
+        return made
     return Verdict(
         True,
         {"subject": asked.subject, "version": found.version, "id": found.id},
@@ -102,7 +104,7 @@ def _check(args: argparse.Namespace) -> int:
         if not args.new_subject:
             _check_known(client, each.subject)
         found = verdict(client, each, version)
-        _say_second_opinion(each)
+        say_notes(each, compared(client, each, version))
         return found
 
     return _every(args, asked, check)
@@ -114,8 +116,9 @@ def _check_files(args: argparse.Namespace) -> int:
     old, (new,) = checked_text(args.against), args.names
     text = checked_text(new)
     asked = Asked(new, text, ())
-    found = local_verdict(args.against, parse(old), parse(text), Level(args.level))
-    _say_second_opinion(asked)
+    types = parse(old), parse(text)
+    found = local_verdict(args.against, *types, Level(args.level))
+    say_notes(asked, types)
     return _every(args, [asked], lambda _: found)
 
 
@@ -170,9 +173,3 @@ def _check_known(client: RegistryAdministration, subject: str) -> None:
         raise SkidwayError(
             f"no such subject: {subject} (--new-subject, if it is to get its first version)"
         ) from None
-
-
-def _say_second_opinion(asked: Asked) -> None:
-    refusal = None if asked.takes else second_opinion(asked.text)
-    if refusal is not None:
-        print(f"Apache Avro's Python library does not read it: {refusal}", file=sys.stderr)

@@ -103,18 +103,22 @@ class Values:
 
 def plain(value: Any) -> Any:
     """Returns a decoded value (see `skidway.schemas.codec.objects`), converted so that every reader
-    of JSON takes it. Bytes that are UTF-8 become text, and other bytes become base64, which nobody
-    can mistake for text: the name of a field with base64 ends with `_base64`, and in a list or map
-    it is an object with the only member `base64`. Times become text as in RFC 3339; decimals, NaN
-    and infinities become text."""
+    of JSON takes it. Bytes become text if they are UTF-8. If they are not, they become base64, and
+    so do all other bytes in the lists and maps of the same field; its name then ends with
+    `_base64`, so that nobody mistakes base64 for text. Times become text as in RFC 3339; decimals,
+    NaN and infinities become text."""
+    return _plain(value, is_base64=not _is_text(value))
+
+
+def _plain(value: Any, *, is_base64: bool) -> Any:
     if isinstance(value, Map):
-        return {name: _item(each) for name, each in value.items()}
+        return {name: _plain(each, is_base64=is_base64) for name, each in value.items()}
     if isinstance(value, Mapping):
         return dict(_member(str(name), each) for name, each in value.items())
     if isinstance(value, list | tuple):
-        return [_item(each) for each in value]
+        return [_plain(each, is_base64=is_base64) for each in value]
     if isinstance(value, bytes):
-        return text_of(value)[1]
+        return base64.b64encode(value).decode("ascii") if is_base64 else value.decode("utf-8")
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, date | time):
@@ -134,15 +138,14 @@ def text_of(value: bytes) -> tuple[str, str]:
 
 
 def _member(name: str, value: Any) -> tuple[str, Any]:
-    if isinstance(value, bytes):
-        suffix, text = text_of(value)
-        return name + suffix, text
-    return name, plain(value)
+    return name if _is_text(value) else f"{name}_base64", plain(value)
 
 
-def _item(value: Any) -> Any:
-    """Returns an item of a list or a value of a map."""
+def _is_text(value: Any) -> bool:
+    """Returns whether all bytes of a field's value are UTF-8, also those in lists and maps. The
+    bytes in a record inside belong to the fields of that record."""
     if isinstance(value, bytes):
-        suffix, text = text_of(value)
-        return {"base64": text} if suffix else text
-    return plain(value)
+        return not text_of(value)[0]
+    if isinstance(value, Map):
+        return all(map(_is_text, value.values()))
+    return not isinstance(value, list | tuple) or all(map(_is_text, value))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from skidway.errors import SkidwayError
+from skidway.text_file import MARK
 
 LINE_CHARACTERS_MAX: Final = 16 << 20
 _BEFORE_KEY: Final = ("CreateTime:", "LogAppendTime:", "NoTimestampType:", "Partition:", "Offset:")
@@ -70,6 +71,7 @@ def read_lines(lines: Iterable[str]) -> Iterator[Record]:
     if a line is no record."""
     for number, text in enumerate(lines, 1):
         where = f"Line {number}"
+        text = text.removeprefix(MARK) if number == 1 else text
         if len(text) > LINE_CHARACTERS_MAX:
             raise DumpRefused(f"{where} is longer than {LINE_CHARACTERS_MAX} characters.")
         stripped = text.strip()

@@ -13,11 +13,19 @@ from skidway.dataclass import dataclass
 from skidway.schemas.avro_schema import Array, AvroType, Map, Record, Union, parse
 from skidway.schemas.canonical import canonical
 from skidway.schemas.differences import type_name
-from skidway.schemas.inference.formats import Format, LineReader, Unfit, detect, reader
+from skidway.schemas.inference.formats import (
+    Format,
+    FormatUnknown,
+    LineReader,
+    Unfit,
+    detect,
+    reader,
+)
 from skidway.schemas.inference.lines import LINE_BYTES_MAX
 from skidway.schemas.inference.naming import EXTRA, EXTRA_FIELD
 from skidway.schemas.inference.proposal import Proposal
 from skidway.schemas.inference.shapes import Budget, Shape
+from skidway.text_file import foreign_encoding
 
 SAMPLE_LINES: Final = 100
 """Inference detects the format from at most this many lines at the beginning of the file."""
@@ -74,7 +82,9 @@ def infer(
     """
     stream = iter(lines)
     sample = [*islice(stream, SAMPLE_LINES)]
-    texts = [line.decode("utf-8", "replace") for line in sample if len(line) <= LINE_BYTES_MAX]
+    if sample and (encoding := foreign_encoding(sample[0])):
+        raise FormatUnknown(f"The log is {encoding}: convert it to UTF-8 (iconv).")
+    texts = [line.decode("utf-8-sig", "replace") for line in sample if len(line) <= LINE_BYTES_MAX]
     kind = kind or detect(texts)
     count, made = _Count(), reader(kind, texts)
     count.read(chain(sample, stream), made)

@@ -29,6 +29,7 @@ from typing import Final
 
 from skidway import log
 from skidway.errors import ConfigurationRefused
+from skidway.text_file import NotUtf8, decoded
 
 LOG2_N: Final = 14
 BLOCK: Final = 8
@@ -171,12 +172,12 @@ def _read(path: Path) -> dict[str, list[Hash]]:
             content = file.read(FILE_BYTES_MAX + 1)
         if len(content) > FILE_BYTES_MAX:
             raise ConfigurationRefused(f"{path} is larger than {FILE_BYTES_MAX} bytes.")
-        lines = content.decode().splitlines()
+        lines = decoded(content).splitlines()
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise ConfigurationRefused(f"authentication.users.file: {path}: {why}.") from error
-    except UnicodeDecodeError as error:
-        raise ConfigurationRefused(f"authentication.users.file: {path} is not UTF-8.") from error
+    except NotUtf8 as error:
+        raise ConfigurationRefused(f"authentication.users.file: {path}: {error}.") from error
     found: dict[str, list[Hash]] = {}
     for number, line in enumerate(lines, 1):
         if line.strip() and not line.startswith("#"):

@@ -12,6 +12,7 @@ import yaml
 
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
+from skidway.text_file import NotUtf8, read_text
 
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 FILE_BYTES_MAX = 16 << 20
@@ -56,15 +57,13 @@ def read_file(path: Path) -> Section:
     try:
         if path.is_file() and path.stat().st_size > FILE_BYTES_MAX:
             raise ConfigurationRefused(f"{path}: too large for a configuration")
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except OSError as error:
         raise ConfigurationRefused(
             f"cannot read the configuration {path}: {(error.strerror or str(error)).lower()}"
         ) from error
-    except UnicodeDecodeError as error:
-        raise ConfigurationRefused(
-            f"{path}: byte {error.start} is not UTF-8; a configuration is YAML in UTF-8"
-        ) from error
+    except NotUtf8 as error:
+        raise ConfigurationRefused(f"{path}: {error}; a configuration is YAML in UTF-8") from error
     node = _parse(text, str(path))
     if isinstance(node, Scalar) and node.is_null:
         return Section((), str(path))

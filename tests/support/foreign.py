@@ -1,10 +1,10 @@
 """Installs what tests need from outside Python: stock Kafka clients for Node and Go, tools from
-Debian, and an older Spark.
+Debian, an older Spark, and polars.
 
 The clients are made once, in .cache/peers. `python -m support.foreign` makes the clients and tools
 that are missing. `make foreign` runs this program before the tests. The tests' fixtures make no
 client; they raise PeerMissing if a client is missing. If the program runs as root, it installs npm,
-Go, kcat, libfuse, strace, rsyslog, systemd, Prometheus and Chromium with apt-get. Otherwise it
+Go, kcat, jq, libfuse, strace, rsyslog, systemd, Prometheus and Chromium with apt-get. Otherwise it
 prints a sentence that asks the user to install these packages. The clients run on a Node that npm
 installs, so they work even if the machine's own Node is too old. If the machine's Go is too old,
 the program makes Go fetch the toolchain that go.mod requires. This toolchain comes as a Go module.
@@ -29,7 +29,7 @@ from support.browser import WHY as CHROMIUM_WHY
 from support.peers import CACHE, ROOT, PeerMissing, provide
 
 CLIENTS = ROOT / "tests" / "clients"
-NODE, FRANZ_GO, SPARK = "node", "franz-go", "spark-4.1"
+NODE, FRANZ_GO, SPARK, READERS = "node", "franz-go", "spark-4.1", "readers"
 ARCHITECTURES = {"x86_64": ("x64", "amd64"), "aarch64": ("arm64", "arm64")}
 """Maps the machine's architecture to its names in npm and in Go."""
 FETCHES_TOOLCHAINS = (1, 21)
@@ -40,9 +40,17 @@ automatically."""
 def node_driver(name: str) -> list[str]:
     """Returns the command of a JavaScript driver. If the driver is missing, raises PeerMissing,
     which says how to get it."""
-    folder = _made(NODE)
-    node = folder / "node_modules" / f"node-linux-{_architecture()[0]}" / "bin" / "node"
-    return [str(node), str(folder / f"{name}.mjs")]
+    return [node(), str(_made(NODE) / f"{name}.mjs")]
+
+
+def node() -> str:
+    """Returns the path of Node. If it is missing, raises PeerMissing, which says how to get it."""
+    return str(_made(NODE) / f"node_modules/node-linux-{_architecture()[0]}/bin/node")
+
+
+def jq() -> str:
+    """Returns the path of jq. Raises SkidwayError if it is missing."""
+    return provide("jq", ["jq"], "jq reads the JSON that commands print")
 
 
 def go_driver() -> list[str]:
@@ -55,6 +63,12 @@ def older_spark() -> Path:
     """Returns the folder with the oldest pyspark on which the loader runs, for use in PYTHONPATH.
     If the folder is missing, raises PeerMissing, which says how to get it."""
     return _made(SPARK) / "packages"
+
+
+def readers() -> Path:
+    """Returns the folder with polars, for use in PYTHONPATH. If the folder is missing, raises
+    PeerMissing, which says how to get it."""
+    return _made(READERS) / "packages"
 
 
 def rsyslog() -> str:
@@ -86,23 +100,29 @@ def make_franz_go() -> None:
     _run(build, folder, words, environment)
 
 
-def make_spark() -> None:
-    """Installs the pyspark in requirements.txt with pip, but not its dependencies, because the
-    environment of the tests already contains them."""
+def make_packages(name: str) -> None:
+    """Installs the packages in requirements.txt with pip, but not their dependencies, because
+    requirements.txt or the environment of the tests already contains them."""
     install = [
         sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
         "--no-deps", "--target", "packages", "--require-hashes", "-r", "requirements.txt",
     ]  # fmt: skip
-    _run(install, CACHE / SPARK, "pip could not install pyspark 4.1")
+    _run(install, CACHE / name, f"pip could not install the packages of {name}")
 
 
-MAKERS = {NODE: make_node, FRANZ_GO: make_franz_go, SPARK: make_spark}
+MAKERS = {
+    NODE: make_node,
+    FRANZ_GO: make_franz_go,
+    SPARK: lambda: make_packages(SPARK),
+    READERS: lambda: make_packages(READERS),
+}
 
 
 def main() -> int:
     """Installs every client and tool that is missing."""
     try:
         provide("kcat", ["kcat"], "kcat is one of the Kafka clients")
+        jq()
         provide("fusermount3", ["fuse3"], "libfuse serves the disk that fails for the crash tests")
         provide("strace", ["strace"], "strace sees the system calls of the broker in the tests")
         provide("chromedriver", CHROMIUM, CHROMIUM_WHY)

@@ -49,6 +49,8 @@ FIXED = {"type": "fixed", "name": "F", "size": 2}
         ("", "no JSON"),
         ("{", "no JSON"),
         ("NaN", "no type"),
+        ('\ufeff"string"', "byte order mark"),
+        ("\ufeffstring", "byte order mark"),
         ('{"type": NaN}', "NaN"),
         ("7", "neither a name nor a type"),
         ({}, '"type" is missing'),

@@ -69,7 +69,20 @@ TIME = {"type": "long", "logicalType": "timestamp-millis"}
         (
             enum("A", "B"),
             enum("A", "C"),
-            ["the schema: symbol added: C", "the schema: symbol removed: B"],
+            [
+                "the schema: symbol added: C (Avro readers of the old schema refuse it)",
+                "the schema: symbol removed: B (Avro readers of the new schema refuse it; "
+                "the loader's rows keep it)",
+            ],
+        ),
+        (
+            record(field("e", enum("A", "B", default="A"))),
+            record(field("e", enum("A", "C", default="A"))),
+            [
+                "e: symbol added: C (Avro readers of the old schema read it as A)",
+                "e: symbol removed: B (Avro readers of the new schema read it as A; "
+                "the loader's rows keep it)",
+            ],
         ),
         (
             enum("A", "B"),

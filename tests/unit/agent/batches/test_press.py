@@ -411,10 +411,12 @@ def own_schema(schema: dict[str, Any], **source: Any) -> Press:
 
 def test_a_schema_whose_fields_are_filled_twice_or_not_at_all_is_refused() -> None:
     """A source whose settings name a schema is refused in three cases. In the first case, the
-    setting `fields` fills every field of the schema and leaves none to the parser. In the second
-    case, two settings fill the same field. In the third case, the field `timestamp_replaced`, which
-    marks replaced times, is not a boolean."""
+    setting `fields` fills every field of the schema and leaves none to the parser; a schema without
+    fields leaves none either. In the second case, two settings fill the same field. In the third
+    case, the field `timestamp_replaced`, which marks replaced times, is not a boolean."""
     schema = {"type": "record", "name": "L", "fields": [{"name": "a", "type": "string"}]}
+    with pytest.raises(ConfigurationRefused, match="no fields for what a line says"):
+        own_schema({**schema, "fields": []}, parser=ParserSettings(type="json"))
     with pytest.raises(ConfigurationRefused, match="leave no field to the parser"):
         own_schema(schema, fields={"a": "x"}, **regex("(?P<b>.*)"))
     schema["fields"].append({"name": "b", "type": "string"})  # type: ignore[attr-defined]

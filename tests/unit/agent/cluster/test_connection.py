@@ -174,6 +174,18 @@ def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_a_byte_order_mark_is_no_part_of_a_schema(tmp_path: Path) -> None:
+    """A schema file that begins with the byte order mark of UTF-8 is read without the mark; one in
+    UTF-16 is refused by that name."""
+    path = tmp_path / "line.avsc"
+    for encoding in ("utf-8", "utf-8-sig"):
+        path.write_text(NEWEST, encoding)
+        assert connection.read_schema_file(path) == NEWEST
+    path.write_text(NEWEST, "utf-16")
+    with pytest.raises(ConfigurationRefused, match="it is UTF-16; save it as UTF-8"):
+        connection.read_schema_file(path)
+
+
 def test_a_schema_that_the_registry_refuses_is_a_mistake_of_the_configuration() -> None:
     """If the registry refuses a schema, the agent reports a configuration error that names the
     source and quotes the registry's answer."""

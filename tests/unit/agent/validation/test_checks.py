@@ -146,6 +146,29 @@ def test_a_schema_that_is_no_record_is_refused(
     assert "source of topic app: the schema is no record" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("lines", ["0", "100"])
+def test_a_logical_type_without_effect_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: str
+) -> None:
+    """If readers will ignore a logical type of a source's schema, `validate` prints a line with an
+    exclamation mark that names the field, also if it tries no lines."""
+    fields = [{"name": "message", "type": "string"}]
+    fields.append({"name": "at", "type": "long", "logicalType": "timestamp-millis"})
+    schema = tmp_path / "line.avsc"
+    schema.write_text(json.dumps({"type": "record", "name": "L", "fields": fields}))
+    source = {"topic": "app", "paths": ["/x"], "schema": str(schema), "parser": {"type": "json"}}
+    document = {
+        "bootstrap.servers": "127.0.0.1:1",
+        "schema.registry.url": "http://127.0.0.1:1",
+        "state.dir": "/nowhere",
+        "sources": [source],
+    }
+    path = tmp_path / "agent.yml"
+    path.write_text(yaml.safe_dump(document))
+    assert main(["agent", "validate", "--config", str(path), "--lines", lines]) == 0
+    assert "  ! at: logicalType stands beside the type and not in it" in capsys.readouterr().out
+
+
 def test_a_field_that_the_loader_refuses_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ missing records, queries of several topics, and chosen columns."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.types import TopicPartition
 from skidway.loader.datasource.losses import DataLost
+from skidway.schemas.wire import prefix
 from support.loading import START_MS, Record, datum
 from support.memory_query import Queried
 from support.promises import promise
@@ -46,6 +48,22 @@ def test_a_query_gives_every_record_once(queried: Queried) -> None:
         "_timestamp": datetime.fromtimestamp(START_MS / 1000, UTC), "_topic": "logs",
         "_partition": 0, "_kafka_offset": 1,
     }  # fmt: skip
+
+
+def test_records_without_fields_are_rows(queried: Queried) -> None:
+    """A query of a topic whose schema has no fields has a row for each record, with the columns
+    that the data source adds. With a later version, the row has the default of its field."""
+    nothing = {"type": "record", "name": "Tick", "fields": []}
+    queried.registry.add(8, "logs-value", json.dumps(nothing))
+    queried.send(*(replace(record(number), value=prefix(8)) for number in range(3)))
+    assert [row["_kafka_offset"] for row in queried.rows()] == [0, 1, 2]
+    assert len(queried.rows(undecodable="skip")) == 3
+    with pytest.raises(UsageError, match="no topic of the query has a column x"):
+        queried.rows(StructType().add("x", "long"))
+    fields = [{"name": "x", "type": "int", "default": 7}]
+    queried.registry.add(9, "logs-value", json.dumps({**nothing, "fields": fields}))
+    queried.send(replace(record(3), value=prefix(9) + b"\x0a"))
+    assert [row["x"] for row in queried.rows()] == [7, 7, 7, 5]
 
 
 def test_an_empty_topic_gives_no_rows(queried: Queried) -> None:

@@ -4,6 +4,7 @@ decoded is rejected with a reason."""
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -44,7 +45,7 @@ def test_no_values() -> None:
     [
         (None, "null-value"),
         (b"text", "no-schema-id"),
-        (b"\0\0\0\0\2\0", "unknown-schema"),
+        (b"\0\0\0\0\2\0", "not-projectable"),
         (b"\0\0\0\0\4\0", "unknown-schema"),
         (b"\0\0\0\0\5\0", "unknown-schema"),
         (b"\0\0\0\0\3\2x", "not-projectable"),
@@ -61,6 +62,30 @@ def test_what_has_no_columns_has_a_reason(value: bytes | None, reason: str, alon
     assert {index: why for index, (why, _) in decoded.refused.items()} == {at: reason}
     assert decoded.good.tolist() == [index != at for index in range(len(values))]
     assert decoded.columns[0].to_pylist() == ([] if alone else ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "columns"),
+    [
+        ([], []),
+        ([{"name": "x", "type": "int", "default": 7}], [[7, 7, 7, 5]]),
+        ([{"name": "x", "type": ["null", "int"], "default": None}], [[None, None, None, 5]]),
+    ],
+)
+def test_a_record_without_fields_is_a_row(fields: list[Any], columns: list[Any]) -> None:
+    """Each record of a schema without fields becomes a row. If the newest version has a field, the
+    row has the field's default or null."""
+    reader = json.dumps({"type": "record", "name": "E", "fields": fields})
+    written = json.dumps({"type": "record", "name": "E", "fields": [{"name": "x", "type": "int"}]})
+    decoder = Decoder(Registry({2: NO_COLUMNS, 6: written}), reader)
+    empty = b"\0\0\0\0\2"
+    values = [empty, empty, b"\0\0\0\0\2x", empty, b"\0\0\0\0\6\n"]
+    decoded = decoder.decode(pa.array(values, pa.binary()))
+    assert decoded.good.tolist() == [True, True, False, True, True]
+    assert [each.to_pylist() for each in decoded.columns] == columns
+    assert decoded.refused[2][0] == "undecodable"
+    assert decoded.schema_ids == {2: 3, 6: 1}
+    assert decoder.decode(pa.array([empty] * 2, pa.binary())).good.tolist() == [True, True]
 
 
 def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:

@@ -73,6 +73,42 @@ def test_a_default_that_is_none_harms_only_those_who_need_it() -> None:
         project(record(LINE), reader, line=["a"])
 
 
+SYMBOLS = {"type": "enum", "name": "S", "symbols": ["A", "B", "C"], "default": "A"}
+FEWER = {**SYMBOLS, "symbols": ["A", "B"]}
+STRICT = {"type": "enum", "name": "S", "symbols": ["A", "B"]}
+RENAMED = {**FEWER, "name": "T", "aliases": ["S"]}
+
+
+def list_of(kind: object, **more: object) -> dict[str, object]:
+    """Returns the type of a record that contains itself."""
+    fields = [field("s", kind), field("next", ["null", "L"], default=None)]
+    return {"type": "record", "name": "L", "fields": [*fields, *more.values()]}
+
+
+@pytest.mark.parametrize("fewer", [FEWER, STRICT, RENAMED])
+def test_a_symbol_that_was_dropped_stays_in_its_rows(fewer: dict[str, object]) -> None:
+    """A row keeps the symbol that was written, also if the newest schema lacks it, and whether the
+    enum is a field, in a record that got a field, in an array or union, or in a JSON text."""
+    more = field("n", "int", default=1)
+    inside = {"type": "record", "name": "I", "fields": [field("s", SYMBOLS)]}
+    union = [SYMBOLS, "long"]
+    kinds: list[tuple[object, object, object]] = [
+        (SYMBOLS, fewer, "C"),
+        ({"type": "array", "items": SYMBOLS}, ["null", {"type": "array", "items": fewer}], ["C"]),
+        (inside, {**inside, "fields": [field("s", fewer), more]}, {"s": "C"}),
+        (union, ["string", "long", fewer], {"member0": "C", "member1": None}),
+    ]
+    for written, read, value in kinds:
+        (column,), fits = project(record(field("a", written)), record(field("a", read)), a=[value])
+        assert fits == [True]
+        assert "'C'" in repr(column)
+        assert "'A'" not in repr(column)
+    written, read = list_of(SYMBOLS), list_of(fewer, more=more)
+    texts = ['{"s":"C","next":null}']
+    (_, column, *_), fits = project(json.dumps(written), json.dumps(read), s=["B"], next=texts)
+    assert (column, fits) == (['{"s":"C","next":null,"n":1}'], [True])
+
+
 def test_a_renamed_field_is_found_by_its_alias() -> None:
     """If a field of the reader's schema has the name of a writer's field as an alias, the reader's
     field gets the values of the writer's field."""

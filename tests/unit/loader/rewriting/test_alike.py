@@ -62,6 +62,8 @@ ALIKE = [
     ("float", "double"),
     ("int", ["null", "int"]),
     (SMALL_ENUM, ENUM),
+    (ENUM, {**SMALL_ENUM, "default": "A"}),
+    (ENUM, SMALL_ENUM),
     (NAME, LARGER),
     (["null", NAME], LARGER),
     ({"type": "array", "items": NAME}, {"type": "array", "items": LARGER}),
@@ -72,10 +74,12 @@ ALIKE = [
     (EMPTY, EMPTY),
     ([A, "string"], [A, "string", B]),
     ([SMALL_ENUM, "string"], [ENUM, "string"]),
+    ([ENUM, "string"], [{**SMALL_ENUM, "default": "A"}, "string"]),
     (LINK, LINK),
     (LINK, link("long")),
     (link(["null", "int"]), link(["int", "null"])),
     (link(SMALL_ENUM), link(ENUM)),
+    (link(ENUM), link({**SMALL_ENUM, "default": "A"})),
     (link(["int", "string"]), link(["int", "string", "boolean"])),
     (["null", LINK], {**LINK, "doc": "a list"}),
 ]
@@ -107,7 +111,6 @@ NOT_ALIKE = [
     (MILLIS, "long"),
     ({"type": "array", "items": MILLIS}, {"type": "array", "items": MICROS}),
     (decimal(40, 2), decimal(41, 3)),
-    (ENUM, {**SMALL_ENUM, "default": "A"}),
     ({"type": "int", "logicalType": "date"}, "int"),
     (LINK, link("double")),
     (LINK, link(["string", "int"])),
@@ -120,7 +123,6 @@ NOT_ALIKE = [
     (link(["null", "int"]), LINK),
     (link(["int", "long"]), link(["long", "int"])),
     (link(decimal(9)), link(decimal(9, 2))),
-    (link(ENUM), link({**SMALL_ENUM, "default": "A"})),
 ]
 
 

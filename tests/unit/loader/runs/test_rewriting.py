@@ -7,10 +7,13 @@ import json
 
 import pytest
 
+from skidway.loader.reading.columns import OWN
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.compaction import RACES_MAX
+from skidway.loader.runs.reload import Wish
 from skidway.loader.state import layout
-from support.loading import CHOICE, GROWN, TOPIC, once
+from skidway.schemas.wire import prefix
+from support.loading import CHOICE, GROWN, SCHEMA_ID, TOPIC, Record, once
 from support.memory_loading import MemoryLoading
 from support.promises import promise
 
@@ -71,6 +74,31 @@ def test_a_compaction_has_its_files_in_place_and_the_old_ones_gone(loading: Memo
         60,
         60,
     )
+
+
+def test_records_without_fields_are_rows_in_every_version() -> None:
+    """Records of a schema without fields are loaded as rows with the loader's own columns. With a
+    later version they have null in the new field, or the default once their file is rewritten."""
+    nothing = json.dumps({"type": "record", "name": "Tick", "fields": []})
+    field = {"name": "x", "type": "int", "default": 7}
+    grown = json.dumps({"type": "record", "name": "Tick", "fields": [field]})
+    loading = MemoryLoading()
+    loading.versions = [nothing]
+    empty = prefix(SCHEMA_ID)
+    for at in range(2):
+        loading.append(Record(first=at * 20, value=empty), Record(first=at * 20 + 10, value=empty))
+        outcome = loading.run()
+        assert (outcome.rows, outcome.rejects, outcome.problems) == (2, 0, [])
+    assert set(loading.rows()[0]) == set(OWN.names)
+    loading.compact()
+    loading.versions = [nothing, grown]
+    newer = prefix(SCHEMA_ID + 1) + b"\x0a"
+    loading.append(Record(first=40, value=newer), Record(first=50, value=empty))
+    outcome = loading.run()
+    assert (outcome.rows, outcome.rejects, outcome.problems) == (2, 0, [])
+    assert [row["x"] for row in loading.rows()] == [None, None, None, None, 5, 7]
+    loading.reload(Wish(TOPIC, "2023-11-14T22", "2023-11-14T23"))
+    assert [row["x"] for row in loading.rows()] == [7, 7, 7, 7, 5, 7]
 
 
 def test_nothing_is_left_to_compact(loading: MemoryLoading) -> None:

@@ -22,7 +22,14 @@ from hypothesis import strategies as st
 
 from skidway.errors import SkidwayError
 from skidway.schemas.avro_schema import SchemaInvalid, parse
-from skidway.schemas.codec import NOT_UTF8, Codec, ColumnsRefused, EncodeRefused, NotUtf8
+from skidway.schemas.codec import (
+    NOT_UTF8,
+    Codec,
+    ColumnsRefused,
+    DatumReader,
+    EncodeRefused,
+    NotUtf8,
+)
 from skidway.schemas.codec.arrow import SchemaUnsupported, decimal_type
 from skidway.schemas.codec.rows import Rows
 from skidway.schemas.datum import plain_schema, write_datum
@@ -480,7 +487,6 @@ def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], w
     ("schema", "error", "words"),
     [
         ("{", SchemaInvalid, "no JSON"),
-        (record(), SchemaUnsupported, "has no fields"),
         (record(("a", ["null", "R"]), ("n" * 999, "null")), SchemaUnsupported, "a contains itself"),
     ],
 )
@@ -491,6 +497,22 @@ def test_schemas_without_columns_are_refused_in_a_sentence(
     is created."""
     with pytest.raises(error, match=words):
         Codec(schema)
+
+
+def test_a_record_without_fields_has_rows() -> None:
+    """A record without fields has no columns, but a row for each datum; a datum with a byte is
+    refused. A reader with fields gets their defaults, and a reader without fields the rows."""
+    nothing, grown = record(), record(("x", "int"))
+    grown["fields"][0]["default"] = 7
+    datums = pa.array([b"", b"", b"x", b"\x0e"], pa.binary())
+    decoded = Codec(nothing).decode(datums)
+    assert decoded.batch.num_rows == 2
+    assert decoded.good.tolist() == [True, True, False, False]
+    assert [index for index, _ in decoded.refused] == [2, 3]
+    assert Codec(nothing).encode(decoded.batch).to_pylist() == [b"", b""]
+    assert DatumReader(nothing, grown).decode(datums).batch.to_pylist() == [{"x": 7}, {"x": 7}]
+    shrunk = DatumReader(grown, nothing).decode(datums)
+    assert (shrunk.batch.num_rows, shrunk.good.tolist()) == (2, [False, False, True, True])
 
 
 def test_columns_that_multiply_are_refused() -> None:

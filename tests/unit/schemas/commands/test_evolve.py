@@ -3,6 +3,8 @@ print."""
 
 from __future__ import annotations
 
+import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +126,81 @@ def test_a_file_that_is_no_schema_is_named(run: Any, tmp_path: Path, text: str) 
         if "--reference" not in arguments or text != '{"type": "nothing"}':
             assert done.status == 1
             assert "wrong.avsc: " in done.err
+
+
+def test_what_was_deleted_is_registered_again(client: RegistryAdministration) -> None:
+    """A client that registers a schema, deletes it and registers it again gets the same id, and the
+    subject has the schema again."""
+    made = client.register("users", V1)
+    client.delete_subject("users")
+    assert client.register("users", V1) == made
+    assert client.versions("users") == [2]
+    client.delete_version("users", 2)
+    assert client.register("users", V1) == made
+    assert client.versions("users") == [3]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_read_or_named(
+    registry: Registry, run: Any, tmp_path: Path, monkeypatch: Any, encoding: str
+) -> None:
+    """A schema with the byte order mark of UTF-8 is registered without the mark, from a file and
+    from standard input; a schema in UTF-16 is refused by that name."""
+    (tmp_path / "marked.avsc").write_text(V1, encoding)
+    given = io.TextIOWrapper(io.BytesIO(V1.encode(encoding)))
+    monkeypatch.setattr("sys.stdin", given)
+    for subject, file in (("one", "marked.avsc"), ("two", "-")):
+        done = run("register", subject, file)
+        if encoding == "utf-16":
+            assert (done.status, done.out) == (1, "")
+            assert f"{file}: it is UTF-16; save it as UTF-8" in done.err
+        else:
+            assert (done.status, done.err) == (0, "")
+            text = registry.good("GET", f"/subjects/{subject}/versions/1")["schema"]
+            assert json.loads(text) == json.loads(V1)
+
+
+STATE = {"type": "enum", "name": "S", "symbols": ["A", "B", "C"], "default": "A"}
+FEWER = {**STATE, "symbols": ["A", "B"]}
+
+
+def with_state(kind: Any) -> str:
+    return json.dumps({"type": "record", "name": "R", "fields": [{"name": "s", "type": kind}]})
+
+
+def test_a_dropped_symbol_says_what_readers_make_of_it(
+    registry: Registry, run: Any, tmp_path: Path
+) -> None:
+    """If a schema lacks a symbol that earlier records may have, `check` and `diff` say that Avro's
+    readers take the default instead, with a registry and with two files."""
+    (tmp_path / "old.avsc").write_text(with_state(STATE))
+    (tmp_path / "new.avsc").write_text(with_state(FEWER))
+    registry.register("states", with_state(STATE))
+    line = "s: symbol removed: C (Avro readers of the new schema read it as A; the loader's rows"
+    for arguments in (["states", "new.avsc"], ["--against", "old.avsc", "new.avsc"]):
+        done = run("check", *arguments)
+        assert (done.status, line in done.err) == (0, True)
+        assert line in run("diff", *arguments).out
+    assert run("register", "states", "new.avsc", "--dry-run").err.count(line) == 1
+    assert run("check", "states", "old.avsc").err == ""
+
+
+def test_a_logical_type_without_effect_is_one_line(
+    registry: Registry, run: Any, tmp_path: Path
+) -> None:
+    """If readers will ignore a logical type, `check` and `register` say so in one line on standard
+    error, and do their work."""
+    kind = {"type": "long", "logicalType": "timestamp_millis"}
+    (tmp_path / "new.avsc").write_text(with_state(kind))
+    for arguments in (
+        ["check", "--new-subject", "times", "new.avsc"],
+        ["check", "--against", "new.avsc", "new.avsc"],
+        ["register", "--dry-run", "times", "new.avsc"],
+        ["register", "times", "new.avsc"],
+    ):
+        done = run(*arguments)
+        assert done.status == 0
+        assert done.err.count("s: Avro has no logical type") == done.err.count("\n") == 1
 
 
 def test_two_files_are_checked_without_a_registry(run: Any, monkeypatch: Any) -> None:

@@ -90,15 +90,20 @@ def test_everything_avro_has_is_json() -> None:
 
 
 def test_no_value_is_mistaken_for_another() -> None:
-    """Bytes in lists and maps are marked where they are no text, maps are objects with their own
-    keys, and numbers that JSON does not have are text, so that every reader of JSON takes them."""
+    """If bytes in a list or map are no text, all bytes of the field are base64, and its name says
+    so. Maps are objects with their own keys, and numbers that JSON does not have are text, so that
+    every reader of JSON takes them."""
     document = {
         "list": [b"/g==", b"\xfe"],
         "map": Map(a=b"\xff", a_base64=b"text"),
+        "lists": [[Map(a=b"text")], [Map(a=b"/w==")]],
+        "deep": [Map(a=[b"text"]), Map(b=[b"\xff"])],
         "numbers": [float("nan"), float("inf"), -float("inf"), 1.5],
     }
     assert json.loads(json.dumps(plain(document), allow_nan=False)) == {
-        "list": ["/g==", {"base64": "/g=="}],
-        "map": {"a": {"base64": "/w=="}, "a_base64": "text"},
+        "list_base64": ["L2c9PQ==", "/g=="],
+        "map_base64": {"a": "/w==", "a_base64": "dGV4dA=="},
+        "lists": [[{"a": "text"}], [{"a": "/w=="}]],
+        "deep_base64": [{"a": ["dGV4dA=="]}, {"b": ["/w=="]}],
         "numbers": ["NaN", "Infinity", "-Infinity", 1.5],
     }

@@ -45,6 +45,13 @@ def test_lines_give_back_their_records(wanted: list[Record]) -> None:
     assert list(read_lines(kcat)) == wanted
 
 
+def test_a_byte_order_mark_is_no_part_of_a_dump() -> None:
+    """A dump that begins with a byte order mark is read as without it."""
+    wanted = Record({"keytype": "NOOP", "magic": 0}, None)
+    assert list(read_lines(["\ufeff" + line(wanted) + "\n"])) == [wanted]
+    assert list(read_lines(["\ufeff" + console_line(wanted) + "\n"])) == [wanted]
+
+
 def test_what_the_console_consumer_can_print_besides_is_passed_over() -> None:
     """In the output of kafka-console-consumer, blank lines and the last line with the number of
     messages are skipped. A time, partition and offset before a key are skipped, too."""

@@ -115,6 +115,22 @@ def test_lines_that_do_not_fit_are_counted_by_reason() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("name,size\nann,1\nbob,2\n", "csv"), ('{"name":"a","size":1}\n', "json"),
+     ("name=ann size=1\nname=bob size=2\n", "logfmt")],
+)  # fmt: skip
+def test_a_byte_order_mark_is_no_part_of_a_log(text: str, kind: str) -> None:
+    """The schema of a log that begins with the byte order mark of UTF-8 is that of the log without
+    it, in every format. A log in UTF-16 is refused by that name."""
+    found = infer(read_lines(io.BytesIO(text.encode("utf-8-sig"))), name="Log")
+    assert found == infer(read_lines(io.BytesIO(text.encode())), name="Log")
+    assert (found.format.value, [each.place for each in found.fields]) == (kind, ["name", "size"])
+    for encoding in ("utf-16", "utf-32"):
+        with pytest.raises(FormatUnknown, match=encoding.upper()):
+            infer(read_lines(io.BytesIO(text.encode(encoding))), name="Log", kind=Format(kind))
+
+
 def test_names_that_avro_does_not_take_are_made_valid() -> None:
     """If the name of a member of a JSON object is invalid in Avro, the field of this member gets a
     valid and unique name. The field's alias and doc have the original name."""

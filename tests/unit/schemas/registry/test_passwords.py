@@ -141,6 +141,13 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | 
         Users(path)
 
 
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    """If an editor saved the file of users with a byte order mark, the first user is known."""
+    path = tmp_path / "users"
+    path.write_text(f"anna:{Hash.of('secret')}\n", "utf-8-sig")
+    assert Users(path).check("anna", "secret")
+
+
 def replace(path: Path, content: Any) -> None:
     """Writes a new file with the given content, and renames it to `path`, so that it replaces the
     old file, as editors and Ansible do."""

@@ -282,6 +282,15 @@ def test_named_file_must_be_readable(tmp_path: Path) -> None:
     binary = tmp_path / "binary.yml"
     binary.write_bytes(b"a: \xff")
     assert "byte 3 is not UTF-8" in refusal(binary)
+    binary.write_text("a: 1", "utf-16")
+    assert "it is UTF-16; save it as UTF-8" in refusal(binary)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_configuration(tmp_path: Path) -> None:
+    """A configuration that an editor saved with a byte order mark is read as without it."""
+    path = tmp_path / "agent.yml"
+    path.write_text("state.dir: /s\ncluster.name: dc1", "utf-8-sig")
+    assert load(Agent, path, program="agent", directory=tmp_path).cluster == "dc1"
 
 
 def test_default_file_is_read_only_if_it_exists(tmp_path: Path) -> None:
