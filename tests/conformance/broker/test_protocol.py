@@ -333,7 +333,13 @@ def test_a_bad_frame_closes_its_connection_only(
 
 
 OLD = [
-    request_frame(ApiKey.PRODUCE, 0, 1, "of 2015", struct.pack(">hii", acks, 1000, 0))
+    request_frame(
+        ApiKey.PRODUCE,
+        0,
+        1,
+        "of 2015",
+        struct.pack(">hiih3siii", acks, 1000, 1, 3, b"old", 1, 0, 1) + b"x",
+    )
     for acks in (0, 1)
 ] + [
     request_frame(ApiKey.FETCH, 0, 1, "of 2015", b""),
