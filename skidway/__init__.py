@@ -12,6 +12,7 @@ The modules of the kernel in reading order:
     errors, clock, log, dataclass
     settings        a program's configuration
     files           state that survives a crash
+    wal_index       space for what SQLite maps into memory
     systemd         messages to the service manager
     service         signals and exit status
     telemetry       /metrics and /health
