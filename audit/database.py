@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from skidway import wal_index
 from skidway.errors import SkidwayError, StateRefused
 
 BUSY_TIMEOUT_S = 10.0
@@ -40,6 +41,8 @@ def open_database(path: Path | str, schema: str, version: int) -> sqlite3.Connec
     another version than `version`. Raises DatabaseFailed if the disk is full or broken, if the file
     is read-only, or if another connection locks the database for longer than BUSY_TIMEOUT_S.
     """
+    if path != IN_MEMORY:
+        _require_room(Path(path))
     try:
         connection = sqlite3.connect(
             path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
@@ -49,6 +52,7 @@ def open_database(path: Path | str, schema: str, version: int) -> sqlite3.Connec
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             _check(connection, path, schema, version)
+        wal_index.allocate(Path(path).resolve())
     except sqlite3.Error as error:
         raise StateRefused(f"The database {path} cannot be used: {error}.") from error
     return connection
@@ -68,10 +72,7 @@ def failures(path: Path | str) -> Iterator[None]:
             raise StateRefused(f"The database {path} is damaged: {error}.") from error
         if code not in _NO_ROOM:
             raise
-        raise DatabaseFailed(
-            f"The database {path} cannot be used now: {error}. Nothing is lost: make room, or"
-            " repair the disk, and start the program again; it goes on after its last transaction."
-        ) from error
+        raise _failed(path, error) from error
 
 
 def storable(number: int) -> int:
@@ -92,6 +93,20 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         if connection.in_transaction:  # on a full disk, SQLite may have rolled back already
             connection.execute("ROLLBACK")
         raise
+
+
+def _require_room(path: Path) -> None:
+    try:
+        wal_index.require_room(path)
+    except wal_index.NoRoom as error:
+        raise _failed(path, error) from error
+
+
+def _failed(path: Path | str, error: Exception) -> DatabaseFailed:
+    return DatabaseFailed(
+        f"The database {path} cannot be used now: {error}. Nothing is lost: make room, or"
+        " repair the disk, and start the program again; it goes on after its last transaction."
+    )
 
 
 def _check(connection: sqlite3.Connection, path: Path | str, schema: str, version: int) -> None:

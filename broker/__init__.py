@@ -14,6 +14,7 @@ Packages, from the lowest layer to the highest::
     log            batches in files: append, flush, read, recover, expire
     catalog        the cluster's brokers and topics: an immutable snapshot of ZooKeeper
     counts         the numbers that the broker counts, for the metrics
+    refusals       requests of APIs and versions that the broker does not offer
     kept_answers   encoded answers, kept in memory because many clients send the same request
     coordination   all access to ZooKeeper, on a thread of its own
     network        the epoll loop, connections, timers

@@ -20,6 +20,7 @@ from skidway.broker.log.producer_state import OutOfOrderSequence
 from skidway.broker.network.loop import Loop
 from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.broker.purgatory import Purgatory
+from skidway.broker.refusals import Refusals
 from skidway.broker.settings import BrokerSettings
 from skidway.broker.topics.administration import Topics
 from skidway.clock import Clock
@@ -77,6 +78,7 @@ class Broker:
         self.group_administration = group_administration
         self.metadata_answers = KeptAnswers(lambda: (topics.catalog, logs.stopped))
         self.counts = Counts()
+        self.refusals = Refusals(clock.monotonic)
         self.api_ranges: Mapping[ApiKey, VersionRange] = {}
         """The APIs that the broker offers, with their versions. `api.requests` sets this."""
         self.api_versions_answers = KeptAnswers(lambda: (self.api_ranges,))

@@ -51,6 +51,12 @@ class BrokerCollector(Collector):
             counts.hold_lost_records,
         )
         yield _reasons("batches_refused", "Batches refused.", counts.refused)
+        yield _reasons(
+            "versions_refused",
+            "Requests of APIs and versions that are not offered.",
+            broker.refusals.counts,
+            label="api",
+        )
         yield _reasons("connections_closed", "Connections closed.", traffic.closed)
         failures = {
             "request": traffic.closed.get("failed", 0),
@@ -151,8 +157,8 @@ def _gauge(name: str, help_text: str, value: float) -> Metric:
     return GaugeMetricFamily(f"skidway_broker_{name}", help_text, value=value)
 
 
-def _reasons(name: str, help_text: str, values: dict[str, int]) -> Metric:
-    metric = CounterMetricFamily(f"skidway_broker_{name}_total", help_text, labels=["reason"])
+def _reasons(name: str, help_text: str, values: dict[str, int], *, label: str = "reason") -> Metric:
+    metric = CounterMetricFamily(f"skidway_broker_{name}_total", help_text, labels=[label])
     for reason, value in tuple(values.items()):
         metric.add_metric([reason], value)
     return metric

@@ -240,6 +240,7 @@ class Program:
             self._mirrors.start()
         for listener in self._listeners:
             self.loop.add_listener(listener)
+        self.logs.checkpoint()  # also tells whether there is space
         self._every(self._settings.checkpoint_ms, self.logs.checkpoint)
         self._keep_groups(self.broker.groups, self.broker.topics)
         assert self._session is not None

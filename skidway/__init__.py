@@ -13,6 +13,7 @@ The modules of the kernel in reading order:
     settings        a program's configuration
     files           state that survives a crash
     text_file       files that people write, with their byte order marks
+    wal_index       space for what SQLite maps into memory
     systemd         messages to the service manager
     service         signals and exit status
     telemetry       /metrics and /health

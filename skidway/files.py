@@ -6,6 +6,7 @@ a whole file of state uses this module, so that it cannot forget the sync.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import secrets
@@ -125,7 +126,8 @@ class DirectoryLock:
 def _describe_holder(descriptor: int) -> None:
     program = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"process {os.getpid()} ({program})\n".encode(), 0)
+    with contextlib.suppress(OSError):  # the lock holds without these words, also on a full disk
+        os.pwrite(descriptor, f"process {os.getpid()} ({program})\n".encode(), 0)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from skidway import invocation, machine_id
+from skidway import invocation, machine_id, wal_index
 from skidway.agent.batches.recipe import Recipe, from_json
 from skidway.agent.state.changes import (
     ADOPTED,
@@ -52,6 +52,7 @@ less than that, because one turn of its loop reads few rows.
 """
 _TRANSIENT = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ENVIRONMENT = (
+    *_TRANSIENT,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_CANTOPEN,
@@ -364,7 +365,8 @@ Opened = TypeVar("Opened", bound=StateDatabase)
 def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
     """Opens the state in a directory that the caller has locked. create: whether to make a new
     state if there is none. Raises StateRefused if the state is missing, damaged or of another
-    format, and SkidwayError if the file system refuses the access or a new state cannot be made.
+    format, and SkidwayError if the file system refuses the access, has no space, or a new state
+    cannot be made.
     """
     return open_as(StateDatabase, directory, create=create)
 
@@ -387,6 +389,7 @@ def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Open
         if not create:
             raise StateRefused(f"there is no state {path}; the agent has not run with it yet")
         _create_file(path, kind.tables)
+    wal_index.require_room(path)
     try:
         connection = sqlite3.connect(path, isolation_level=None, timeout=5)
     except sqlite3.Error as error:
@@ -396,13 +399,15 @@ def open_as(kind: type[Opened], directory: Path, *, create: bool = True) -> Open
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        return kind(connection, str(path), is_new=is_new)
+        opened = kind(connection, str(path), is_new=is_new)
     except sqlite3.Error as error:
         connection.close()
         raise _refusal(error, str(path), kind.what_now) from error
     except SkidwayError:
         connection.close()
         raise
+    wal_index.allocate(path.resolve())
+    return opened
 
 
 def create_tables(connection: sqlite3.Connection, machine: str, tables: str = TABLES) -> None:

@@ -34,6 +34,8 @@ from skidway.kafka.protocol.metadata import (
 )
 from skidway.kafka.types import TopicPartition
 
+INTERNAL = "__"
+"""Topics whose names begin like this are not created because a client asks for them."""
 _log = log.get(__name__)
 
 
@@ -80,6 +82,8 @@ def _named(broker: Broker, name: str, may_create: bool) -> MetadataResponseTopic
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if names.illegal_topic(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    elif name.startswith(INTERNAL):
+        pass  # Kafka's own topics, such as __consumer_offsets: clients look whether they are there
     elif broker.settings.mirrors_as(name) is not None:
         pass  # a mirror copies only into topics that it has created itself
     elif may_create and broker.settings.auto_create_topics:

@@ -45,6 +45,7 @@ from skidway.broker.log.validation import (
 from skidway.broker.partitions.replica import NotEnoughReplicas, Replica
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import PRODUCE_SERVED_SINCE, ApiKey
+from skidway.kafka.protocol.frames import read_request_header
 from skidway.kafka.protocol.produce import (
     Produce,
     ProduceResult,
@@ -136,6 +137,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     refusal = _refusal(exchange.version, request)
     appending = Appending(exchange, request.acks, request.timeout_ms)
     broker.appended.append(appending)
+    if refusal is ErrorCode.UNSUPPORTED_VERSION:
+        _note_version(broker, exchange)
     if refusal is not None:
         appending.refused = [_error(each, refusal) for each in request.data]
         return
@@ -151,6 +154,12 @@ def handle(broker: Broker, exchange: Exchange) -> None:
             _append(broker, replica, each.records, appending)
             _remember(exchange, request, replica)
         seen.add(partition)
+
+
+def _note_version(broker: Broker, exchange: Exchange) -> None:
+    frame, peer = exchange.frame, exchange.connection.peer
+    client_id = None if frame is None else read_request_header(frame)[0].client_id
+    broker.refusals.note(peer, client_id, exchange.key.name, exchange.version)
 
 
 def _remember(exchange: Exchange, request: Produce, replica: Replica) -> None:

@@ -11,7 +11,7 @@ from skidway.broker.broker import Broker
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.network.connection import Connection
 from skidway.clock import Clock
-from skidway.kafka.errors import ProtocolError, UnsupportedVersion
+from skidway.kafka.errors import NotOffered, ProtocolError
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 
@@ -36,13 +36,18 @@ class Requests:
         broker.api_ranges = registry.ranges()
 
     def handle(self, connection: Connection, frame: memoryview) -> int:
-        """Handles one request. Returns its cost (see `Service`). Raises ProtocolError if the
-        request is not valid; the caller then closes the connection."""
+        """Handles one request. Returns its cost (see `Service`). If the broker does not offer the
+        request's API or version, closes the connection. Raises ProtocolError if the request is not
+        valid; the caller then closes the connection."""
         self._broker.read_clock()
         if handle_alike(self._broker, connection, frame):
             return ALIKE_COST
         began = self._clock.monotonic()
-        self._handle(connection, frame)
+        try:
+            self._handle(connection, frame)
+        except NotOffered as error:
+            self._broker.refusals.note(connection.peer, error.client_id, error.api, error.version)
+            self._broker.loop.drop(connection, type(error).__name__)
         return max(round((self._clock.monotonic() - began) * 1_000_000), REQUEST_COST)
 
     def end_turn(self) -> None:
@@ -57,14 +62,9 @@ class Requests:
 
     def _handle(self, connection: Connection, frame: memoryview) -> None:
         header, body = read_request_header(frame)
-        api = registry.SERVED.get(header.api_key)
-        if api is None:
-            raise UnsupportedVersion(f"{header.api_key.name} is not offered")
+        api = registry.SERVED[header.api_key]
         if header.api_version not in api.versions and header.api_key is not ApiKey.API_VERSIONS:
-            raise ProtocolError(
-                f"{header.api_key.name} version {header.api_version} is not offered, only "
-                f"{api.versions}"
-            )
+            raise NotOffered(header.api_key.name, header.api_version, header.client_id)
         exchange = Exchange(
             self._broker.loop,
             connection,

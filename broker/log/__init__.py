@@ -40,6 +40,7 @@ Layers, each of which imports only layers that come earlier in this list::
     offset_index     sparse: offset of a batch's last record -> position of the batch
     time_index       sparse: largest event time so far -> offset
     segment          one .log with its indexes
+    torn_tail        what a crash has left behind the last whole batch
     config           the settings of a topic that apply to its logs
     producer_state   the last five batches of each idempotent producer
     validation       checks the batches that producers send

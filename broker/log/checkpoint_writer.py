@@ -71,7 +71,9 @@ class Checkpoints:
                     "checkpoint_failed", directory=str(directory.path), reason=str(outcome.error)
                 )
                 failure = StorageFailed("write checkpoints in", directory.path, outcome.error)
-                if not failure.is_passing:
+                if failure.is_disk_full:
+                    directory.note_full(str(failure))
+                elif not failure.is_passing:
                     self._failed(failure)
             self._ended(contents)
 

@@ -86,6 +86,20 @@ def expire(
     return found
 
 
+def take_below_start(each: PartitionLog) -> list[Path]:
+    """Takes the segments out of a log whose records are all below the log start offset. Returns the
+    files that the caller has to delete. Raises StorageFailed."""
+    count = retention.below_start(
+        [segment.base_offset for segment in each.segments],
+        log_start_offset=each.log_start_offset,
+        flushed_segment=each.flushed.segment,
+    )
+    found = Expiration()
+    if count:
+        _take_out(each, count, found)
+    return [path for paths in found.renamed.values() for path in paths]
+
+
 def _expired(each: PartitionLog, now_ms: int, held_from: int | None) -> retention.Expired:
     ages = [
         retention.SegmentAge(segment.base_offset, segment.size, segment.last_append_ms)

@@ -26,6 +26,8 @@ from skidway.files import DirectoryLock, make_directory
 from skidway.kafka.types import TopicPartition
 
 Offsets = dict[TopicPartition, int]
+ROOM_BYTES = 64 << 10
+"""A volume with fewer free bytes counts as full: small files still fit, but hardly a batch."""
 _log = log.get(__name__)
 
 
@@ -34,9 +36,9 @@ class LogDirectory:
     """One log directory, with the offsets that its two checkpoint files contain or are about to
     get: the recovery point and the log start offset of each partition.
 
-    offline: why the directory is not in use; None while it is in use. full: the operation that
-    failed because the volume had no space, in words for people; None if no operation has failed
-    like this since the last successful write. noted: the partitions for which the checkpoint files
+    offline: why the directory is not in use; None while it is in use. full: in words for people,
+    the operation that failed because the volume had no space, or how little space is left; None if
+    there was space at the last write. noted: the partitions for which the checkpoint files
     on disk may have an entry.
     """
 
@@ -91,8 +93,12 @@ class LogDirectory:
         self.full = reason
 
     def note_written(self) -> None:
-        """Notes that something was written, so that the volume no longer counts as full."""
-        if self.full is not None:
+        """Notes that something was written, so that the volume no longer counts as full, unless
+        hardly any space is left."""
+        free_bytes = self.free_bytes()
+        if free_bytes is not None and free_bytes < ROOM_BYTES:
+            self.note_full(f"only {free_bytes} bytes are free in {self.path}")
+        elif self.full is not None:
             self.full = None
             _log.info("log_directory_has_space", directory=str(self.path))
 
@@ -103,6 +109,8 @@ class LogDirectory:
         try:
             status = os.statvfs(self.path)
         except OSError:
+            return None
+        if not status.f_blocks:
             return None
         return status.f_bavail * status.f_frsize
 

@@ -47,6 +47,10 @@ _log = log.get(__name__)
 T = TypeVar("T")
 
 
+def _nothing() -> None:
+    """Does nothing. Used if nobody waits for the removal of files."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A partition's directory that the broker found at its start."""
@@ -169,12 +173,16 @@ class LogManager:
                     found.append((partition, Found(home, topic_id)))
 
     def adopt(self, partition: TopicPartition, found: Found, topic_id: uuid.UUID) -> None:
-        """Writes the topic id into the directory of a partition that has no topic id yet. Raises
-        SkidwayError."""
+        """Writes the topic id into the directory of a partition that has no topic id yet. If the
+        disk is full, leaves this to the next start. Raises SkidwayError."""
         path = found.directory.path / names.partition_directory(partition)
         try:
             checkpoints.write_partition_metadata(path, topic_id)
         except OSError as error:
+            failure = StorageFailed("write into", path, error)
+            if failure.is_disk_full:
+                found.directory.note_full(str(failure))
+                return
             raise SkidwayError(f"cannot write into {path}: {error.strerror}") from error
 
     def set_aside(self, partition: TopicPartition, found: Found, *, delete: bool = False) -> None:
@@ -216,6 +224,8 @@ class LogManager:
                 self.report(error)
             return
         self.logs[partition] = recovered.log
+        if recovered.log.torn_tail is not None:
+            home.note_full(f"cannot remove the torn end of {opening.directory}: no space is left")
         if not (home.clean or fresh):
             self.unclean.add(partition)
             _report(partition, recovered)
@@ -380,14 +390,32 @@ class LogManager:
         now_ms = self._retention_clock.now_ms()
         return expiration.expire(self.logs.values(), now_ms, held_from, producer_expiration_ms)
 
-    def remove(self, paths: list[Path]) -> None:
-        """Unlinks files in the background."""
+    def delete_below_start(
+        self, partitions: Iterable[TopicPartition], done: Callable[[], None]
+    ) -> None:
+        """Deletes the segments whose records are all below the log start offset, without the delay
+        of `file.delete.delay.ms`. Calls `done` on the loop when the files are deleted."""
+        paths: list[Path] = []
+        for each in partitions:
+            if each in self.logs:
+                try:
+                    paths += expiration.take_below_start(self.logs[each])
+                except StorageFailed as error:
+                    self.report(error)
+        self.remove(paths, done)
+
+    def remove(self, paths: list[Path], done: Callable[[], None] = _nothing) -> None:
+        """Unlinks files in the background, and then calls `done` on the loop."""
 
         def work() -> None:
             for path in paths:
                 path.unlink(missing_ok=True)
 
-        self._worker.submit(work, _report_removal)
+        def removed(outcome: WorkOutcome) -> None:
+            _report_removal(outcome)
+            done()
+
+        self._worker.submit(work, removed)
 
     def checkpoint(self, done: Callable[[frozenset[Path]], None] | None = None) -> None:
         """Writes both checkpoint files of every directory in the background.

@@ -10,6 +10,7 @@ from skidway.broker.log.config import LogConfig
 from skidway.broker.log.leader_epochs import EpochStart
 from skidway.broker.log.producer_state import ProducerState
 from skidway.broker.log.segment import Segment
+from skidway.broker.log.torn_tail import TornTail
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.types import TopicPartition
 
@@ -41,7 +42,9 @@ class Opening:
 class Account:
     """What the broker did and found when it opened a log."""
 
-    cut_bytes: int = 0
+    torn_tail: TornTail | None = None
+    is_full: bool = False
+    """Whether the disk had no space for an index."""
     scanned_bytes: int = 0
     indexes_rebuilt: int = 0
     scanned: list[Segment] = field(default_factory=list)

@@ -31,6 +31,7 @@ from skidway.broker.log.leader_epochs import LeaderEpochs
 from skidway.broker.log.offset_lookup import OffsetLookup, OffsetOutside
 from skidway.broker.log.producer_state import ProducerState, encode_snapshot
 from skidway.broker.log.segment import RELATIVE_OFFSET_MAX, LogPosition, Segment
+from skidway.broker.log.torn_tail import TornTail
 from skidway.broker.log.undo import Undo
 from skidway.files import write_atomically
 from skidway.kafka.batch import BatchHeader, stamp, stamp_append_time
@@ -81,8 +82,9 @@ class PartitionLog:
         log_end_offset: int,
         producers: ProducerState,
         epochs: LeaderEpochs,
+        torn_tail: TornTail | None = None,
     ) -> None:
-        # This constructor has eight parameters, because its only caller, recovery, passes
+        # This constructor has nine parameters, because its only caller, recovery, passes
         # everything that it found.
         assert segments
         assert segments[0].base_offset <= log_start_offset <= log_end_offset
@@ -94,6 +96,9 @@ class PartitionLog:
         self.log_end_offset = log_end_offset
         self.producers = producers
         self.epochs = epochs
+        self.torn_tail = torn_tail
+        """What recovery could not remove, because the disk was full. The log removes it before it
+        appends anything."""
         end = LogPosition(log_end_offset, self.active.base_offset, self.active.size)
         self.written = end
         self.flushed = end
@@ -303,6 +308,7 @@ class PartitionLog:
         assert self.flushed.offset == self.log_end_offset
         if self.closed_at == self.log_end_offset and not self.epochs.changed:
             return  # nothing was appended since the last clean stop: its files are still correct
+        self._remove_torn_tail()
         self.active.save_indexes(closing=True, sync=True)
         if self.epochs.changed:
             write_atomically(self.directory / names.LEADER_EPOCHS, self.epochs.encode())
@@ -341,6 +347,7 @@ class PartitionLog:
         a mirror's log the offset after a gap (missing offsets).
         """
         try:
+            self._remove_torn_tail()
             if self._pending:
                 self._write_pending()
             old = self.active
@@ -367,15 +374,22 @@ class PartitionLog:
 
     def _begin_writing(self, segment: Segment, now_ms: int) -> Undo:
         undo = Undo(self.written, segment, self.producers, self.epochs)
-        if not segment.size:
-            try:
+        try:
+            self._remove_torn_tail()
+            if not segment.size:
                 self.save_producers(segment.base_offset, now_ms)
-            except OSError as error:
-                self._refusal = StorageFailed("write the producers of", segment.path, error)
-                raise self._refusal from error
+        except OSError as error:
+            self._refusal = StorageFailed("append to", segment.path, error)
+            raise self._refusal from error
+        if not segment.size:
             segment.first_append_ms = now_ms
         segment.last_append_ms = now_ms
         return undo
+
+    def _remove_torn_tail(self) -> None:
+        if self.torn_tail is not None:
+            self.torn_tail.remove()
+            self.torn_tail = None
 
     def _update_producer(self, header: BatchHeader, base: int, now_ms: int) -> None:
         assert self._undo is not None
@@ -420,8 +434,4 @@ class PartitionLog:
         try:
             segment.save_indexes()
         except OSError as error:
-            # The batches are written, but the index is not. The index entries stay in memory, and
-            # the log tries to write them again later.
-            failure = StorageFailed("write the index of", segment.path, error)
-            if not failure.is_passing:
-                raise failure from error
+            raise StorageFailed("write the index of", segment.path, error) from error

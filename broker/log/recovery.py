@@ -33,6 +33,10 @@ gaps. Recovery makes an index again if it is missing, partial or too short. Reco
 index again if the index's last entry does not match its batch.
 
 Recovery calls fsync for the valid batches before they count as flushed.
+
+On a full disk, recovery writes neither the copy of a torn tail nor indexes. The log is then served
+up to its last whole batch; the torn tail stays in its files until there is space (`torn_tail`), and
+the entries of the indexes stay in memory.
 """
 
 from __future__ import annotations
@@ -42,16 +46,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from skidway import log
 from skidway.broker.log import names, scan
-from skidway.broker.log.files import DamagedLog, StorageFailed, write_all_at
+from skidway.broker.log.files import DISK_FULL, DamagedLog, StorageFailed
 from skidway.broker.log.opening import Account, Opening
 from skidway.broker.log.partition_log import PartitionLog
 from skidway.broker.log.producer_state import ProducerState
 from skidway.broker.log.segment import Segment
 from skidway.broker.log.state_recovery import epochs_of, producers_of, read_snapshot
+from skidway.broker.log.torn_tail import TornTail, remove_files
 from skidway.files import fsync_directory
-from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
 """If recovery cuts a segment, at most this many segments with records may follow it. Recovery sets
@@ -59,8 +62,6 @@ them aside (renames them to `.cut` files). Between two flushes, the broker norma
 into at most this many new segments. So if more segments follow, recovery assumes that the invalid
 bytes do not come from a crash.
 """
-_COPY_BYTES = 1 << 20
-_log = log.get(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +90,13 @@ def _open(opening: Opening) -> Recovered:
     for at, segment in enumerate(segments):
         following = segments[at + 1 :]
         if at and _is_left_over(segments[at:], end_offset, opening):
-            segments = _drop_empty(segments[:at], segments[at:])
+            remove_files(segments[at:])
+            segments = segments[:at]
             break
         _check_joint(segment, end_offset, opening)
         end_offset = _check_segment(segment, following, opening, account)
-        if account.cut_bytes:
-            segments = _set_aside(segments[: at + 1], following, opening, account)
+        if account.torn_tail is not None:
+            segments = segments[: at + 1]
             break
     start = max(opening.log_start_offset, segments[0].base_offset)
     if end_offset < max(start, opening.recovery_point):
@@ -106,6 +108,10 @@ def _open(opening: Opening) -> Recovered:
             f"{opening.recovery_point}",
         )
     producers = producers_of(opening, segments, end_offset, account)
+    torn_tail = account.torn_tail
+    cut_bytes = 0 if torn_tail is None else torn_tail.size_bytes
+    if torn_tail is not None and _is_removed(torn_tail):
+        torn_tail = None
     if not opening.clean or account.scanned_bytes:
         _sync(opening, segments, account.scanned)
     recovered = PartitionLog(
@@ -117,11 +123,24 @@ def _open(opening: Opening) -> Recovered:
         log_end_offset=end_offset,
         producers=producers,
         epochs=epochs_of(opening, segments, start, end_offset, account),
+        torn_tail=torn_tail,
     )
     snapshot = opening.directory / names.segment_file(end_offset, names.PRODUCERS)
     if opening.clean and not account.scanned_bytes and snapshot.exists():
         recovered.closed_at = end_offset
-    return Recovered(recovered, account.cut_bytes, account.scanned_bytes, account.indexes_rebuilt)
+    return Recovered(recovered, cut_bytes, account.scanned_bytes, account.indexes_rebuilt)
+
+
+def _is_removed(torn_tail: TornTail) -> bool:
+    """Removes the torn tail. Returns whether the disk had space for the copy. If it had none, the
+    log removes the torn tail before it appends something."""
+    try:
+        torn_tail.remove()
+    except OSError as error:
+        if error.errno not in DISK_FULL:
+            raise
+        return False
+    return True
 
 
 def _remove_leftovers(directory: Path) -> None:
@@ -255,14 +274,16 @@ def _scan_segment(
             if header.producer_id >= 0:
                 producers.update(header, header.base_offset, opening.now_ms)
             end_offset = header.last_offset + 1
-            if segment.offset_index.wants_saving:
-                segment.save_indexes()
+            if segment.offset_index.wants_saving and not account.is_full:
+                account.is_full = not segment.save_indexes()
     except scan.InvalidBatch as error:
         reason = _why_damage(segment, following, opening, error, end_offset)
         if reason is not None:
             raise DamagedLog(segment.path, error.position, reason) from error
-        account.cut_bytes += segment.size - error.position
-        _cut(segment, opening.partition, error)
+        account.torn_tail = TornTail(
+            opening.partition, segment, segment.size, tuple(following), error.reason
+        )
+        segment.size = error.position
     segment.save_indexes(closing=bool(following))
     return end_offset
 
@@ -299,67 +320,6 @@ def _why_damage(
     if later and not (cut_short and len(later) <= SET_ASIDE_MAX):
         return f"{error.reason}, and {later[0].path.name} goes on behind it"
     return None
-
-
-def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) -> None:
-    """Makes a durable copy of a segment's bytes from the invalid position on, and then cuts these
-    bytes off.
-    """
-    copy = segment.directory / names.cut_file(segment.base_offset, error.position)
-    descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    try:
-        position = error.position
-        while chunk := os.pread(segment.file.descriptor, _COPY_BYTES, position):
-            write_all_at(descriptor, (chunk,), position - error.position)
-            position += len(chunk)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    fsync_directory(segment.directory)
-    _log.warning(
-        "torn_tail_cut",
-        partition=str(partition),
-        file=str(segment.path),
-        position=error.position,
-        bytes=segment.size - error.position,
-        reason=error.reason,
-        copy=str(copy),
-    )
-    segment.file_cut(error.position)
-    segment.size = error.position
-
-
-def _set_aside(
-    kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
-) -> list[Segment]:
-    """Removes from the log the segments `following`, which follow a segment that was cut. Neither
-    their records nor the bytes that were cut off were ever flushed. Renames segments with records
-    to `.cut` files, and deletes empty segments.
-    """
-    for segment in following:
-        if segment.size:
-            copy = segment.directory / names.cut_file(segment.base_offset, 0)
-            segment.let_go()
-            segment.path.rename(copy)
-            account.cut_bytes += segment.size
-            _log.error(
-                "unflushed_segment_set_aside",
-                partition=str(opening.partition),
-                file=str(segment.path),
-                bytes=segment.size,
-                copy=str(copy),
-            )
-    return _drop_empty(kept, following)
-
-
-def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
-    """Deletes the files of the segments `following`, which have no records or were set aside. If
-    these segments stayed, their first offset would not follow the end of the segments `kept`.
-    """
-    for segment in following:
-        for suffix in names.SEGMENT_SUFFIXES:
-            segment.path_of(suffix).unlink(missing_ok=True)
-    return kept
 
 
 def _sync(opening: Opening, segments: Sequence[Segment], scanned: Sequence[Segment]) -> None:

@@ -90,6 +90,13 @@ def expired(
     return Expired(count, not held, held)
 
 
+def below_start(base_offsets: Sequence[int], *, log_start_offset: int, flushed_segment: int) -> int:
+    """Returns how many of the oldest segments have only records below the log start offset, so that
+    they may be deleted. flushed_segment: as for `expired`."""
+    end_max = min(log_start_offset, flushed_segment)
+    return sum(end <= end_max for end in base_offsets[1:])
+
+
 def _is_held(
     segment: SegmentAge,
     end: int,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from skidway.broker.log import descriptors, names, scan, time_index
-from skidway.broker.log.files import OpenFile
+from skidway.broker.log.files import PASSING, OpenFile
 from skidway.broker.log.offset_index import OffsetIndex
 from skidway.broker.log.time_index import NO_TIMESTAMP, TimeIndex
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader
@@ -233,14 +233,23 @@ class Segment:
         self.indexed_size = self.offset_index.last()[1]
         self.max_timestamp, self.max_timestamp_offset = timestamps
 
-    def save_indexes(self, *, closing: bool = False, sync: bool = False) -> None:
+    def save_indexes(self, *, closing: bool = False, sync: bool = False) -> bool:
         """Writes index entries. When the segment is closed, its largest timestamp becomes the last
-        entry of the time index. Raises OSError.
+        entry of the time index. Returns whether the entries are written. If an error that may pass
+        (such as a full disk) prevents this, they stay in memory, and a later call writes them.
+        Raises OSError for all other errors.
         """
         if closing and self.max_timestamp != NO_TIMESTAMP:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
-        self.offset_index.save(sync=sync)
-        self.time_index.save(sync=sync)
+        try:
+            # The offset index comes last: if it is complete at the next start, both are.
+            self.time_index.save(sync=sync)
+            self.offset_index.save(sync=sync)
+        except OSError as error:
+            if error.errno not in PASSING:
+                raise
+            return False
+        return True
 
     def rename_deleted(self) -> list[Path]:
         """Adds `.deleted` to the name of every file of this segment. Returns the new paths. Raises

@@ -7,6 +7,7 @@
     surroundings  the interfaces that a source needs: a client of its cluster, and this broker
     topics        one source cluster: creates and extends its topics here         (loop)
     bounds        asks the source where a partition begins and ends               (loop)
+    missed        asks where the logs of stopped partitions begin and end         (loop)
     progress      commits to the source, as offsets of a consumer group, how far  (loop)
                   the mirror has copied
     source        one source cluster: its partitions, fetches and counts          (loop)

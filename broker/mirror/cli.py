@@ -109,7 +109,17 @@ def details(sources: Sequence[Source]) -> list[str]:
     lines = [f"away: {each.sentence}" for x in sources if (each := away(x)) is not None]
     for source in sources:
         cluster = source["cluster"]
-        for what in ("stopped", "unserved", "waiting", "left_out"):
+        for name, reason in source["stopped"].items():
+            lines.append(f"stopped: {cluster}: {name}: {reason}")
+            if name in source["missed"]:
+                count = source["missed"][name]
+                lines.append(f"missed: {cluster}: {name}: up to {count} records of {cluster}")
+            if name in source["begin_again"]:
+                command = source["begin_again"][name]
+                lines.append(
+                    f"to begin again: {cluster}: {name}: load what is here, then `{command}`"
+                )
+        for what in ("unserved", "waiting", "left_out"):
             words = what.replace("_", " ")
             lines += [f"{words}: {cluster}: {n}: {reason}" for n, reason in source[what].items()]
         for name, offset in source["unverifiable"].items():

@@ -106,6 +106,9 @@ class Follower:
         self.phase = Phase.CHECKING
         self.log_end = log_end
         self.reason = ""
+        self.same_to = 0
+        """For a stopped partition: the offset below which source and mirror have the same records,
+        as far as is known."""
         self._below = below
         self._epoch = -1 if below is None else below.leader_epoch
         # The log start offset of the source, if it is above the end of the mirror's log.
@@ -192,10 +195,10 @@ class Follower:
             return None
         return self._name_gap(self._source_start, EXPIRED)
 
-    def stop(self, reason: str) -> Stop:
+    def stop(self, reason: str, *, same_to: int = 0) -> Stop:
         """Notes that the partition is stopped because of a failure that will not end by itself, and
         returns the action for it."""
-        self.phase, self.reason = Phase.STOPPED, reason
+        self.phase, self.reason, self.same_to = Phase.STOPPED, reason, same_to
         return Stop(reason)
 
     def appended(self, header: BatchHeader) -> None:
@@ -235,7 +238,8 @@ class Follower:
         if found.leader_epoch < self._epoch:
             return self.stop(
                 f"the leader epoch goes back from {self._epoch} to {found.leader_epoch} at offset "
-                f"{found.base_offset}: that is not one history"
+                f"{found.base_offset}: that is not one history",
+                same_to=self.log_end,
             )
         if found.base_offset > self.log_end:
             return self._name_gap(
@@ -243,7 +247,8 @@ class Follower:
             )
         return self.stop(
             f"a batch of the source begins at offset {found.base_offset}, ours end at "
-            f"{self.log_end}: the batches are not the same"
+            f"{self.log_end}: the batches are not the same",
+            same_to=found.base_offset,
         )
 
     def _name_gap(self, end: int, reason: str) -> NameGap:

@@ -106,8 +106,11 @@ class Mirrors:
         """Returns the status for /health, metrics and `skidway mirror status`. Any thread may call
         this.
         """
-        topics = self._broker.topics.catalog.topics
-        return [status_of(source, topics) for source in self._sources]
+        catalog = self._broker.topics.catalog
+        own = catalog.brokers[self._broker.settings.broker_id]
+        host = f"[{own.host}]" if ":" in own.host else own.host
+        address = f"{host}:{own.port}"
+        return [status_of(source, catalog.topics, address) for source in self._sources]
 
     # Each MirrorSource calls these methods (see the class `Local` in broker.mirror.surroundings).
 

@@ -23,6 +23,7 @@ from typing import Final
 from skidway.broker.catalog import Topic as LocalTopic
 from skidway.broker.mirror import selection
 from skidway.kafka.client.cluster import Cluster, TopicMetadata
+from skidway.kafka.types import TopicPartition
 
 PREFIX: Final = "mirror.source."
 SOURCE_CLUSTER: Final = f"{PREFIX}cluster"
@@ -60,6 +61,7 @@ class Plan:
     extend, follow: mirror topics, each with the number of partitions of the source's topic.
     describe: topics of the source whose configs must be read to find out whether they are mirrors
     themselves. stopped: by name, the mirror topics that an operator must look at, with reasons.
+    unmirrored: the partitions of the source whose mirror topic is stopped, by the topic's name.
     left_out: by name, topics of the source that are not mirrored, and mirror topics that get no
     more records, with reasons.
     """
@@ -69,7 +71,14 @@ class Plan:
     follow: list[tuple[LocalTopic, int]] = field(default_factory=list)
     describe: list[TopicMetadata] = field(default_factory=list)
     stopped: dict[str, str] = field(default_factory=dict)
+    unmirrored: dict[str, list[TopicPartition]] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+
+    def stop(self, here: LocalTopic, topic: TopicMetadata, reason: str) -> None:
+        """Stops a mirror topic. topic: the source's topic that is not mirrored therefore."""
+        self.stopped[here.name] = reason
+        numbers = range(len(topic.partitions))
+        self.unmirrored[here.name] = [TopicPartition(topic.name, number) for number in numbers]
 
 
 def plan(
@@ -93,7 +102,7 @@ def plan(
         if here is None:
             _create(made, mirroring, source, usable[name], are_mirrors, busy)
         elif not is_mirror_of(here, mirroring.cluster, name):
-            made.stopped[here.name] = f"{here.name} exists here and is no mirror of {name}"
+            made.stop(here, usable[name], f"{here.name} exists here and is no mirror of {name}")
         else:
             _go_on(made, mirroring, source, usable[name], here, busy)
     mistakable = selection.mistakable(usable, mirroring.patterns, mirroring.here)
@@ -162,15 +171,17 @@ def _go_on(
     busy: Collection[str],
 ) -> None:
     if _differ(here.configs.get(SOURCE_CLUSTER_ID), source.cluster_id):
-        made.stopped[here.name] = (
+        reason = (
             f"{mirroring.cluster} is another cluster now: {source.cluster_id}, "
             f"not {here.configs[SOURCE_CLUSTER_ID]}"
         )
+        made.stop(here, topic, reason)
     elif _differ(here.configs.get(SOURCE_TOPIC_ID), _id(topic)):
-        made.stopped[here.name] = (
+        reason = (
             f"topic {topic.name} was made again in {mirroring.cluster}: its id is {_id(topic)}, "
             f"not {here.configs[SOURCE_TOPIC_ID]}"
         )
+        made.stop(here, topic, reason)
     else:
         made.follow.append((here, len(topic.partitions)))
         if len(topic.partitions) > len(here.partitions) and here.name not in busy:

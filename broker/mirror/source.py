@@ -20,6 +20,7 @@ from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.mirror import rounds
 from skidway.broker.mirror.bounds import Bounds, ask_bounds
 from skidway.broker.mirror.follower import Append, LookAgain, NameGap, Phase, Stop, Unverifiable
+from skidway.broker.mirror.missed import Missed
 from skidway.broker.mirror.partition import UNKNOWN, MirrorPartition
 from skidway.broker.mirror.progress import Progress
 from skidway.broker.mirror.rounds import Mirroring, Plan
@@ -57,6 +58,7 @@ class MirrorSource:
         jitter: Callable[[], float] = random,
     ) -> None:
         self.topics = SourceTopics(mirroring, local, self._ask, self._follow, clock)
+        self.missed = Missed(self._ask, self.topics.leader)
         self.progress = Progress(f"mirror-{mirroring.here}", self._ask, self._offsets)
         self.partitions: dict[TopicPartition, MirrorPartition] = {}
         self.records = 0
@@ -159,10 +161,16 @@ class MirrorSource:
 
     def lag(self, each: MirrorPartition) -> int | None:
         """Returns how many records of a partition are in the source, but not in the mirror yet;
-        None if the number is not known.
+        None if the number is not known. For a stopped partition, it is the largest possible number.
         """
+        follower = each.follower
+        if each.is_stopped:
+            return self.missed.records(each.tp, follower.same_to)
         watermark = self._watermark(each)
-        return None if watermark == UNKNOWN else max(watermark - each.follower.log_end, 0)
+        if watermark == UNKNOWN:
+            return None
+        # The position is behind the mirror's end if the records in between have expired.
+        return max(watermark - max(follower.log_end, follower.position()), 0)
 
     def kept_back_by(self, each: MirrorPartition) -> str:
         """Returns why the copying of a followed partition waits. Empty if records are being copied,
@@ -218,6 +226,9 @@ class MirrorSource:
                 each.is_paused = True
                 each.follower.interrupted()
                 self._remove(each)
+        stopped = {tp for tps in plan.unmirrored.values() for tp in tps}
+        stopped |= {tp for tp, each in self.partitions.items() if each.is_stopped}
+        self.missed.begin_round(stopped)
 
     def _follow_partition(self, tp: TopicPartition, replica: Replica) -> None:
         known = self.partitions.get(tp)
@@ -385,7 +396,8 @@ class MirrorSource:
                 each.follower.gap_named(gap.end)
                 self._seek(each)
             elif isinstance(error, TooManyGaps):
-                self._carry_out(each, each.follower.stop(str(error)))
+                stop = each.follower.stop(str(error), same_to=each.follower.log_end)
+                self._carry_out(each, stop)
             else:
                 what = f"offsets {gap.first} to {gap.end} are missing ({gap.reason})"
                 self._later(each, f"{what} and that cannot be written down: {error}")

@@ -6,13 +6,15 @@ iterates only over copies of the collections.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from skidway import invocation
 from skidway.broker.catalog import Topic
 from skidway.broker.mirror import rounds
 from skidway.broker.mirror.follower import Phase
 from skidway.broker.mirror.partition import MirrorPartition
+from skidway.broker.mirror.rounds import Plan
 from skidway.broker.mirror.source import MirrorSource
 from skidway.kafka import gaps
 
@@ -22,13 +24,21 @@ entries each. The numbers `stopped_count`, `waiting_count` and `gap_count` inclu
 """
 
 
-def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, Any]:
-    """Returns the status of one source. These keys need an explanation:
+def status_of(
+    source: MirrorSource, topics: Mapping[str, Topic], address: str = ""
+) -> dict[str, Any]:
+    """Returns the status of one source. address: of this broker, host:port. These keys need an
+    explanation:
 
         away_since_ms: since when the source has not answered; None if it does.
-        lag: the sum over all partitions whose lag is known, in records.
+        lag: the sum over all partitions whose lag is known, in records. For stopped partitions it
+            is the largest possible number of records that the mirror misses.
         stopped: the topics and partitions that wait for an operator, or the whole source if it
             waits for an operator.
+        missed: of those in `stopped`, how many records the source has that are perhaps not here;
+            without those of which this is unknown.
+        begin_again: for mirror topics and their partitions in `stopped`, the command that deletes
+            the topic here, so that the mirror begins it again.
         waiting: partitions whose copying waits, each with the reason.
         left_out: topics that are not mirrored, are no longer mirrored, or could not be created,
             extended or examined.
@@ -40,9 +50,11 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
     All offsets are offsets in the source.
     """
     each = list(source.partitions.values())
-    cluster = source.topics.mirroring.cluster
-    lags = [source.lag(partition) for partition in each]
-    stopped = {**source.topics.plan.stopped, **_stopped(each)}
+    cluster, plan = source.topics.mirroring.cluster, source.topics.plan
+    stopped = {**plan.stopped, **_stopped(each)}
+    missed = _missed(source, each, plan)
+    lags = [source.lag(x) for x in each if x.replica.partition.topic not in plan.stopped]
+    lags += [missed[name] for name in plan.stopped]
     if source.topics.misnamed:
         stopped[cluster] = source.topics.misnamed
     if source.broken:
@@ -61,10 +73,12 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
         "checking": sum(partition.follower.phase is Phase.CHECKING for partition in each),
         "stopped_count": len(stopped),
         "stopped": _some(stopped),
+        "missed": _some({name: n for name, n in missed.items() if n is not None}),
+        "begin_again": _some(_commands(source, topics, missed, address)),
         "waiting_count": len(waiting),
         "waiting": _some(waiting),
         "unverifiable": _some(unverifiable),
-        "left_out": _some({**source.topics.plan.left_out, **source.topics.not_done}),
+        "left_out": _some({**plan.left_out, **source.topics.not_done}),
         "gap_count": sum(map(len, named.values())),
         "gaps": _some(named),
         "records": source.records,
@@ -78,6 +92,35 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
 
 def _stopped(partitions: Iterable[MirrorPartition]) -> dict[str, str]:
     return {each.name: each.follower.reason for each in partitions if each.is_stopped}
+
+
+def _missed(
+    source: MirrorSource, partitions: Iterable[MirrorPartition], plan: Plan
+) -> dict[str, int | None]:
+    """Returns what is missed of each topic and partition that is stopped, by name. The number is
+    None if it is unknown."""
+    found = {each.name: source.lag(each) for each in partitions if each.is_stopped}
+    for name, tps in plan.unmirrored.items():
+        counts = [source.missed.records(tp) for tp in tps]
+        known = [count for count in counts if count is not None]
+        found[name] = sum(known) if len(known) == len(counts) else None
+    return found
+
+
+def _commands(
+    source: MirrorSource, topics: Mapping[str, Topic], stopped: Collection[str], address: str
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if not stopped:
+        return found
+    call, cluster = invocation.of_this_process().call, source.topics.mirroring.cluster
+    names = {each.name: each.replica.partition.topic for each in list(source.partitions.values())}
+    for name in stopped:
+        topic = topics.get(names.get(name, name))
+        if topic is not None and topic.configs.get(rounds.SOURCE_CLUSTER) == cluster:
+            words = f"topics delete {topic.name} --yes --bootstrap-server {address}"
+            found[name] = f"{call} {words}"
+    return found
 
 
 def _gaps(cluster: str, topics: Iterable[Topic]) -> dict[str, list[str]]:

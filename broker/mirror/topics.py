@@ -18,7 +18,7 @@ from skidway.broker.mirror.rounds import Mirroring, Plan, TopicKey, topic_key
 from skidway.broker.mirror.surroundings import Ask, Done, Local
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
-from skidway.kafka.client.cluster import Cluster, TopicMetadata, cluster_of
+from skidway.kafka.client.cluster import Address, Cluster, TopicMetadata, cluster_of
 from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.metadata import metadata_call
 from skidway.kafka.client.requests import describe_configs_call
@@ -29,6 +29,7 @@ from skidway.kafka.protocol.describe_configs import (
     ResourceType,
 )
 from skidway.kafka.source import CLUSTER_NAME
+from skidway.kafka.types import TopicPartition
 
 TOPICS_A_QUESTION: Final = 100
 """One request asks for the configs of at most this many topics."""
@@ -69,6 +70,7 @@ class SourceTopics:
         self.away_since_ms: int | None = None
         self.failure = ""
         self.misnamed = ""
+        self._cluster: Cluster | None = None
         self._local = local
         self._ask = ask
         self._follow = follow
@@ -85,6 +87,11 @@ class SourceTopics:
         if not self._is_asking:
             self._is_asking = True
             self._ask(metadata_call(None), self._told)
+
+    def leader(self, tp: TopicPartition) -> Address | None:
+        """Returns which broker of the source leads a partition, by the newest plan; None if this is
+        unknown. (The client that fetches knows only the topics that it fetches.)"""
+        return None if self._cluster is None else self._cluster.leader(tp)
 
     def _told(self, answer: Answer) -> None:
         self._is_asking = False
@@ -147,7 +154,7 @@ class SourceTopics:
         local = self._local.topics()
         plan = rounds.plan(self.mirroring, cluster, local, self._are_mirrors, busy)
         self._say(plan)
-        self.plan = plan
+        self.plan, self._cluster = plan, cluster
         unknown = [each for each in plan.describe if topic_key(each) not in self._undescribed]
         if unknown:
             self._describe(cluster, unknown[:TOPICS_A_QUESTION])

@@ -24,7 +24,15 @@ from skidway.coordination import Coordinator
 from skidway.kafka.client import EARLIEST, LATEST
 from skidway.kafka.types import TopicPartition
 
-COLUMNS = ["topic", "partition", "owner", "committed_offset", "log_end_offset", "lag"]
+COLUMNS = [
+    "topic",
+    "partition",
+    "owner",
+    "committed_offset",
+    "log_start_offset",
+    "log_end_offset",
+    "lag",
+]
 
 
 def register(subparsers: Any) -> None:
@@ -88,8 +96,7 @@ def _describe(args: argparse.Namespace) -> int:
     with _groups(args) as groups:
         found = groups.describe(args.group)
         members, active = groups.members(args.group), groups.active(args.group)
-    names = [*COLUMNS, "log_start_offset"]
-    rows = [{name: getattr(each, name) for name in names} for each in found]
+    rows = [{name: getattr(each, name) for name in COLUMNS} for each in found]
     if args.json:
         print_json({"group": args.group, "members": list(members), "partitions": rows})
     else:

@@ -50,11 +50,12 @@ class PartitionStatus:
 
     @property
     def lag(self) -> int | None:
-        """Returns the number of offsets between the committed offset and the log end, or None if
-        one of the two is unknown."""
-        if self.committed_offset is None or self.log_end_offset is None:
+        """Returns the number of offsets that the group can still read: from the committed offset,
+        or from the log start if that is higher, up to the log end. None if an offset is unknown."""
+        committed, start, end = self.committed_offset, self.log_start_offset, self.log_end_offset
+        if committed is None or start is None or end is None:
             return None
-        return max(self.log_end_offset - self.committed_offset, 0)
+        return max(end - max(committed, start), 0)
 
 
 @dataclass(frozen=True, slots=True)

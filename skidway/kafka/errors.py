@@ -226,7 +226,18 @@ class FrameTooLarge(ProtocolError):
     """A length prefix is negative or above the limit. No memory was allocated for the frame."""
 
 
-class UnknownApi(ProtocolError):
+class NotOffered(ProtocolError):
+    """A request has a version of an API that the broker does not offer. api: the API's name, or its
+    number if it has no name here. client_id: of the client that sent the request."""
+
+    def __init__(self, api: str, version: int, client_id: str | None) -> None:
+        super().__init__(f"version {version} of API {api} is not offered")
+        self.api = api
+        self.version = version
+        self.client_id = client_id
+
+
+class UnknownApi(NotOffered):
     """A request has an API key that `protocol.apis.ApiKey` does not have."""
 
 

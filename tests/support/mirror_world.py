@@ -694,7 +694,7 @@ class MirrorWorld:
 
     @property
     def status(self) -> dict[str, Any]:
-        return status_of(self.mirror, self.local.catalog)
+        return status_of(self.mirror, self.local.catalog, "offline:9092")
 
     def stopped(self) -> dict[str, str]:
         return dict(self.status["stopped"])

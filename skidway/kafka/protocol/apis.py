@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import NamedTuple, Self
 
-from skidway.kafka.errors import UnknownApi, UnsupportedVersion
+from skidway.kafka.errors import UnsupportedVersion
 
 
 class VersionRange(NamedTuple):
@@ -102,12 +102,9 @@ PRODUCE_SERVED_SINCE = 3
 """Lower Produce versions are offered, but only answered with UNSUPPORTED_VERSION."""
 
 
-def known(number: int) -> ApiKey:
-    """Returns the API with this key. Raises UnknownApi if `ApiKey` does not have the key."""
-    key = _BY_NUMBER.get(number)
-    if key is None:
-        raise UnknownApi(f"a request for API {number}, which is not known here")
-    return key
+def known(number: int) -> ApiKey | None:
+    """Returns the API with this key; None if `ApiKey` does not have the key."""
+    return _BY_NUMBER.get(number)
 
 
 def flexible(key: ApiKey, version: int) -> bool:

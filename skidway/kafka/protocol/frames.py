@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
-from skidway.kafka.errors import FrameTooLarge, Truncated
+from skidway.kafka.errors import FrameTooLarge, Truncated, UnknownApi
 from skidway.kafka.protocol.apis import ApiKey, flexible, known
 from skidway.kafka.protocol.primitives import INT32, MessageReader, put_string
 
@@ -63,6 +63,8 @@ def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
         return RequestHeader(key, version, correlation_id, None), frame[_REQUEST_HEAD.size :]
     reader = MessageReader(frame, _REQUEST_HEAD.size)
     client_id = reader.string()
+    if key is None:
+        raise UnknownApi(str(number), version, client_id)
     if flexible(key, version):
         reader.tags()
     return RequestHeader(key, version, correlation_id, client_id), frame[reader.at :]

@@ -72,7 +72,6 @@ from skidway.kafka.protocol.offset_for_leader_epoch import (
 )
 from support.batches import batch, sized
 from support.brokers import SkidwayBroker
-from support.processes import eventually
 from support.raw_client import RawClient
 
 TOPIC, BROKER = ResourceType.TOPIC, ResourceType.BROKER
@@ -477,13 +476,9 @@ def test_acks_all_needs_its_replicas(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_segments_that_were_deleted_leave_the_disk(own_broker: SkidwayBroker) -> None:
-    """After DeleteRecords, the next retention check frees the disk space of whole segments before
-    the new log start. The deleted records stay deleted if the broker is then killed."""
-    own_broker.settings |= {
-        "log.retention.check.interval.ms": 100,
-        "log.segment.delete.delay.ms": 0,
-        "log.segment.bytes": 1024,
-    }
+    """DeleteRecords frees the disk space of whole segments before the new log start. The deleted
+    records stay deleted if the broker is then killed."""
+    own_broker.settings["log.segment.bytes"] = 1024
     broker = own_broker.start()
     topic = create(broker)
     directory = broker.logs / f"{topic}-0"
@@ -491,7 +486,7 @@ def test_segments_that_were_deleted_leave_the_disk(own_broker: SkidwayBroker) ->
         for _ in range(6):
             client.produce(topic, sized(800))
         assert deleted(client, topic, 4) == (0, 4)
-        eventually(lambda: len(list(directory.glob("*.log*"))) == 2)
+        assert len(list(directory.glob("*.log*"))) == 2
         assert deleted(client, topic, 5) == (0, 5)
     broker.crash()
     with RawClient(broker.port) as client:

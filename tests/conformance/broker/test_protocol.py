@@ -3,6 +3,7 @@ tests send hand-written requests."""
 
 from __future__ import annotations
 
+import json
 import random
 import struct
 import uuid
@@ -305,7 +306,7 @@ BAD = {
         request_frame(ApiKey.FETCH, 4, 1, "x", b"").replace(b"\0\1\0\4", b"\3\xe7\0\0"),
         "UnknownApi",
     ),
-    "unknown-version": (request_frame(ApiKey.METADATA, 99, 1, "x", b""), "ProtocolError"),
+    "unknown-version": (request_frame(ApiKey.METADATA, 99, 1, "x", b""), "NotOffered"),
     "empty-body": (request_frame(ApiKey.METADATA, 5, 1, "x", b""), "Truncated"),
     "count": (request_frame(ApiKey.METADATA, 5, 1, "x", struct.pack(">i", 1 << 30)), "Truncated"),
     "produce": (request_frame(ApiKey.PRODUCE, 7, 1, "x", b"\xff\xff\0\1"), "Truncated"),
@@ -329,6 +330,47 @@ def test_a_bad_frame_closes_its_connection_only(
         assert bad.receive() == b""
         assert skidway_broker.metric(metric) == before + 1
         assert good.fetch("unknown", 0).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+OLD = [
+    request_frame(
+        ApiKey.PRODUCE,
+        0,
+        1,
+        "of 2015",
+        struct.pack(">hiih3siii", acks, 1000, 1, 3, b"old", 1, 0, 1) + b"x",
+    )
+    for acks in (0, 1)
+] + [
+    request_frame(ApiKey.FETCH, 0, 1, "of 2015", b""),
+    request_frame(ApiKey.OFFSET_COMMIT, 0, 1, "of 2015", b""),
+    request_frame(ApiKey.FETCH, 4, 1, "of 2015", b"").replace(b"\0\1\0\4", b"\0\x1d\0\1"),
+]
+"""Requests that the broker does not serve: of an old client, and for ACLs."""
+
+
+def test_clients_that_are_too_old_are_named_once(own_broker: SkidwayBroker) -> None:
+    """A client whose requests the broker refuses, because it does not offer the API or the version,
+    has one line in the log for each API and version, however often it tries: with its address, its
+    client id, the API and the version. A metric counts the requests by API."""
+    broker = own_broker.start()
+    for _ in range(20):
+        for frame in OLD:
+            with RawClient(broker.port) as client:
+                client.send(frame)
+                client.receive()
+    lines = [json.loads(line) for line in broker.program.output().splitlines()]
+    named = [each for each in lines if each["event"] == "version_refused"]
+    assert [(each["host"], each["client_id"], each["api"], each["version"]) for each in named] == [
+        ("127.0.0.1", "of 2015", "PRODUCE", 0),
+        ("127.0.0.1", "of 2015", "FETCH", 0),
+        ("127.0.0.1", "of 2015", "OFFSET_COMMIT", 0),
+        ("127.0.0.1", "of 2015", "29", 1),
+    ]
+    assert not [each for each in lines if each["event"] == "connection_refused"]
+    for api, count in (("PRODUCE", 40), ("FETCH", 20), ("OFFSET_COMMIT", 20), ("unknown", 20)):
+        metric = f'skidway_broker_versions_refused_total{{api="{api}"}}'
+        assert broker.metric(metric) == count
 
 
 def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> None:

@@ -43,6 +43,8 @@ def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
     )
     assert status.returncode == 1
     assert re.search(f"stopped: dc1: dc1.logs.*{words}", status.stdout), status.stdout
+    command = f"topics delete dc1.logs --yes --bootstrap-server {clusters.here.address}"
+    assert command in status.stdout
 
 
 def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
@@ -55,6 +57,8 @@ def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
     clusters.source.produce("logs", 20)
     assert "was made again" in stopped(clusters, "dc1.logs")
     assert_untouched(clusters, before, "made again")
+    eventually(lambda: clusters.here.mirror()["missed"] == {"dc1.logs": 60}, what="the lag")
+    assert clusters.here.mirror()["lag"] == 60
     clusters.here.delete("dc1.logs")
     clusters.mirrored("logs")
     clusters.same("logs")

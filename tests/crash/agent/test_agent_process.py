@@ -20,6 +20,7 @@ from support.brokers import SkidwayBroker
 from support.processes import NotReady, eventually, run_skidway
 from support.promises import promise
 from support.registry import Registry
+from support.small_disks import KINDS, small_disk
 
 Make = Callable[..., AgentProcess]
 
@@ -322,6 +323,41 @@ def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lin
     assert done.returncode == 65
     assert "cannot be used" in done.stderr or "damaged" in done.stderr
     assert bytes(content) == database.read_bytes()
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_an_agent_that_starts_without_room_says_so_and_goes_on_with_room(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker, tmp_path: Path, kind: str, end: str
+) -> None:
+    """If the disk of its state has not one free byte when the agent starts, the agent ends with one
+    sentence, and with a status after which systemd starts it again. If the disk becomes full while
+    the agent runs, the agent waits and says so. When there is space, it sends every line once."""
+    process = agent(source(lines))
+    with small_disk(kind, tmp_path, 4 << 20) as disk:
+        process.settings["state.dir"] = str(disk.path / "state")
+        process.state = disk.path / "state"
+        lines.write("a.log", 500)
+        process.start()
+        eventually(lambda: process.settled(lines.sizes()), what="all settled")
+        getattr(process.program, end)()
+        disk.fill()
+        lines.write("a.log", 500)
+        before = len(process.program.output())
+        status = process.start(ready=False).program.wait()
+        said = [each for each in process.program.output()[before:].splitlines() if each[0] != "{"]
+        assert (status, len(said)) == (1, 1), said
+        assert f"the disk of {process.state / 'agent.db'} is full" in said[0]
+        disk.make_room()
+        process.start()
+        eventually(lambda: process.settled(lines.sizes()), what="all settled")
+        disk.fill()
+        lines.write("a.log", 30_000)
+        eventually(lambda: "full" in str(process.health().get("status")), what="it waits")
+        disk.make_room()
+        arrived(process, lines, own_broker)
+        assert process.program.stop() == 0
 
 
 def test_brokers_that_are_away_are_named(

@@ -32,6 +32,7 @@ from skidway.kafka.types import TopicPartition
 from support.brokers import SkidwayBroker
 from support.processes import Program, answers, eventually, free_port, run_skidway, skidway
 from support.promises import promise
+from support.small_disks import KINDS, small_disk
 
 AGENT = 1234567890123456789
 BUCKET_MS = 10_000
@@ -413,6 +414,37 @@ def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site:
     assert _counted(site.report()[1], "broker") == site.sent
     counter.signal(signal.SIGTERM)
     assert counter.wait() == 0
+
+
+@promise("6 full disk")
+@pytest.mark.root
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_a_counter_that_starts_without_room_ends_with_a_sentence(
+    site: Site, tmp_path: Path, kind: str, end: str
+) -> None:
+    """If the disk of its state has not one free byte when the counter starts, the counter ends with
+    one sentence, and with a status after which systemd starts it again. When there is space, it
+    counts every record once."""
+    with small_disk(kind, tmp_path, 4 << 20) as disk:
+        at = ("--set", f"state.dir={disk.path / 'count'}")
+        counter = site.counter(*at).start()
+        site.send(2)
+        eventually(lambda: _counted(site.report()[1], "broker") == site.sent, what="counted")
+        getattr(counter, end)()
+        disk.fill()
+        before = len(counter.output())
+        site.send(2)
+        assert site.counter(*at).start().wait() == 1
+        said = [each for each in counter.output()[before:].splitlines() if each[0] != "{"]
+        assert len(said) == 1, said
+        assert "counter.db is full: " in said[0]
+        disk.make_room()
+        counter = site.counter(*at).start()
+        site.seal()
+        eventually(site.complete, what="complete")
+        assert _counted(site.report()[1], "broker") == site.sent
+        assert counter.stop() == 0
 
 
 @promise("6 full disk")

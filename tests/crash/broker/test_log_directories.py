@@ -3,9 +3,6 @@ directory."""
 
 from __future__ import annotations
 
-import ctypes
-import errno
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,29 +25,17 @@ from support.batches import sized, stored
 from support.brokers import SkidwayBroker
 from support.processes import eventually, run_skidway
 from support.raw_client import RawClient
+from support.small_disks import MS_RDONLY, MS_REMOUNT, mount, small_disk, unmount
 
 pytestmark = pytest.mark.root
 SMALL_BYTES = 1 << 20
-MS_RDONLY, MS_REMOUNT = 1, 32
-LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-def mount(kind: bytes, path: Path, options: bytes, flags: int = 0) -> None:
-    """Mounts a file system of the type `kind` at `path` with mount(2), which needs root."""
-    if LIBC.mount(kind, bytes(path), kind, flags, options) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code), str(path))
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
     """A file system with space for one MiB."""
-    path = tmp_path / "small"
-    path.mkdir()
-    mount(b"tmpfs", path, b"size=%d" % SMALL_BYTES)
-    yield path
-    if LIBC.umount2(bytes(path), 2) != 0:
-        assert ctypes.get_errno() == errno.EINVAL, "it is still mounted"
+    with small_disk("tmpfs", tmp_path, SMALL_BYTES) as disk:
+        yield disk.path
 
 
 @pytest.fixture
@@ -140,7 +125,7 @@ def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -
     partitions. The broker still serves all other partitions, and topics can be created."""
     with RawClient(two.port) as client:
         assert client.produce("logs", sized(1000)).error_code == 0
-        assert LIBC.umount2(bytes(small), 2) == 0  # as if somebody had pulled the disk out
+        unmount(small)  # as if somebody had pulled the disk out
         refused = client.produce("logs", sized(1000))
         assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert client.produce("logs", sized(1000), partition=1).error_code == 0

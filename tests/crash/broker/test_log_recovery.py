@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from skidway.broker.log import names, scan
+from skidway.broker.log import names, offset_index, scan, torn_tail
 from skidway.broker.log.config import LogConfig
-from skidway.broker.log.files import DamagedLog
+from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.log.partition_log import OffsetOutside, PartitionLog
 from skidway.broker.log.producer_state import OutOfOrderSequence
 from skidway.kafka.batch import headers, read_header, stamp
@@ -107,6 +107,59 @@ def test_nonsense_behind_the_end_is_cut_and_kept(tmp_path: Path, tail: bytes) ->
     assert contents(recovered.log) == before
     assert (tmp_path / FIRST).stat().st_size == size
     assert (tmp_path / names.cut_file(0, size)).read_bytes() == tail
+
+
+def full(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_torn_tail_stays_until_there_is_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the disk has no space for the copy of a torn tail, recovery changes nothing, the log is
+    read up to its last whole batch, and every append is refused. When there is space, the next
+    append keeps the torn tail and cuts it off."""
+    write_log(tmp_path)
+    before = stored(tmp_path)
+    size = (tmp_path / FIRST).stat().st_size
+    with (tmp_path / FIRST).open("ab") as file:
+        file.write(b"torn" * 300)
+    with monkeypatch.context() as patch:
+        patch.setattr(torn_tail, "write_all_at", full)
+        log = recover_in(tmp_path, recovery_point=15).log
+        assert contents(log) == before
+        for attempt in (lambda: log.roll(NOW_MS), lambda: append(log, batch(b"x")), log.write):
+            with pytest.raises(StorageFailed) as caught:
+                attempt()
+            assert caught.value.is_disk_full
+        with pytest.raises(OSError, match="No space"):
+            log.close_cleanly()
+        assert (tmp_path / FIRST).stat().st_size == size + 1200
+        assert not list(tmp_path.glob(f"*{names.CUT}"))
+    assert append(log, batch(b"x")) == 15
+    flush(log)
+    assert (tmp_path / names.cut_file(0, size)).read_bytes() == b"torn" * 300
+    assert contents(open_in(tmp_path, recovery_point=16)) == [*before, (15, 1)]
+
+
+def test_indexes_that_do_not_fit_stay_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the disk has no space for indexes, recovery opens the log nevertheless, and every offset
+    and time is found. When there is space, the indexes are written."""
+    config = LogConfig(index_interval_bytes=1)
+    write_log(tmp_path, 40, config)
+    before = stored(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(offset_index, "TAIL_MAX", 4)
+        patch.setattr(os, "pwrite", full)
+        log = open_in(tmp_path, config)
+        assert contents(log) == before
+    assert not (tmp_path / "00000000000000000000.index").stat().st_size
+    log.close_cleanly()
+    again = recover_in(tmp_path, config, clean=True, recovery_point=log.log_end_offset)
+    assert again.scanned_bytes == 0
+    assert contents(again.log) == before
 
 
 def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Path) -> None:
@@ -308,6 +361,28 @@ def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: i
     assert append(recovered.log, sized(1000)) == good
     flush(recovered.log)
     assert len(contents(open_in(tmp_path))) == good + 1
+
+
+def test_a_segment_behind_a_missing_end_is_set_aside_on_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the disk has no space for the copy of a segment's torn end, the segment behind it is not
+    read either, and the log can be opened again and again."""
+    write_pages(tmp_path)
+    log = open_in(tmp_path)
+    log.roll(0)
+    append(log, batch(b"x"))
+    behind = log.active.path.read_bytes()
+    os.truncate(tmp_path / FIRST, 19_500)
+    with monkeypatch.context() as patch:
+        patch.setattr(torn_tail, "write_all_at", full)
+        for _ in range(2):
+            assert len(contents(open_in(tmp_path, recovery_point=19))) == 19
+    log = open_in(tmp_path, recovery_point=19)
+    assert (tmp_path / names.cut_file(20, 0)).read_bytes() == behind
+    assert append(log, sized(1000)) == 19
+    flush(log)
+    assert len(contents(open_in(tmp_path))) == 20
 
 
 @pytest.mark.parametrize("lost", [1000, 2000])

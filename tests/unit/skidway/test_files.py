@@ -40,6 +40,21 @@ def test_write_atomically_keeps_the_old_content_when_a_step_fails(
     assert os.listdir(tmp_path) == ["checkpoint"]
 
 
+def test_a_lock_needs_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory is locked although the disk is full. Only the words about the process that holds
+    the lock are then missing."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with (
+        DirectoryLock(tmp_path),
+        pytest.raises(StateRefused, match="in use by another process"),
+    ):
+        DirectoryLock(tmp_path).acquire()
+
+
 def test_write_atomically_syncs_file_before_rename_and_directory_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,6 +162,21 @@ def test_an_answer_is_made_once(version: int, monkeypatch: pytest.MonkeyPatch) -
     assert world.ask(request, version) == first
 
 
+def test_internal_topics_of_kafka_are_not_created_by_asking() -> None:
+    """A client that asks for a topic whose name begins with two underscores, such as
+    `__consumer_offsets`, only wants to know whether it is there. So the topic is not created, and
+    the answer says that it is unknown."""
+    world = World(Catalog("cluster", {1: BrokerAddress(1, "host", 9092)}), {})
+    names = ("__consumer_offsets", "__transaction_state", "__x", "_single")
+    asked = tuple(MetadataRequestTopic(name=name) for name in names)
+    frame = memoryview(world.ask(encode(MetadataRequest(topics=asked), 5), 5))[4:]
+    answer = decode(MetadataResponse, response_body(frame, ApiKey.METADATA, 5), 5)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    codes = [each.error_code for each in answer.topics]
+    assert codes == [unknown] * 3 + [ErrorCode.LEADER_NOT_AVAILABLE]
+    assert world.created == ["_single"]
+
+
 def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
     """An answer about a missing topic is not cached, because each request may create the topic. For
     example, while ZooKeeper is unreachable, a request cannot create the topic. Once ZooKeeper is

@@ -13,8 +13,8 @@ def source(**changes: Any) -> dict[str, Any]:
     return {
         "cluster": "dc1", "reachable": True, "partitions": 1, "lag": 0, "lag_unknown": 0,
         "checking": 0, "stopped_count": 0, "stopped": {}, "waiting_count": 0, "waiting": {},
-        "unverifiable": {}, "unserved": {}, "left_out": {}, "gap_count": 0, "gaps": {},
-        "last_failure": "", **changes,
+        "unverifiable": {}, "unserved": {}, "missed": {}, "begin_again": {}, "left_out": {},
+        "gap_count": 0, "gaps": {}, "last_failure": "", **changes,
     }  # fmt: skip
 
 
@@ -64,6 +64,28 @@ def test_every_name_has_its_reason() -> None:
         "left out: dc1: c: too long",
         "unverifiable: dc1: dc1.d-0: below offset 7",
         "gaps: dc1: dc1.e-1: 3-9 expired, 12-13 missing-in-source",
+    ]
+
+
+def test_what_is_stopped_shows_what_is_missed_and_the_command() -> None:
+    """For a topic or partition that is stopped, `skidway mirror status` prints how many records the
+    mirror may miss, and the command after which the mirror begins the topic again. It prints no
+    command for a topic that is no mirror, because this command deletes the topic."""
+    told = details(
+        [
+            source(
+                stopped={"dc1.a": "made again", "dc1.b": "no mirror"},
+                missed={"dc1.a": 53, "dc1.b": 0},
+                begin_again={"dc1.a": "skidway topics delete dc1.a"},
+            )
+        ]
+    )
+    assert told == [
+        "stopped: dc1: dc1.a: made again",
+        "missed: dc1: dc1.a: up to 53 records of dc1",
+        "to begin again: dc1: dc1.a: load what is here, then `skidway topics delete dc1.a`",
+        "stopped: dc1: dc1.b: no mirror",
+        "missed: dc1: dc1.b: up to 0 records of dc1",
     ]
 
 

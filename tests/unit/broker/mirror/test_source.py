@@ -216,6 +216,8 @@ def test_an_ordinary_topic_in_the_mirrors_place_is_named(world: MirrorWorld) -> 
     world.follow()
     assert world.stopped() == {"dc1.logs": "dc1.logs exists here and is no mirror of logs"}
     assert world.local.batches("dc1.logs") == []
+    assert world.status["missed"] == {"dc1.logs": world.source.log("logs").end}
+    assert world.status["begin_again"] == {}, "the topic belongs to somebody else"
 
 
 def test_configs_that_a_client_made_up_do_no_harm(world: MirrorWorld) -> None:
@@ -250,6 +252,28 @@ def test_a_topic_made_again_stops_by_name_and_nothing_is_mixed(logs: MirrorWorld
     logs.round()
     assert "made again" in logs.stopped()["dc1.logs"]
     assert logs.local.batches("dc1.logs") == before
+
+
+def test_a_stopped_topic_shows_what_the_source_has_of_it(logs: MirrorWorld) -> None:
+    """For a topic that is stopped, the lag is the number of records that the source has now, also
+    if the source gets more of them, or deletes some. The status has the command after which the
+    mirror begins the topic again."""
+    topic = logs.source.create("logs")
+    fill(logs, 20)
+    logs.round()
+    count = topic.logs[0].end
+    assert logs.status["missed"] == {"dc1.logs": count}
+    assert (logs.status["lag"], logs.status["lag_unknown"]) == (count, 0)
+    assert logs.status["begin_again"]["dc1.logs"].endswith(
+        "topics delete dc1.logs --yes --bootstrap-server offline:9092"
+    )
+    fill(logs, 5)
+    topic.logs[0].start = count
+    logs.round()
+    assert logs.status["lag"] == topic.logs[0].end - count > 0
+    logs.source.topics.pop("logs")
+    logs.round()
+    assert logs.status["missed"] == {}
 
 
 def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: MirrorWorld) -> None:
@@ -382,6 +406,9 @@ def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
     logs.client.lose()
     logs.settle()
     assert "ends at offset 9, below the mirror's end 30" in logs.stopped()["dc1.logs-0"]
+    logs.round()
+    assert logs.status["missed"] == {"dc1.logs-0": 9}, "perhaps all of them are other records"
+    assert "topics delete dc1.logs " in logs.status["begin_again"]["dc1.logs-0"]
 
 
 def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
@@ -623,6 +650,11 @@ def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
     logs.source.log("logs").append(skip=1)
     logs.settle()
     assert logs.stopped() == {"dc1.logs-0": "too many gaps"}
+    end = logs.mirror.partitions[LOGS].follower.log_end
+    logs.round()
+    missed = logs.source.log("logs").end - end
+    assert logs.status["missed"] == {"dc1.logs-0": missed}, "what is here is not missed"
+    assert logs.status["lag"] == missed > 0
 
 
 def test_a_batch_below_that_expired_is_named_unverifiable(logs: MirrorWorld) -> None:

@@ -169,9 +169,11 @@ def test_request_header_with_tags_and_null_client() -> None:
 
 
 def test_unknown_api() -> None:
-    """A request for an unknown API raises UnknownApi."""
-    with pytest.raises(UnknownApi):
-        read_request_header(memoryview(wire("7fff 0000 00000001 ffff")))
+    """A request for an unknown API raises UnknownApi, which names API, version and client."""
+    with pytest.raises(UnknownApi) as caught:
+        read_request_header(memoryview(wire("7fff 0002 00000001 0002 6d65")))
+    error = caught.value
+    assert (error.api, error.version, error.client_id) == ("32767", 2, "me")
 
 
 def test_api_versions_of_the_future() -> None:
