@@ -32,6 +32,7 @@ from skidway.kafka.client import (
     TopicMetadata,
 )
 from skidway.kafka.client.fetching import whole_batches
+from skidway.kafka.client.transactions import OpenTransaction
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
@@ -139,7 +140,7 @@ class MemoryClient:
         return found
 
     def list_offsets_now(
-        self, times: Mapping[TopicPartition, int]
+        self, times: Mapping[TopicPartition, int], isolation_level: int | None = None
     ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
         return self.list_offsets(times), {}
 
@@ -202,6 +203,7 @@ class MemoryFetcher:
         self._errors_due = 0
         self.stopped: TopicPartition | None = None
         self.refusals: dict[TopicPartition, tuple[float, str]] = {}
+        self.open_transactions: dict[TopicPartition, OpenTransaction] = {}
         self.fetch_count = 0
 
     @property

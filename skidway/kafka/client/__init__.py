@@ -58,10 +58,12 @@ from skidway.kafka.client.fetcher import Fetcher
 from skidway.kafka.client.fetching import Fetched
 from skidway.kafka.client.producer import Producer
 from skidway.kafka.client.topic_creation import ensure_topics, wait_until_known
+from skidway.kafka.protocol.fetch import READ_UNCOMMITTED
 
 __all__ = [
     "EARLIEST",
     "LATEST",
+    "READ_UNCOMMITTED",
     "Address",
     "Broker",
     "BufferFull",
