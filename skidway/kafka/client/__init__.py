@@ -9,6 +9,7 @@ Decisions:
 
     outbox, dispatch            which batches a producer sends (or sends again) to which leader
     fetching                    which partitions a fetcher reads, and from which offsets
+    transactions                which records readers of committed records do not get
     metadata                    which broker leads which partition
     connection, session         one connection; all connections of a client
     calls, requests, alterations, group_offsets    build requests, and read the responses

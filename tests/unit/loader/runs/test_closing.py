@@ -157,7 +157,7 @@ def test_a_leader_that_does_not_answer_keeps_marks(
     watermarks."""
     away = {DATA: Unreachable("away")}
     with monkeypatch.context() as patched:
-        patched.setattr(loading.client, "list_offsets_now", lambda _: ({}, away), raising=False)
+        patched.setattr(loading.client, "list_offsets_now", lambda *_: ({}, away), raising=False)
         loading.run()
         loading.say(seal())
         loading.clock.advance(SETTLED_MS / 1000)
