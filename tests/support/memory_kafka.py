@@ -20,6 +20,7 @@ from skidway.errors import SkidwayError
 from skidway.kafka.batch import CorruptBatch, EncodedBatch, seal, stamp, unpack_header
 from skidway.kafka.client import (
     EARLIEST,
+    READ_UNCOMMITTED,
     Broker,
     BufferFull,
     Cluster,
@@ -45,6 +46,8 @@ class MemoryLog:
     start: int = 0
     end: int = 0
     epoch: int = 0
+    stable: int | None = None
+    """Where a transaction is open; None if none is open."""
 
     def append(self, encoded: EncodedBatch) -> int:
         batch = bytearray(seal(encoded))
@@ -136,12 +139,16 @@ class MemoryClient:
             if time >= 0:
                 found[tp] = ListedOffset(log.at_time(time), -1, 0)
             else:
-                found[tp] = ListedOffset(log.start if time == EARLIEST else log.end, -1, 0)
+                end = log.end if log.stable is None else log.stable
+                found[tp] = ListedOffset(log.start if time == EARLIEST else end, -1, 0)
         return found
 
     def list_offsets_now(
         self, times: Mapping[TopicPartition, int], isolation_level: int | None = None
     ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
+        if isolation_level == READ_UNCOMMITTED:
+            ends = {tp: ListedOffset(self.cluster.log(tp).end, -1, 0) for tp in times}
+            return ends, {}
         return self.list_offsets(times), {}
 
     def close(self) -> None:

@@ -9,13 +9,21 @@ import struct
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka import TopicPartition as StockPartition
+from confluent_kafka.admin import AdminClient
 
+from skidway.agent.cluster.connection import ends_of
+from skidway.agent.delivery.logs import FetchedLogs
+from skidway.agent.delivery.read_back import Rows
+from skidway.agent.program import connected
 from skidway.audit.counter.counter import Counter
 from skidway.audit.counter.state import CounterState
 from skidway.audit.settings import CounterSettings
@@ -23,8 +31,10 @@ from skidway.audit.topic import messages, notes
 from skidway.audit.topic.messages import Delta
 from skidway.audit.topic.transactions import Transactions, transactions_of
 from skidway.clock import SystemClock
+from skidway.kafka import columns
 from skidway.kafka.batch import read_header
 from skidway.kafka.client import LATEST, READ_UNCOMMITTED, Client, Fetcher, NewTopic
+from skidway.kafka.client import Producer as OurProducer
 from skidway.kafka.columns import decode
 from skidway.kafka.types import TopicPartition
 from skidway.loader.datasource.source import SkidwaySource
@@ -93,13 +103,20 @@ class Log:
 
             eventually(is_settled, what="the transactions have ended")
 
-    def seen(self) -> list[tuple[int, bytes]]:
+    def delete_below(self, offset: int) -> int:
+        """Deletes the records before an offset. Returns the offset."""
+        admin = AdminClient({"bootstrap.servers": self.kafka})
+        [done] = admin.delete_records([StockPartition(self.topic, 0, offset)]).values()
+        assert done.result().low_watermark == offset
+        return offset
+
+    def seen(self, begin: int = 0) -> list[tuple[int, bytes]]:
         """Returns offset and value of each record that librdkafka gives to a reader of committed
         records."""
         settings = {"isolation.level": "read_committed", "enable.partition.eof": True}
         group = {"group.id": uuid.uuid4().hex, "bootstrap.servers": self.kafka}
         consumer = Consumer({**settings, **group})
-        consumer.assign([StockPartition(self.topic, 0, 0)])
+        consumer.assign([StockPartition(self.topic, 0, begin)])
         found = []
         while True:
             message = consumer.poll(60)
@@ -160,8 +177,9 @@ def still_open(log: Log) -> Producer:
 @pytest.mark.parametrize("max_bytes", [1, 300, 1 << 20])
 def test_our_fetcher_reads_what_librdkafka_reads(log: Log, max_bytes: int) -> None:
     """However the transactions of several producers overlap, our fetcher returns the same records
-    as librdkafka, in answers of every size and from every offset. No offset is missing between its
-    batches, and its last offset is the last stable offset."""
+    as librdkafka, in answers of every size and from every offset, even if the log begins within a
+    transaction. No offset is missing between its batches, and its last offset is the last stable
+    offset."""
     chance = random.Random(max_bytes)
     producers = [log.producer(**{"compression.type": codec}) for codec in ("none", "zstd", "lz4")]
     busy: dict[int, int] = {}
@@ -187,6 +205,8 @@ def test_our_fetcher_reads_what_librdkafka_reads(log: Log, max_bytes: int) -> No
         producers[at].abort_transaction(60)
     log.settle()
     assert log.read(max_bytes) == log.seen()
+    begin = log.delete_below(chance.randrange(1, 100))
+    assert log.read(max_bytes, begin) == log.seen(begin)
 
 
 def test_consume_prints_committed_records(log: Log, still_open: Producer, zookeeper: str) -> None:
@@ -249,6 +269,27 @@ def test_the_counter_counts_committed_records(
     with counting:
         counting.until(lambda: counting.counted() == 5)
     assert (counting.gaps, counting.stopped) == ([], {})
+
+
+def test_an_agent_finds_its_records_behind_an_open_transaction(
+    log: Log, still_open: Producer
+) -> None:
+    """An agent that reads its own records back finds those behind another producer's open
+    transaction. Otherwise it would send them again, or declare them lost, after a restart."""
+    one = np.ones(1, np.int64)
+    batch = columns.encode(pa.array([b"line"]), one, origins=columns.Origins(*[one * 7] * 4))
+    settings: Any = SimpleNamespace(bootstrap_servers=log.kafka)
+    with connected(settings) as (asking, sending):
+        producer = OurProducer(sending)
+        producer.send(log.tp, batch, 1)
+        assert producer.flush(60_000)
+        logs = FetchedLogs(sending, asking)
+        logs.begin({log.tp: 0})
+        found: list[Any] = []
+        eventually(lambda: found.extend(logs.poll()) or logs.read_up() == {log.tp}, what="read")
+        assert [rows.agent.tolist() for rows in found if isinstance(rows, Rows)] == [[7]]
+        assert ends_of(asking, [log.tp]) == {log.tp: 11}
+    still_open.abort_transaction(60)
 
 
 def test_a_compacted_topic_is_refused_by_that_word(
