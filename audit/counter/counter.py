@@ -32,7 +32,7 @@ from skidway.audit.counter import continuity
 from skidway.audit.counter.batch_runs import Run, Runs
 from skidway.audit.counter.continuity import Following, Step
 from skidway.audit.counter.state import CounterState, PartitionId, Progress
-from skidway.audit.counter.transactions import CountedTransactions
+from skidway.audit.counter.transactions import CountedTransactions, Known
 from skidway.audit.counts import marks, topic_patterns
 from skidway.audit.counts.counts import Counts, identify
 from skidway.audit.counts.deltas import number_deltas
@@ -42,7 +42,7 @@ from skidway.audit.topic.messages import Gap, Heartbeat, Range, Sender, Tier, en
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka import gaps
-from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.batch import CorruptBatch, read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetched, Fetcher
 from skidway.kafka.compaction import COMPACTED, is_compacted
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
@@ -71,6 +71,7 @@ class _Counted:
     following: Following
     marks: dict[FileKey, int]
     aborted: int
+    newest_ms: int = 0
     watermark: int = 0
     stopped: str = ""
 
@@ -130,8 +131,10 @@ class Counter:
 
     def transactions_note(self) -> bytes | None:
         """Returns the bytes of the note about transactions if one is due; otherwise None."""
-        aborted = {(x.source, tp): x.aborted for tp, x in self._partitions.items()}
-        return self._transactions.due(self._state.number, aborted)
+        known = {
+            (x.source, tp): Known(x.aborted, x.newest_ms) for tp, x in self._partitions.items()
+        }
+        return self._transactions.due(self._state.number, known)
 
     def refresh(self) -> None:
         """Begins to count new partitions, and stops counting deleted partitions. The partitions of
@@ -263,6 +266,7 @@ class Counter:
         if counted is None or counted.stopped:
             return
         counted.watermark = part.high_watermark
+        counted.newest_ms = read_header(part.batches[-1]).max_timestamp
         try:
             for run in self._runs.of(counted.following, part.batches):
                 self._count_run(part.tp, counted, run)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from skidway import log
 from skidway.audit.topic import notes, transactions
@@ -29,6 +30,15 @@ LONG_S = 60.0
 end a transaction after this time (`transaction.timeout.ms`)."""
 
 _log = log.get(__name__)
+
+
+class Known(NamedTuple):
+    """What the counter knows about a partition. aborted: how many records were aborted. newest_ms:
+    the greatest timestamp in the newest batch that was read. If the counter finds a transaction
+    open at its start, it does not know since when. But the transaction began after this batch."""
+
+    aborted: int
+    newest_ms: int
 
 
 class CountedTransactions:
@@ -78,34 +88,37 @@ class CountedTransactions:
         return found
 
     def due(
-        self, number: int, aborted: Mapping[tuple[Source, TopicPartition], int]
+        self, number: int, partitions: Mapping[tuple[Source, TopicPartition], Known]
     ) -> bytes | None:
         """Returns the bytes of a note if one is due. number: the number of the counter's last
-        numbered message. aborted: how many records of each counted partition were aborted."""
+        numbered message. partitions: what is known about each counted partition."""
         now = self._clock.monotonic()
         if now < self._look_at:
             return None
         self._look_at = now + CHANGES_EVERY_S
-        facts = dict(aborted), dict(self._open)
+        facts = {key: known.aborted for key, known in partitions.items()}, dict(self._open)
         if facts == self._told and now < self._tell_at:
             return None
         self._told, self._tell_at = facts, now + TELL_EVERY_S
-        body = transactions.body_of(self._by_source(aborted))
+        body = transactions.body_of(self._by_source(partitions))
         who, now_ms, kind = self._sender, self._clock.time_ms(), transactions.KIND
         return notes.encode(
             Note(kind, who.producer, who.host, who.cluster, who.epoch, number, now_ms, body)
         )
 
     def _by_source(
-        self, aborted: Mapping[tuple[Source, TopicPartition], int]
+        self, partitions: Mapping[tuple[Source, TopicPartition], Known]
     ) -> dict[Source, Transactions]:
         counts: Counter[Source] = Counter()
         oldest: dict[Source, OpenSince] = {}
-        for (source, tp), count in aborted.items():
-            counts[source] += count
+        for (source, tp), known in partitions.items():
+            counts[source] += known.aborted
             each = self._open.get(tp)
             if each is not None:
-                found = OpenSince(tp.partition, each.offset, self._since_ms(each))
+                since_ms = self._since_ms(each)
+                if each.is_older:
+                    since_ms = max(min(since_ms, known.newest_ms), 0)
+                found = OpenSince(tp.partition, each.offset, since_ms)
                 oldest[source] = min(oldest.get(source, found), found, key=lambda x: x.since_ms)
         return {source: Transactions(count, oldest.get(source)) for source, count in counts.items()}
 

@@ -374,8 +374,9 @@ class Fetching:
             self.open_transactions.pop(tp, None)
             return end
         known = self.open_transactions.get(tp)
-        since = known.since if known is not None and known.offset == stable else now
-        self.open_transactions[tp] = OpenTransaction(stable, end, since)
+        if known is None or known.offset != stable:
+            known = OpenTransaction(stable, end, now, tp not in self.high_watermarks)
+        self.open_transactions[tp] = known._replace(end=end)
         return stable
 
     def _refused(

@@ -40,13 +40,14 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.datasource.source import SkidwaySource
 from skidway.schemas.client import RegistryClient
 from support.kafka import ApacheKafka, topic_name
-from support.processes import eventually, run_skidway, running
+from support.processes import Program, eventually, run_skidway, running, skidway
 from support.registry import Registry
 from support.zookeeper import ZooKeeper
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 SCHEMA = json.dumps({"type": "record", "name": "E", "fields": [{"name": "n", "type": "int"}]})
+OPEN_AT = 8
 OPEN_MS = 600_000  # Kafka ends no transaction of a test by itself
 
 
@@ -271,6 +272,49 @@ def test_the_counter_counts_committed_records(
     assert (counting.gaps, counting.stopped) == ([], {})
 
 
+def test_the_audit_names_an_open_transaction_and_aborted_records(
+    log: Log, still_open: Producer, tmp_path: Path
+) -> None:
+    """While a transaction is open, the audit does not call its bucket complete, although broker and
+    loader have counted the same records, and names the transaction. When it was aborted, the bucket
+    is complete. The report says how many records were aborted, and a trace says it of one."""
+    counter = Program(
+        skidway("audit", "count", *_sets(log, tmp_path, {"heartbeat.interval.ms": "1000"})),
+        tmp_path / "count.out",
+    )
+    words = ["audit", "report", "--json", "--bootstrap-server", log.kafka, "--tiers", "broker,hdfs"]
+    words += ["--topic", log.topic, "--lateness-ms", "0"]
+
+    def report() -> dict[str, Any]:
+        done = run_skidway(*words)
+        assert done.returncode in (0, 1), done.stderr
+        return dict(json.loads(done.stdout))
+
+    def verdicts(found: dict[str, Any]) -> set[str]:
+        return {each["verdict"] for each in found["buckets"]}
+
+    def is_named(found: dict[str, Any]) -> bool:
+        return f"a transaction is open at offset {OPEN_AT}" in json.dumps(found["buckets"])
+
+    def load() -> None:
+        assert _load(log, tmp_path / "rows", "bucket.ms=2000")["status"] == 0
+
+    with running(counter, lambda: True):
+        load()
+        eventually(lambda: is_named(report()), what="the open transaction is named")
+        assert "complete" not in verdicts(report())
+        still_open.abort_transaction(60)
+        log.settle()
+        load()
+        eventually(lambda: verdicts(report()) == {"complete"}, what="the bucket is complete")
+    found = report()
+    assert f"4 records of aborted transactions of dc1.{log.topic} left out" in found["sentence"]
+    words = ["audit", "trace", "--bootstrap-server", log.kafka]
+    words += ["--cluster", log.kafka, "--topic", log.topic, "--partition", "0", "--offset", "1"]
+    done = run_skidway(*words)
+    assert f"the record at offset 1 of {log.tp} was aborted" in done.stdout + done.stderr
+
+
 def test_an_agent_finds_its_records_behind_an_open_transaction(
     log: Log, still_open: Producer
 ) -> None:
@@ -362,16 +406,26 @@ class Counting:
         self.stopped = self._counter.health.detail.get("stopped", {})
 
 
-def _load(log: Log, output: Path) -> dict[str, Any]:
-    """Runs `skidway load run` in a process of its own, without Spark."""
+def _load(log: Log, output: Path, *more: str) -> dict[str, Any]:
+    """Runs `skidway load run` in a process of its own, without Spark. more: KEY=VALUE."""
     settings = {
         "bootstrap.servers": log.kafka, "schema.registry.url": log.registry, "topics": log.topic,
         "output": str(output), "spark.above.offsets": "1000000", "metrics.listener": "127.0.0.1:0",
         "cluster.name": "dc1",
     }  # fmt: skip
     sets = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    done = run_skidway("load", "run", "--json", *sets)
+    done = run_skidway("load", "run", "--json", *sets, *(x for y in more for x in ("--set", y)))
     return {"status": done.returncode, "said": done.stdout, "errors": done.stderr}
+
+
+def _sets(log: Log, folder: Path, more: dict[str, str]) -> list[str]:
+    """Returns the settings of a counter process, with buckets of two seconds."""
+    settings = {
+        "bootstrap.servers": log.kafka, "topics": log.topic, "state.dir": str(folder),
+        "cluster.name": "dc1", "bucket.ms": "2000", "commit.interval.ms": "100",
+        "metrics.listener": "127.0.0.1:0", **more,
+    }  # fmt: skip
+    return [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
 
 
 def _loaded(log: Log, output: Path) -> list[dict[str, int]]:

@@ -561,6 +561,17 @@ def test_an_open_transaction_is_told_until_everything_behind_it_is_counted(site:
     assert site.counter.health.detail["open_transactions"] == {}
 
 
+def test_a_counter_that_starts_does_not_know_since_when_a_transaction_is_open(site: Site) -> None:
+    """If a transaction was open already when the counter started, the counter vouches only for the
+    time of the newest record before the transaction."""
+    _append(site, LOGS, 0, 4)
+    site.fetcher.open_transactions = {
+        LOGS: OpenTransaction(4, 6, site.clock.monotonic(), is_older=True)
+    }
+    site.run()
+    assert _told(site) == {"logs": Transactions(0, OpenSince(0, 4, 1_000_030))}
+
+
 def test_a_compacted_topic_is_not_counted_and_named_so(site: Site) -> None:
     """The counter counts nothing of a compacted topic, and /health names the topic. A batch from
     which compaction removed records before `cleanup.policy` was changed stops its partition."""

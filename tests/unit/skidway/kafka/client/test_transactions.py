@@ -159,11 +159,14 @@ def test_the_end_is_where_the_first_transaction_is_open() -> None:
     assert reader.high_watermarks == {TP: 3}
     log.append(1, -1, 0)
     assert fetch(reader, log, 9, now=7.0) == []
-    assert reader.open_transactions == {TP: OpenTransaction(3, 10, 5.0)}
+    assert reader.open_transactions == {TP: OpenTransaction(3, 10, 5.0, is_older=True)}
     log.finish(1, commits=False)
     [last] = fetch(reader, log, 9, now=8.0)
     assert (last.high_watermark, reader.open_transactions) == (11, {})
     assert [*values(last.batches)] == [5, 6, 7, 8, 9]
+    log.send(1, 1, Codec.NONE)
+    assert fetch(reader, log, 9, now=9.0) == []
+    assert reader.open_transactions == {TP: OpenTransaction(11, 12, 9.0)}
 
 
 def test_a_damaged_batch_of_an_aborted_transaction_is_found() -> None:
