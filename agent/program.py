@@ -50,7 +50,7 @@ from skidway.clock import Clock, SystemClock
 from skidway.dataclass import dataclass
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock
-from skidway.kafka.client import Client, Delivery, Fetcher, Producer
+from skidway.kafka.client import READ_UNCOMMITTED, Client, Delivery, Fetcher, Producer
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.client import RegistryClient, RegistryUnreachable
@@ -187,13 +187,19 @@ def opened_state(settings: AgentSettings) -> Iterator[StateDatabase]:
 @contextmanager
 def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
     """Yields two clients of the Kafka cluster. The first asks for metadata and offsets, and gives
-    up soon if brokers do not answer. The second sends the records, and reads records back.
+    up soon if brokers do not answer. The second sends the records, and reads records back. Both
+    look beyond open transactions, because the agent's own records may stand there.
     """
     with (
         Client(
-            settings.bootstrap_servers, client_id=CLIENT_ID, request_timeout_ms=ASK_TIMEOUT_MS
+            settings.bootstrap_servers,
+            client_id=CLIENT_ID,
+            request_timeout_ms=ASK_TIMEOUT_MS,
+            isolation_level=READ_UNCOMMITTED,
         ) as asking,
-        Client(settings.bootstrap_servers, client_id=CLIENT_ID) as sending,
+        Client(
+            settings.bootstrap_servers, client_id=CLIENT_ID, isolation_level=READ_UNCOMMITTED
+        ) as sending,
     ):
         yield asking, sending
 

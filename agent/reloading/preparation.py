@@ -19,7 +19,7 @@ from skidway.agent.validation.checks import check_settings, reserved_fields
 from skidway.agent.validation.report import of_reserved
 from skidway.dataclass import dataclass
 from skidway.errors import UNEXPECTED_EXIT_CODE, ConfigurationRefused, SkidwayError, Unreachable
-from skidway.kafka.client import Client
+from skidway.kafka.client import READ_UNCOMMITTED, Client
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.client import RegistryClient
@@ -97,6 +97,7 @@ def prepare(
         settings.bootstrap_servers,
         client_id=CLIENT_ID,
         request_timeout_ms=round(TIMEOUT_S * 1000),
+        isolation_level=READ_UNCOMMITTED,
     ) as client:
         found, is_kafka = connection.cluster_of(client, settings.cluster_name)
         if found != cluster:

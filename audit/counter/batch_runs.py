@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skidway.audit.counter.continuity import Following, Step, at_batch, identity
+from skidway.audit.counter.continuity import Following, Step, at_batch, at_compacted, identity
 from skidway.audit.counter.state import Position
-from skidway.kafka.batch import BatchHeader, CorruptBatch, read_header
+from skidway.kafka.batch import CONTROL, TRANSACTIONAL, BatchHeader, CorruptBatch, read_header
 from skidway.kafka.columns import (
     TOGETHER_BYTES,
+    Bools,
     HeaderColumns,
     Taken,
     Workspace,
@@ -29,17 +30,19 @@ from skidway.kafka.columns import (
     unpack,
     unpack_run,
 )
+from skidway.kafka.run_unpacking import Headers
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """Consecutive batches of one partition. first, last: the `Step` of the first batch, and that of
     the last; only the first batch may come after a gap. records: the records to count; None if
-    there are none."""
+    there are none. aborted: how many records of aborted transactions are left out."""
 
     first: Step
     last: Step
     records: HeaderColumns | None = None
+    aborted: int = 0
 
 
 class Runs:
@@ -55,14 +58,18 @@ class Runs:
         ends = np.cumsum(np.array([len(raw) for raw in batches], np.int64))
         at, packed_bytes = 0, TOGETHER_BYTES
         while at < len(batches):
-            step = at_batch(following, read_header(batches[at]))
+            header = read_header(batches[at])
+            step = at_batch(following, header)
+            if step.counts and not header.is_whole:
+                decode_headers([unpack(batches[at])])  # raises CorruptBatch if it is damaged
+                step = at_compacted(following, header)
             if not step.counts:
                 yield Run(step, step)
                 at += 1
             else:
                 before = int(ends[at - 1]) if at else 0
                 end = int(np.searchsorted(ends, before + packed_bytes, "right")) + 1
-                taken = unpack_run(batches[at:end], TOGETHER_BYTES, self._space)
+                taken = self._taken(batches[at:end])
                 yield from _counted(step, taken, batches[at : at + max(len(taken.headers), 1)])
                 packed_bytes = _packed_bytes(taken, packed_bytes)
                 step = _last(step, taken)
@@ -70,6 +77,15 @@ class Runs:
             if step.stop:
                 return
             following = step.following
+
+    def _taken(self, batches: Sequence[memoryview]) -> Taken:
+        """Unpacks batches together, but none from which compaction has removed records. The first
+        batch is whole."""
+        taken = unpack_run(batches, TOGETHER_BYTES, self._space)
+        whole = _whole_count(taken.headers)
+        if whole < len(taken.headers):
+            taken = unpack_run(batches[:whole], TOGETHER_BYTES, self._space)
+        return taken
 
 
 def _counted(step: Step, taken: Taken, batches: Sequence[memoryview]) -> Iterator[Run]:
@@ -88,9 +104,10 @@ def _counted(step: Step, taken: Taken, batches: Sequence[memoryview]) -> Iterato
             raise
         if count:
             before = replace(taken, headers=taken.headers[:count])
-            yield Run(step, _last(step, before), decode_headers(alone[:count]))
+            records = decode_headers(alone[:count])
+            yield Run(step, _last(step, before), records, _aborted(before.headers))
         raise damage from None
-    yield Run(step, _last(step, taken), records)
+    yield Run(step, _last(step, taken), records, _aborted(taken.headers))
 
 
 def _last(step: Step, taken: Taken) -> Step:
@@ -100,6 +117,26 @@ def _last(step: Step, taken: Taken) -> Step:
         return step
     last = BatchHeader._make(taken.headers[-1].item())
     return Step(Following(Position(last.last_offset + 1, identity(last))), counts=True)
+
+
+def _whole_count(headers: Headers) -> int:
+    """Returns how many batches come before the first one that lacks records."""
+    is_control = headers["attributes"] & CONTROL != 0
+    whole = is_control | _is_aborted(headers)
+    whole |= headers["count"] == headers["last_offset_delta"] + 1
+    return len(headers) if whole.all() else int(whole.argmin())
+
+
+def _aborted(headers: Headers) -> int:
+    """Returns how many records the batches of aborted transactions had."""
+    return int((headers["last_offset_delta"][_is_aborted(headers)].astype(np.int64) + 1).sum())
+
+
+def _is_aborted(headers: Headers) -> Bools:
+    """Returns the same as `BatchHeader.is_aborted` for each batch."""
+    kinds = headers["attributes"] & (TRANSACTIONAL | CONTROL)
+    found: Bools = (headers["count"] == 0) & (kinds == TRANSACTIONAL)
+    return found
 
 
 def _packed_bytes(taken: Taken, tried: int) -> int:

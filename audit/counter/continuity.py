@@ -82,6 +82,15 @@ def at_batch(following: Following, header: BatchHeader) -> Step:
     )
 
 
+def at_compacted(following: Following, header: BatchHeader) -> Step:
+    """Returns what the counter does about a batch from which compaction has removed records."""
+    return Step(
+        following,
+        stop=f"the batch at offset {header.base_offset} has {header.count} of its"
+        f" {header.last_offset_delta + 1} records: the topic was compacted (cleanup.policy)",
+    )
+
+
 def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
     """Returns what the counter does if the brokers answer that the fetch offset is outside the log.
     log_start, log_end: the first offset of the log, and the offset after the last one."""

@@ -1,5 +1,6 @@
 """The counter of a tier reads the record headers of topics up to their high watermarks, counts the
-records, and reports the counts.
+records, and reports the counts. If a transaction is open, the last stable offset takes the place of
+the high watermark. Records of aborted transactions are not counted, but their number is reported.
 
     metadata --> topics and their sources --> positions
     fetch ----> continuity ----> marks ----> counts        in memory, until the next commit
@@ -31,6 +32,7 @@ from skidway.audit.counter import continuity
 from skidway.audit.counter.batch_runs import Run, Runs
 from skidway.audit.counter.continuity import Following, Step
 from skidway.audit.counter.state import CounterState, PartitionId, Progress
+from skidway.audit.counter.transactions import CountedTransactions, Known
 from skidway.audit.counts import marks, topic_patterns
 from skidway.audit.counts.counts import Counts, identify
 from skidway.audit.counts.deltas import number_deltas
@@ -40,8 +42,9 @@ from skidway.audit.topic.messages import Gap, Heartbeat, Range, Sender, Tier, en
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka import gaps
-from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.batch import CorruptBatch, read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetched, Fetcher
+from skidway.kafka.compaction import COMPACTED, is_compacted
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from skidway.kafka.source import Source, sources_of
 from skidway.kafka.types import TopicPartition
@@ -52,6 +55,7 @@ _log = log.get(__name__)
 _BOUNDS = (EARLIEST, LATEST)
 
 _RECORDS = Metric("skidway_audit_counted_records_total", "Records counted, without repeats.")
+_ABORTED = Metric("skidway_audit_aborted_records_total", "Records of aborted transactions.")
 _REPEATS = Metric("skidway_audit_repeated_records_total", "Records seen again and not counted.")
 _GAPS = Metric("skidway_audit_gaps_total", "Named gaps and doubts in logs.")
 _STOPPED = Gauge("skidway_audit_stopped_partitions", "Partitions that cannot be counted further.")
@@ -66,6 +70,8 @@ class _Counted:
     source: Source
     following: Following
     marks: dict[FileKey, int]
+    aborted: int
+    newest_ms: int = 0
     watermark: int = 0
     stopped: str = ""
 
@@ -84,8 +90,10 @@ class Counter:
         self._clock = clock
         tier, host = Tier(settings.tier.upper()), socket.gethostname()
         self.sender = Sender(tier, settings.cluster, settings.producer_name, host, state.epoch)
+        self._transactions = CountedTransactions(self.sender, clock)
         self._partitions: dict[TopicPartition, _Counted] = {}
-        self._sources: dict[tuple[str, object], Source] = {}
+        self._sources: dict[tuple[str, object], Source | None] = {}
+        self._compacted: list[str] = []
         self._runs, self._counts = Runs(), Counts(settings.bucket_ms)
         self._ranges: dict[PartitionId, tuple[int, int]] = {}
         self._gaps: list[Gap] = []
@@ -106,9 +114,11 @@ class Counter:
             except KafkaError as error:  # a topic was deleted just now: the next refresh asks again
                 _log.warning("topics_not_refreshed", reason=str(error))
         self._fetch(timeout_ms, *wake)
+        self._transactions.found(self._fetcher.open_transactions)
         if self._clock.monotonic() >= self._commit_at:
             self._commit_at = self._clock.monotonic() + self._settings.commit_interval_ms / 1000
             self.commit()
+            self._transactions.counted(self._positions, self._fetcher.open_transactions)
             self._health = self._examine()
 
     def heartbeat(self) -> bytes | None:
@@ -118,6 +128,13 @@ class Counter:
             return None
         self._beat_at = self._clock.monotonic() + self._settings.heartbeat_interval_ms / 1000
         return encode(Heartbeat(self.sender, self._state.number, self._clock.time_ms()))
+
+    def transactions_note(self) -> bytes | None:
+        """Returns the bytes of the note about transactions if one is due; otherwise None."""
+        known = {
+            (x.source, tp): Known(x.aborted, x.newest_ms) for tp, x in self._partitions.items()
+        }
+        return self._transactions.due(self._state.number, known)
 
     def refresh(self) -> None:
         """Begins to count new partitions, and stops counting deleted partitions. The partitions of
@@ -185,28 +202,42 @@ class Counter:
         _log.error("cluster_unreachable", reason=reason)
         self._health = Health(False, {"unreachable": reason})
 
+    @property
+    def _positions(self) -> dict[TopicPartition, int]:
+        """The next offset of each partition that can be counted."""
+        followed = ((tp, x) for tp, x in self._partitions.items() if not x.stopped)
+        return {tp: x.following.position.next_offset for tp, x in followed}
+
     # Topics.
 
     def _sources_of(
         self, names: Iterable[str], topic_ids: Mapping[str, object]
     ) -> Iterable[tuple[str, Source]]:
         """Yields those of the given topics that this counter's tier counts, each with its source
-        topic. The counter asks the cluster only once for the source topic of each topic name and
-        id."""
+        topic. Leaves out compacted topics. The counter asks the cluster only once for the source
+        topic and the settings of each topic name and id."""
         fresh = [name for name in names if (name, topic_ids[name]) not in self._sources]
         if fresh:
             asked = sources_of(self._client, fresh, self._settings.cluster)
-            self._sources.update({(name, topic_ids[name]): x for name, x in asked.items()})
+            configs = self._client.topic_configs(sorted(asked))
+            for name, found in asked.items():
+                refused = is_compacted(configs.get(name, {}))
+                self._sources[name, topic_ids[name]] = None if refused else found
+                if refused:
+                    _log.warning("topic_not_counted", topic=name, reason=COMPACTED)
         mirrored = self.sender.tier is Tier.MIRROR
-        for name in names:
-            source = self._sources.get((name, topic_ids[name]))
+        keys = [(name, topic_ids[name]) for name in names]
+        known = {key[0]: self._sources[key] for key in keys if key in self._sources}
+        self._compacted = sorted(name for name, source in known.items() if source is None)
+        for name, source in known.items():
             if source is not None and mirrored == _is_mirror(name, source, self.sender.cluster):
                 yield name, source
 
     def _begin(self, tp: TopicPartition, source: Source) -> None:
         key = (source, tp.partition)
         following = continuity.resumed(self._state.position(key))
-        self._partitions[tp] = _Counted(source, following, self._state.marks(key))
+        marks, aborted = self._state.marks(key), self._state.aborted(key)
+        self._partitions[tp] = _Counted(source, following, marks, aborted)
         self._fetcher.seek(tp, following.fetch_offset)
         _log.info("partition_followed", partition=str(tp), offset=following.fetch_offset)
 
@@ -235,6 +266,7 @@ class Counter:
         if counted is None or counted.stopped:
             return
         counted.watermark = part.high_watermark
+        counted.newest_ms = read_header(part.batches[-1]).max_timestamp
         try:
             for run in self._runs.of(counted.following, part.batches):
                 self._count_run(part.tp, counted, run)
@@ -251,6 +283,10 @@ class Counter:
             return
         if run.last is not run.first:
             self._take(tp, counted, run.last)
+        if run.aborted:
+            counted.aborted += run.aborted
+            self._progress.aborted[counted.source, tp.partition] = counted.aborted
+            _ABORTED.inc(run.aborted)
         offsets, timestamps, own, has_origin = run.records
         origins = identify(own, has_origin, tp.partition, offsets)
         walked = marks.walk(
@@ -343,6 +379,8 @@ class Counter:
             "outbox_messages": self._state.outbox_size,
             "stopped": stopped,
             "failed": self._failure,
+            "compacted": self._compacted,
+            "open_transactions": self._transactions.long_open(),
         }
         return Health(not (stopped or self._failure), detail)
 

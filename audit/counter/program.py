@@ -117,7 +117,12 @@ class _Running:
 
         def due() -> bytes | None:
             number = self.state.number
-            return counter.heartbeat() or statuses.due(number) or retentions.due(number)
+            return (
+                counter.transactions_note()
+                or counter.heartbeat()
+                or statuses.due(number)
+                or retentions.due(number)
+            )
 
         heartbeats = Heartbeats(beats, publisher, self.partition, self.clock)
         try:

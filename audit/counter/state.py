@@ -2,6 +2,7 @@
 
     partitions   per source topic and partition: the next offset, and the last batch before it
     marks        per partition and (agent, file): the highest end of the counted records
+    aborted      per partition: how many records of aborted transactions were left out
     touched      per (source topic, agent, bucket): the number of the bucket's last delta
     outbox       deltas that are not published yet
     meta         the epoch, the last message number that was used, and the size of the buckets
@@ -26,7 +27,7 @@ from skidway.audit.topic.messages import Delta, encode
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import Source
 
-FORMAT = 1
+FORMAT = 2
 
 _SCHEMA = """
 CREATE TABLE meta (
@@ -45,6 +46,9 @@ CREATE TABLE partitions (
 CREATE TABLE marks (
     source INTEGER, partition INTEGER, agent INTEGER, file INTEGER, end INTEGER,
     PRIMARY KEY (source, partition, agent, file)
+) WITHOUT ROWID;
+CREATE TABLE aborted (
+    source INTEGER, partition INTEGER, records INTEGER, PRIMARY KEY (source, partition)
 ) WITHOUT ROWID;
 CREATE TABLE touched (
     source INTEGER, agent INTEGER, bucket INTEGER, number INTEGER,
@@ -77,10 +81,11 @@ class Position:
 
 @dataclass(slots=True)
 class Progress:
-    """The positions and marks that one transaction makes durable."""
+    """The positions, marks and numbers of aborted records that one transaction makes durable."""
 
     positions: dict[PartitionId, Position] = field(default_factory=dict)
     marks: dict[PartitionId, dict[FileKey, int]] = field(default_factory=dict)
+    aborted: dict[PartitionId, int] = field(default_factory=dict)
 
 
 class CounterState:
@@ -147,6 +152,14 @@ class CounterState:
         )
         return {(agent, file): end for agent, file, end in rows}
 
+    def aborted(self, partition: PartitionId) -> int:
+        """Returns how many records of aborted transactions the counter has left out."""
+        row = self._connection.execute(
+            "SELECT records FROM aborted WHERE source = ? AND partition = ?",
+            (self._source(partition[0]), partition[1]),
+        ).fetchone()
+        return 0 if row is None else int(row[0])
+
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
         """Returns, for each of these buckets, the number of the last delta with counts of the
         bucket. Leaves out buckets of which no delta has counts.
@@ -185,7 +198,7 @@ class CounterState:
         the epoch has the number 1, and counting begins at the start of every log.
         """
         with transaction(self._connection) as database:
-            for table in ("partitions", "marks", "touched", "outbox"):
+            for table in ("partitions", "marks", "aborted", "touched", "outbox"):
                 database.execute(f"DELETE FROM {table}")  # noqa: S608 - `table` is a constant
             database.execute("UPDATE meta SET epoch = ?, number = 0, bucket_ms = NULL", (epoch,))
 
@@ -233,6 +246,13 @@ class CounterState:
             (
                 (self._sources[source], partition, position.next_offset, *_batch_row(position))
                 for (source, partition), position in progress.positions.items()
+            ),
+        )
+        database.executemany(
+            "INSERT OR REPLACE INTO aborted VALUES (?, ?, ?)",
+            (
+                (self._sources[source], partition, records)
+                for (source, partition), records in progress.aborted.items()
             ),
         )
         database.executemany(

@@ -34,6 +34,7 @@ from skidway.audit.topic.messages import (
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.seal_columns import fileless_since
 from skidway.audit.topic.source_report import SourceReport
+from skidway.audit.topic.transactions import Transactions
 from skidway.kafka.source import Source
 
 NEVER_AHEAD_MS = 1 << 62
@@ -157,6 +158,7 @@ class TopicEvidence:
         accepted. If such a bucket has tallies, they count records that came later.
     lossy: the buckets that declared losses name and in which nothing was counted (see
         loss_buckets).
+    transactions: by the name of the counter, what it says about transactions.
     loss_acceptances: the acceptances of buckets that begin after the window, and in which declared
         losses end. Such a loss may also concern buckets of the window.
     """
@@ -174,6 +176,7 @@ class TopicEvidence:
     pruned: set[BucketId] = field(default_factory=set)
     lossy: set[BucketId] = field(default_factory=set)
     loss_acceptances: list[Acceptance] = field(default_factory=list)
+    transactions: dict[str, Transactions] = field(default_factory=dict)
 
     @property
     def deleted(self) -> int:

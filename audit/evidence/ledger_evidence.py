@@ -8,7 +8,7 @@ bucket.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
@@ -38,7 +38,7 @@ from skidway.audit.evidence.number_rows import first_missing
 from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
 from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderIds, SenderKey
-from skidway.audit.topic import messages, notes, source_report
+from skidway.audit.topic import messages, notes, source_report, transactions
 from skidway.audit.topic.count_columns import LONGEST_MS, Filtered
 from skidway.audit.topic.decisions import Acceptance, Retirement
 from skidway.audit.topic.messages import Bounds, Certainty, Gap, Loss, Tier
@@ -329,10 +329,19 @@ class _Reader:
         read = {x: n for x, n in sources.items() if wanted is None or x.topic in wanted}
         for source, number in read.items():
             self._read_topic(source, number)
+        self._read_transactions(read.keys())
         losses = self._losses_by_name()
         seals = LedgerSeals(self._connection, found.senders, found.last_heard)
         seals.read(Asked(n, found.topic(x), losses[_name(x)]) for x, n in read.items())
         return found
+
+    def _read_transactions(self, sources: Collection[Source]) -> None:
+        query = "SELECT value FROM notes WHERE kind = ?"
+        for (value,) in self._connection.execute(query, (transactions.KIND,)):
+            note = notes.decode(value)
+            for source, told in transactions.transactions_of(note).items():
+                if source in sources:
+                    self._found.topic(source).transactions[note.producer] = told
 
     def _read_hearings(self) -> None:
         found, select = self._found, self._connection.execute

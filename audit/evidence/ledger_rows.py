@@ -42,6 +42,7 @@ from skidway.audit.topic import (
     program_status,
     retention,
     source_report,
+    transactions,
     usual_messages,
 )
 from skidway.audit.topic.count_columns import CountColumns
@@ -64,7 +65,7 @@ from skidway.kafka.source import Source
 
 NOTES = {
     backlog.KIND: 1, fieldless_note.KIND: 1, retention.KIND: 1, program_status.KIND: 1,
-    source_report.KIND: 1, load_note.KIND: load_note.KEPT,
+    source_report.KIND: 1, transactions.KIND: 1, load_note.KIND: load_note.KEPT,
 }  # fmt: skip
 """For each kind of notes that the ledger keeps: how many notes of this kind it keeps for each
 producer.

@@ -27,6 +27,7 @@ from skidway.audit.explanation.next_command import (
 from skidway.audit.explanation.offsets import OffsetRange, offsets_behind, senders_of
 from skidway.audit.explanation.present_causes import host_in, mirror_host, nearest, present_causes
 from skidway.audit.explanation.programs import programs_of
+from skidway.audit.judgement import reasons
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.clocks import clocks
 from skidway.audit.judgement.fileless import told_by
@@ -418,6 +419,8 @@ class _Explainer:
         gaps = [x for x in self._topic.gaps if x.sender in senders]
         if where.cause is not Cause.RECORDS_MISSING:
             return replace(where, cause=self._cause_of_more(where.cause, place))
+        if self._held_back:
+            return replace(where, cause=Cause.TRANSACTION_OPEN, words=self._held_back)
         behind = offsets_behind(self._evidence, self._topic, place)
         if senders and place.tier is not Tier.HDFS and self._is_silent(senders[-1][:2]):
             return replace(where, cause=Cause.COUNTER_STOPPED, offsets=behind)
@@ -428,6 +431,15 @@ class _Explainer:
         if gaps:
             return self._of_gap(max(gaps, key=lambda x: x.time_ms), where)
         return replace(where, cause=self._cause_of_more(where.cause, place))
+
+    @cached_property
+    def _held_back(self) -> str:
+        """Words that name a transaction that was open before the bucket was due, and still is:
+        nobody counts or loads what is behind it. Empty if there is none."""
+        due = self._verdict.bucket + self._verdict.bucket_ms + self._policy.lateness_ms
+        told = (x.open for x in self._topic.transactions.values())
+        found = [x for x in told if x is not None and x.since_ms < due]
+        return reasons.of_open(min(found, key=lambda x: x.since_ms)) if found else ""
 
     def _cause_of_more(self, cause: Cause, place: Place) -> Cause:
         if place.tier is not Tier.HDFS:

@@ -110,6 +110,7 @@ _OF_ROWS = (
 _ON_AUDIT = {
     Cause.REBUILDING: ("audit report", "--topic", "{topic}"),
     Cause.COUNTER_BEHIND: ("audit report", "--topic", "{topic}"),
+    Cause.TRANSACTION_OPEN: ("audit report", "--topic", "{topic}"),
     Cause.PRUNED: ("audit report", "--history", "--topic", "{topic}", "--bucket", "{bucket}"),
     Cause.SAME_HOST_NAME: ("audit hosts",),
     Cause.FILTERED: ("audit report", "--topic", "{topic}"),

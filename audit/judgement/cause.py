@@ -34,6 +34,7 @@ class Cause(StrEnum):
     HOST_NEVER_HEARD = "host never heard"
     COUNTER_STOPPED = "counter stopped"
     COUNTER_BEHIND = "counter behind"
+    TRANSACTION_OPEN = "transaction open"
     COUNTERS_COLLIDE = "counters collide"
     TIER_ABSENT = "tier absent"
     MIRROR_BEHIND = "mirror behind"
@@ -161,6 +162,10 @@ _TABLE = {
     Cause.COUNTER_STOPPED: _Row("The counter of this tier does not run."),
     Cause.COUNTER_BEHIND: _Row(
         "The counter of this tier was heard lately, and has not come so far yet."
+    ),
+    Cause.TRANSACTION_OPEN: _Row(
+        "A producer has not ended a transaction, so nobody counts or loads what is behind it. If "
+        "the producer is gone, abort it with Kafka's kafka-transactions.sh."
     ),
     Cause.COUNTERS_COLLIDE: _Row("Two counters count one partition."),
     Cause.TIER_ABSENT: _Row("No program ever counted this topic in an expected tier."),

@@ -15,6 +15,7 @@ from skidway.audit.evidence.evidence import GapNote, LossNote
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement.verdict import AgentVerdict, Place
 from skidway.audit.topic.messages import Certainty, Tier
+from skidway.audit.topic.transactions import OpenSince
 
 NAMES_MAX = 3
 """A reason names at most this many hosts or schemas."""
@@ -91,6 +92,19 @@ def of_gap(note: GapNote) -> str:
     return (
         f"{of_sender(note.sender)} could not read offsets {gap.first} to {gap.end} of"
         f" partition {gap.partition}: {gap.reason}"
+    )
+
+
+def of_transaction(key: SenderKey, found: OpenSince) -> str:
+    """Words that say that a counter waits for the end of a transaction."""
+    return f"{of_sender(key)} waits: {of_open(found)}"
+
+
+def of_open(found: OpenSince) -> str:
+    """Words that name an open transaction."""
+    return (
+        f"a transaction is open at offset {found.offset} of partition {found.partition} since"
+        f" {of_time(found.since_ms)}"
     )
 
 

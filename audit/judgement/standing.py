@@ -50,6 +50,7 @@ class TopicStanding:
         start of the bucket.
     recounts: the newest recount of each output.
     uncounted: the number of offsets that counters could not read.
+    aborted: the number of records that counters left out, because their transactions were aborted.
     filtered: the records that rules of the agents left out, sorted by rule.
     written_until: for each tier that has counted records of the topic, the end in ms of the newest
         bucket of which all places of the tier have records. Retired places do not count here if the
@@ -79,6 +80,7 @@ class TopicStanding:
     uncounted: int = 0
     filtered: tuple[Filtered, ...] = ()
     written_until: Mapping[Tier, int] = field(default_factory=dict)
+    aborted: int = 0
 
     @property
     def buckets(self) -> int:
@@ -116,6 +118,7 @@ class TopicStanding:
             later.uncounted,
             joined_by_rule(self.filtered, later.filtered),
             {**self.written_until, **later.written_until},
+            later.aborted,
         )
 
 
@@ -259,10 +262,16 @@ def _topic(
 
 
 def with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
-    """Returns the standing with the recounts of the topic, and the number of offsets that counters
-    could not read. Neither belongs to a single bucket."""
+    """Returns the standing with the recounts of the topic, the number of offsets that counters
+    could not read, and the number of aborted records. None of them belongs to a single bucket."""
     topic = evidence.topic(found.source)
-    return replace(found, recounts=tuple(topic.recounts), uncounted=_uncounted(topic.gaps))
+    aborted = max((x.aborted for x in topic.transactions.values()), default=0)
+    return replace(
+        found,
+        recounts=tuple(topic.recounts),
+        uncounted=_uncounted(topic.gaps),
+        aborted=aborted,
+    )
 
 
 def _uncounted(gaps: Iterable[GapNote]) -> int:

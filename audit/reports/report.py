@@ -44,8 +44,8 @@ def exit_status(found: Standing, *, everything: bool) -> int:
 
 
 def sentence(found: Standing) -> str:
-    """The verdict on all buckets in one sentence, followed by remarks about rejects, filtered and
-    repeated records, gaps in the counts, and recounts."""
+    """The verdict on all buckets in one sentence, followed by remarks about rejects, filtered,
+    repeated and aborted records, gaps in the counts, and recounts."""
     if found.rebuilding:
         return f"Rebuilding: {reasons.of_rebuilding(found.rebuilding)}."
     judged = [_completeness(found)]
@@ -167,6 +167,7 @@ def _topic(found: TopicStanding) -> dict[str, Any]:
         "repeats": found.repeats,
         **_filtered(found.filtered),
         "uncounted_offsets": found.uncounted,
+        "aborted_records": found.aborted,
         "recounts": [recount_document(recount) for recount in found.recounts],
     }
 
@@ -293,6 +294,10 @@ def _remarks(found: Standing) -> Iterator[str]:
     if gaps := [topic for topic in found.topics if topic.uncounted]:
         of = _some_names(topic.source for topic in gaps)
         yield f"counters could not read {_counted(found.uncounted, 'offset')} of {of}"
+    if aborted := [topic for topic in found.topics if topic.aborted]:
+        count = _counted(sum(topic.aborted for topic in aborted), "record")
+        of = _some_names(topic.source for topic in aborted)
+        yield f"{count} of aborted transactions of {of} left out"
     if differing := [x for x in found.recounts if not x.is_good]:
         of = _some_names(recount.source for recount in differing)
         yield f"by the newest recount the rows of {of} are not what was counted"

@@ -7,10 +7,11 @@ The package has these modules:
     source_names    the text that names the source topics of a message
     count_columns   the counts of a delta, as values and as columns
     seal_columns    the topics of a seal, as values and as columns
-    notes           messages that change no verdict
+    notes           messages that make no verdict better
     backlog         the note of an agent: bytes that no broker has acknowledged yet
     fieldless_note  the note of an agent: members of lines for which the schema has no field
     source_report   the note of an agent: paths that it cannot read, and sources without files
+    transactions    the note of a counter: open transactions, and the number of aborted records
     retention       the note of a counter: how long brokers keep the records of topics
     load_note       the note of a loader: rows, files and duration of one load
     program_status  the note of a program: how it was started, and what it waits for

@@ -133,4 +133,6 @@ def record_of(cluster: SiteCluster, topic: str, partition: int, offset: int) -> 
         found = None if header.is_control else record_at(unpack(raw), topic, partition, offset)
         if found is not None:
             return found
+        if header.is_aborted:
+            return f"the record at offset {offset} of {tp} was aborted with its transaction"
     return f"the log of {tp} has no record at offset {offset}"

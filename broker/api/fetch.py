@@ -30,13 +30,12 @@ from skidway.broker.log.offset_lookup import OffsetOutside
 from skidway.broker.partitions.replica import Replica
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
-from skidway.kafka.protocol.fetch import SESSIONLESS
+from skidway.kafka.protocol.fetch import READ_COMMITTED, SESSIONLESS
 from skidway.kafka.protocol.fetch_request import Fetch, FetchTarget, parse_request
 from skidway.kafka.protocol.fetch_response import FetchResult, write_response
 from skidway.kafka.protocol.pieces import FileSlice
 from skidway.kafka.types import TopicPartition
 
-READ_COMMITTED = 1
 WAIT_MS_MAX = 60_000
 """The greatest `max_wait_ms` that the broker uses. Without this limit, a parked request could stay
 in memory long after its connection is closed."""

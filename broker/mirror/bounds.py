@@ -13,6 +13,7 @@ from skidway.broker.mirror.surroundings import Ask
 from skidway.kafka.client.cluster import EARLIEST, LATEST, Address, ListedOffset
 from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.requests import list_offsets_call, listed_offsets
+from skidway.kafka.protocol.fetch import READ_UNCOMMITTED
 from skidway.kafka.types import TopicPartition
 
 
@@ -45,14 +46,18 @@ def ask_bounds(
             told(first)
         else:
             offset = first.offset
-            ask(list_offsets_call({tp: LATEST}), lambda last: end_listed(offset, last), leader)
+            ask(
+                list_offsets_call({tp: LATEST}, READ_UNCOMMITTED),
+                lambda last: end_listed(offset, last),
+                leader,
+            )
 
     def end_listed(first: int, answer: Answer) -> None:
         end = _listed(answer, tp)
         if not is_stale():
             told(end if isinstance(end, str) else Bounds(first, end.offset))
 
-    ask(list_offsets_call({tp: EARLIEST}), first_listed, leader)
+    ask(list_offsets_call({tp: EARLIEST}, READ_UNCOMMITTED), first_listed, leader)
 
 
 def _listed(answer: Answer, tp: TopicPartition) -> ListedOffset | str:

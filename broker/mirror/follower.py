@@ -226,7 +226,8 @@ class Follower:
         """
         end, epoch, count = self.log_end, self._epoch, 0
         for header in headers[first:]:
-            if header.base_offset != end or header.leader_epoch < epoch:
+            is_next = header.base_offset == end and header.leader_epoch >= epoch
+            if not is_next or _is_of_transaction(header):
                 break
             end, epoch, count = header.last_offset + 1, header.leader_epoch, count + 1
         if count:
@@ -235,6 +236,12 @@ class Follower:
         return None if first == len(headers) else self._does_not_continue(headers[first])
 
     def _does_not_continue(self, found: BatchHeader) -> Action:
+        if _is_of_transaction(found):
+            return self.stop(
+                f"the batch at offset {found.base_offset} belongs to a transaction, and a mirror, "
+                "which keeps all offsets, cannot leave out what is aborted: leave the topic out of "
+                "`mirror.sources`, and count and load it in its own cluster"
+            )
         if found.leader_epoch < self._epoch:
             return self.stop(
                 f"the leader epoch goes back from {self._epoch} to {found.leader_epoch} at offset "
@@ -258,6 +265,10 @@ class Follower:
     def _unverifiable(self) -> Unverifiable:
         self._below, self._source_start = None, None
         return Unverifiable(self.log_end)
+
+
+def _is_of_transaction(header: BatchHeader) -> bool:
+    return header.is_transactional or header.is_control
 
 
 def _difference(ours: Below, theirs: Below) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from skidway import log
 from skidway.audit.counts.marks import NO_MARK, FileKey
 from skidway.errors import SkidwayError
-from skidway.kafka.client import LATEST
+from skidway.kafka.client import LATEST, READ_UNCOMMITTED
 from skidway.kafka.types import TopicPartition
 from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.runs.parts import Parts
@@ -69,11 +69,14 @@ class Closing:
         tables.closures.seal(feed.seals(source, self._positions), closed.keys(), tables.marks)
 
     def _watermarks(self, ends: Mapping[int, int]) -> dict[int, int]:
-        """Returns the high watermark that each partition has now. If the leader of any partition
-        does not answer, the result is empty."""
+        """Returns the high watermark that each partition has now, not the last stable offset: lines
+        of the file may be behind an open transaction. If the leader of any partition does not
+        answer, the result is empty."""
         partitions = [TopicPartition(self._topic.name, partition) for partition in ends]
         try:
-            found, errors = self._parts.client.list_offsets_now(dict.fromkeys(partitions, LATEST))
+            found, errors = self._parts.client.list_offsets_now(
+                dict.fromkeys(partitions, LATEST), READ_UNCOMMITTED
+            )
             if errors:
                 raise next(iter(errors.values()))
         except SkidwayError as error:

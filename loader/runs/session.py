@@ -10,6 +10,7 @@ from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import gaps
 from skidway.kafka.client import Client
 from skidway.kafka.client.cluster import Cluster
+from skidway.kafka.compaction import COMPACTED, is_compacted
 from skidway.kafka.source import Source, cluster_name_of, sources_of
 from skidway.kafka.types import TopicPartition
 from skidway.loader.audit_topic.feed import audit_topics
@@ -78,7 +79,7 @@ def _look_at(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> list[SourceTopic]:
     """Returns the topics with these names, as they are now. Raises SkidwayError if one of these
-    topics has no partition that can be loaded."""
+    topics has no partition that can be loaded, or is compacted."""
     sources = sources_of(client, names, settings.cluster)
     for name in names:
         partitions = _partitions(cluster, [name])
@@ -86,6 +87,9 @@ def _look_at(
             raise SkidwayError(f"it has no partitions now ({cluster.topics[name].error.name})")
         if all(tp in asked.away for tp in partitions):
             raise SkidwayError(str(asked.away[partitions[0]]))
+    configs = client.topic_configs(names)
+    if any(is_compacted(configs.get(name, {})) for name in names):
+        raise SkidwayError(COMPACTED)
     named = gaps.named_by_mirrors(client, names)
     return [_topic(cluster, sources[name], name, named[name], asked) for name in names]
 

@@ -113,11 +113,11 @@ class SliceLoad:
         """Adds a batch to the chunk, and returns None. If the task must stop before this batch,
         returns the reason.
         """
-        if not header.is_control and header.count != header.last_offset_delta + 1:
+        if not header.is_whole:
             return self._refusal(
                 header,
-                f"has {header.count} of its {header.last_offset_delta + 1} records; data topics "
-                "must not be compacted",
+                f"has {header.count} of its {header.last_offset_delta + 1} records: the topic was "
+                "compacted (cleanup.policy), and data topics must not be",
             )
         try:
             chunk.add(raw)

@@ -32,6 +32,8 @@ from skidway.schemas.consuming.asking import add_registry_option, registry
 from skidway.schemas.consuming.values import Value, Values, plain, text_of
 
 LOOK_EVERY_MS = 500
+OPEN_S = 2.0
+"""After this time, the command says that an open transaction keeps records back."""
 
 Read = Callable[[pa.BinaryArray], list[Value]]
 
@@ -196,6 +198,7 @@ def _batches(
     """Yields batches of records as they arrive from the brokers. Ends when no batch has arrived for
     `timeout_s` seconds. If `timeout_s` is None, never ends."""
     heard_at = time.monotonic()
+    told: dict[TopicPartition, int] = {}
     while timeout_s is None or time.monotonic() - heard_at < timeout_s:
         for fetched in fetcher.poll(LOOK_EVERY_MS):
             for raw in fetched.batches:
@@ -203,6 +206,10 @@ def _batches(
                     yield fetched.tp, decode(raw)
             heard_at = time.monotonic()
         sys.stdout.flush()
+        for tp, each in fetcher.open_transactions.items():
+            if told.get(tp) != each.offset and time.monotonic() - each.since > OPEN_S:
+                told[tp] = each.offset
+                _note(f"{tp} ends at offset {each.offset} now: a transaction is open there")
 
 
 def _write(

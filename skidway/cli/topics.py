@@ -13,6 +13,7 @@ from skidway.errors import UsageError
 from skidway.kafka.client import (
     EARLIEST,
     LATEST,
+    READ_UNCOMMITTED,
     Client,
     ConfigChanges,
     NewTopic,
@@ -209,7 +210,9 @@ def _doomed(client: Client, names: list[str]) -> list[dict[str, Any]]:
 def _held(client: Client, partitions: list[TopicPartition]) -> int | None:
     try:
         first, unknown = client.list_offsets_now(dict.fromkeys(partitions, EARLIEST))
-        end, ends_unknown = client.list_offsets_now(dict.fromkeys(partitions, LATEST))
+        end, ends_unknown = client.list_offsets_now(
+            dict.fromkeys(partitions, LATEST), READ_UNCOMMITTED
+        )
     except BrokerUnreachable:
         return None
     if unknown or ends_unknown:
@@ -332,7 +335,7 @@ def _document(
     unknown, adds the partition's error to `errors`."""
     partitions = [TopicPartition(topic.name, each.index) for each in topic.partitions]
     first, refused = client.list_offsets_now(dict.fromkeys(partitions, EARLIEST))
-    end, ends_refused = client.list_offsets_now(dict.fromkeys(partitions, LATEST))
+    end, ends_refused = client.list_offsets_now(dict.fromkeys(partitions, LATEST), READ_UNCOMMITTED)
     errors.update(refused | ends_refused)
     entries = client.config_entries(topic.name)
     rows = []

@@ -14,6 +14,7 @@ Reading order, low to high:
     source          which cluster and topic a record was first written to, across mirrors
     partitioning    computes the partition of each key in a column of keys
     gaps            offsets that a mirror could not copy: the topic config `mirror.gaps`
+    compaction      whether Kafka deletes records of a topic that have newer ones with the same key
     group_nodes     where groups and their offsets are in ZooKeeper, for brokers and consumers
 
 Brokers and mirrors store batches and pass them on without looking at the records. Of the modules

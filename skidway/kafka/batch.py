@@ -138,6 +138,18 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & CONTROL)
 
     @property
+    def is_aborted(self) -> bool:
+        """Whether the batch is one of an aborted transaction, from which a fetcher has removed the
+        records (see `emptied`)."""
+        return self.count == 0 and self.is_transactional and not self.is_control
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether readers get every record that a producer sent in the batch and did not abort. If
+        not, compaction has removed records."""
+        return self.is_control or self.is_aborted or self.count > self.last_offset_delta
+
+    @property
     def last_sequence(self) -> int:
         """Sequence of the last record; -1 if the batch has no sequence. It may be less than
         `base_sequence`, because sequences wrap to 0 after 2^31 - 1.
@@ -226,6 +238,24 @@ def stamp_append_time(
     crc = int(google_crc32c.value(covered))
     _UINT32.pack_into(buffer, at + _CRC_AT, crc)
     return header._replace(attributes=attributes, max_timestamp=now_ms, crc=crc)
+
+
+def emptied(header: BatchHeader) -> bytes:
+    """Returns a batch with the same offsets and without records."""
+    covered = _COVERED.pack(
+        header.attributes & ~CODEC_MASK,
+        header.last_offset_delta,
+        header.base_timestamp,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        0,
+    )
+    crc = google_crc32c.value(covered)
+    length = HEADER_BYTES - LENGTH_END
+    front = _BEFORE_CRC.pack(header.base_offset, length, header.leader_epoch, MAGIC, crc)
+    return front + covered
 
 
 def next_sequence(sequence: int, count: int) -> int:

@@ -233,7 +233,9 @@ class World:
     def time_ms(self) -> int:
         return self.now + self.loader_skew_ms
 
-    def list_offsets_now(self, times: Mapping[TopicPartition, int]) -> tuple[Any, Any]:
+    def list_offsets_now(
+        self, times: Mapping[TopicPartition, int], _isolation_level: int
+    ) -> tuple[Any, Any]:
         if self.choose.random() < 0.05:
             return {}, {next(iter(times)): Unreachable("no leader")}
         return {tp: SimpleNamespace(offset=self.watermark(tp.partition)) for tp in times}, {}

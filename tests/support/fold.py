@@ -50,6 +50,8 @@ from skidway.audit.topic.notes import Note
 from skidway.audit.topic.notes import encode as encode_note
 from skidway.audit.topic.program_status import KIND as STATUS
 from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.transactions import KIND as TRANSACTIONS
+from skidway.audit.topic.transactions import transactions_of
 from skidway.kafka.source import Source
 from support.file_notes import FileNotes
 from support.hearings import Hearings, hear
@@ -87,6 +89,7 @@ class Fold:
         self._recounts: dict[tuple[Source, str], RecountResult] = {}
         self._evidence = Evidence()
         self._statuses: dict[str, bytes] = {}
+        self._transactions: dict[str, Note] = {}
         self._hearings = Hearings()
         self._taken: dict[tuple[SenderKey, int], int] = {}
         for message in messages:
@@ -106,8 +109,11 @@ class Fold:
             self._decisions.append(message)
         elif isinstance(message, RecountResult):
             self._recounts[message.source, message.output] = message
-        elif isinstance(message, Note) and message.kind == STATUS:  # of no other kind in Evidence
+        elif isinstance(message, Note) and message.kind == STATUS:
             self._statuses[message.producer] = encode_note(message)
+        elif isinstance(message, Note) and message.kind == TRANSACTIONS:
+            known = self._transactions.get(message.producer, message)
+            self._transactions[message.producer] = max(known, message, key=lambda x: x.rank)
 
     def _apply_numbered(self, message: Delta | Seal | Heartbeat, where: Heard | None) -> None:
         key = sender_key(message.sender)
@@ -174,6 +180,10 @@ class Fold:
         _add_lossy(found)
         for (source, _), recount in sorted(self._recounts.items(), key=lambda x: x[0][1]):
             found.topic(source).recounts.append(recount)
+        for note in self._transactions.values():
+            for source, told in transactions_of(note).items():
+                if source in found.topics:
+                    found.topic(source).transactions[note.producer] = told
         return found
 
     def _add_beginnings(self, found: Evidence) -> None:

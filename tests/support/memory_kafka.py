@@ -20,6 +20,7 @@ from skidway.errors import SkidwayError
 from skidway.kafka.batch import CorruptBatch, EncodedBatch, seal, stamp, unpack_header
 from skidway.kafka.client import (
     EARLIEST,
+    READ_UNCOMMITTED,
     Broker,
     BufferFull,
     Cluster,
@@ -32,6 +33,7 @@ from skidway.kafka.client import (
     TopicMetadata,
 )
 from skidway.kafka.client.fetching import whole_batches
+from skidway.kafka.client.transactions import OpenTransaction
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
@@ -44,6 +46,8 @@ class MemoryLog:
     start: int = 0
     end: int = 0
     epoch: int = 0
+    stable: int | None = None
+    """Where a transaction is open; None if none is open."""
 
     def append(self, encoded: EncodedBatch) -> int:
         batch = bytearray(seal(encoded))
@@ -135,12 +139,16 @@ class MemoryClient:
             if time >= 0:
                 found[tp] = ListedOffset(log.at_time(time), -1, 0)
             else:
-                found[tp] = ListedOffset(log.start if time == EARLIEST else log.end, -1, 0)
+                end = log.end if log.stable is None else log.stable
+                found[tp] = ListedOffset(log.start if time == EARLIEST else end, -1, 0)
         return found
 
     def list_offsets_now(
-        self, times: Mapping[TopicPartition, int]
+        self, times: Mapping[TopicPartition, int], isolation_level: int | None = None
     ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
+        if isolation_level == READ_UNCOMMITTED:
+            ends = {tp: ListedOffset(self.cluster.log(tp).end, -1, 0) for tp in times}
+            return ends, {}
         return self.list_offsets(times), {}
 
     def close(self) -> None:
@@ -202,6 +210,7 @@ class MemoryFetcher:
         self._errors_due = 0
         self.stopped: TopicPartition | None = None
         self.refusals: dict[TopicPartition, tuple[float, str]] = {}
+        self.open_transactions: dict[TopicPartition, OpenTransaction] = {}
         self.fetch_count = 0
 
     @property

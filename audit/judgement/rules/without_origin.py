@@ -1,7 +1,8 @@
 """Finds, without I/O, reasons to doubt the counts of records without origin. No agent sends or
 seals such records. Instead of a seal, the audit needs a message from the counters that are the
 first to count such records, normally those of the tier broker. A counter is heard when a message
-from it arrives."""
+from it arrives. If a transaction is open in the topic, a message says only that the counter has
+counted the records up to the time at which it began to wait for the end of the transaction."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from skidway.audit.judgement.rules.seals import TOO_YOUNG
 from skidway.audit.judgement.rules.topic_facts import TopicFacts
 from skidway.audit.judgement.verdict import Finding, Place, Status
 from skidway.audit.topic.messages import Tier
+from skidway.audit.topic.transactions import OpenSince
 
 _FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on", Cause.NO_ORIGIN)
 
@@ -48,10 +50,10 @@ def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]
 def depends_on(facts: TopicFacts, bucket: BucketId) -> Iterator[object]:
     """Of the facts that `findings` uses, yields those that change with each message: the times at
     which counters were heard. For each of the `_first_counters` that was last heard before the
-    bucket was due, yields the counter and that time.
+    bucket was due, yields the counter and that time. (See `_counted_until`.)
     """
-    heard = ((key, facts.evidence.heard_ms(key[:2])) for key in _first_counters(facts))
-    yield from (each for each in heard if each[1] < facts.due(bucket))
+    until = ((key, _counted_until(facts, key)) for key in _first_counters(facts))
+    yield from (each for each in until if each[1] < facts.due(bucket))
 
 
 def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
@@ -68,11 +70,15 @@ def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Yields a finding for each of the `_first_counters` that was not heard since the bucket was
-    due."""
+    due, or that waits for the end of a transaction since before this time."""
     due = facts.due(bucket)
     for key in _first_counters(facts):
         seen = facts.evidence.heard_ms(key[:2])
-        if seen < due:
+        is_open = _open_in(facts, key)
+        if is_open is not None and is_open.since_ms < due <= seen:
+            words = reasons.of_transaction(key, is_open)
+            yield Finding(_gravity(facts, due), words, Cause.TRANSACTION_OPEN, about=key)
+        elif seen < due:
             yield Finding(
                 _gravity(facts, due),
                 f"{reasons.of_sender(key)} was heard last at {reasons.of_time(seen)},"
@@ -80,6 +86,17 @@ def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
                 Cause.COUNTER_STOPPED,
                 about=key,
             )
+
+
+def _open_in(facts: TopicFacts, key: SenderKey) -> OpenSince | None:
+    told = facts.topic.transactions.get(key.producer)
+    return None if told is None else told.open
+
+
+def _counted_until(facts: TopicFacts, key: SenderKey) -> int:
+    """Returns the time up to which a counter vouches that it has counted the topic's records."""
+    is_open, heard_ms = _open_in(facts, key), facts.evidence.heard_ms(key[:2])
+    return heard_ms if is_open is None else min(is_open.since_ms, heard_ms)
 
 
 def _gravity(facts: TopicFacts, due: int) -> Status:

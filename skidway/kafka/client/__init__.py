@@ -9,6 +9,7 @@ Decisions:
 
     outbox, dispatch            which batches a producer sends (or sends again) to which leader
     fetching                    which partitions a fetcher reads, and from which offsets
+    transactions                which records readers of committed records do not get
     metadata                    which broker leads which partition
     connection, session         one connection; all connections of a client
     calls, requests, alterations, group_offsets    build requests, and read the responses
@@ -59,10 +60,12 @@ from skidway.kafka.client.fetcher import Fetcher
 from skidway.kafka.client.fetching import Fetched
 from skidway.kafka.client.producer import Producer
 from skidway.kafka.client.topic_creation import ensure_topics, wait_until_known
+from skidway.kafka.protocol.fetch import READ_UNCOMMITTED
 
 __all__ = [
     "EARLIEST",
     "LATEST",
+    "READ_UNCOMMITTED",
     "Address",
     "Broker",
     "BufferFull",

@@ -30,6 +30,7 @@ from skidway.kafka.client.session import Channel, ClientSession, Disconnected, I
 from skidway.kafka.client.waiting import SelectorWatcher
 from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
 from skidway.kafka.protocol.describe_configs import ResourceType
+from skidway.kafka.protocol.fetch import READ_COMMITTED
 from skidway.kafka.types import TopicPartition
 from skidway.own_process import OwnProcess
 
@@ -59,6 +60,7 @@ class Client:
         client_id: str = "skidway",
         request_timeout_ms: int = 30_000,
         refused_timeout_ms: int | None = None,
+        isolation_level: int = READ_COMMITTED,
         clock: Clock | None = None,
     ) -> None:
         """`bootstrap` is host:port[,host:port...]. Raises UsageError for a malformed text.
@@ -66,9 +68,13 @@ class Client:
         Until a broker has answered this client, a request gives up after `refused_timeout_ms` if a
         connection has failed. A command sets a short time if a person waits for the command. If
         `refused_timeout_ms` is None, each request gives up after the request timeout.
+
+        `isolation_level` (see `skidway.kafka.protocol.fetch`) holds for fetchers and
+        `list_offsets`.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms
+        self.isolation_level = isolation_level
         self._refused_timeout_ms = refused_timeout_ms
         self.clock: Clock = SystemClock() if clock is None else clock
         self.random: Callable[[], float] = random.random
@@ -116,7 +122,8 @@ class Client:
         self, times: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, ListedOffset]:
         """Finds for each partition the first offset at or after a time in ms. Instead of a time,
-        LATEST means the high watermark, and EARLIEST means the log start.
+        LATEST means the high watermark (the last stable offset if a transaction is open), and
+        EARLIEST means the log start.
 
         Asks for leaders and offsets again until every partition has an offset. Raises KafkaError in
         two cases: a partition still has no offset after the request timeout (for example, because
@@ -138,12 +145,13 @@ class Client:
             self.pause(backoff.next_s())
 
     def list_offsets_now(
-        self, times: Mapping[TopicPartition, int]
+        self, times: Mapping[TopicPartition, int], isolation_level: int | None = None
     ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
         """Does the same as `list_offsets`, but without retries: asks each leader only once. Returns
-        the offsets that were found, and, for the partitions without an offset, the errors."""
+        the offsets that were found, and, for the partitions without an offset, the errors.
+        isolation_level: None for the client's."""
         found: dict[TopicPartition, ListedOffset] = {}
-        return found, self._list_offsets_once(times, found)
+        return found, self._list_offsets_once(times, found, isolation_level)
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Commits offsets of a group without members. Raises KafkaError if a broker answers with an
@@ -353,11 +361,15 @@ class Client:
             raise error
 
     def _list_offsets_once(
-        self, times: Mapping[TopicPartition, int], found: dict[TopicPartition, ListedOffset]
+        self,
+        times: Mapping[TopicPartition, int],
+        found: dict[TopicPartition, ListedOffset],
+        isolation_level: int | None = None,
     ) -> dict[TopicPartition, KafkaError]:
         """Asks the leader of each partition once. Adds the offsets to `found`. Returns the errors
         of the partitions for which no offset was found."""
         cluster = self.metadata(sorted({tp.topic for tp in times}))
+        level = self.isolation_level if isolation_level is None else isolation_level
         errors: dict[TopicPartition, KafkaError] = {}
         leaders: dict[Address, dict[TopicPartition, int]] = {}
         for tp, time_ms in times.items():
@@ -367,7 +379,7 @@ class Client:
             else:
                 leaders.setdefault(address, {})[tp] = time_ms
         for address, part in leaders.items():
-            response = self._ask(requests.list_offsets_call(part), _always(address))
+            response = self._ask(requests.list_offsets_call(part, level), _always(address))
             listed = requests.listed_offsets(response)
             for tp in part:
                 result = listed.get(tp) or _left_out(tp)

@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from skidway.kafka.client.client import Client
 from skidway.kafka.client.fetching import Fetched, Fetching
 from skidway.kafka.client.pump import FetchPump
+from skidway.kafka.client.transactions import OpenTransaction
 from skidway.kafka.types import TopicPartition
 
 
 class Fetcher:
     """Reads partitions from given offsets up to their high watermarks, and waits there for more.
+    The client's isolation level says whether it leaves out the records of aborted transactions, and
+    ends where a transaction is open.
 
     While the caller works on the batches of a `poll`, the next response is already requested.
     """
@@ -33,6 +36,7 @@ class Fetcher:
             max_wait_ms=min(max_wait_ms, client.request_timeout_ms // 2),
             min_bytes=min_bytes,
             random=client.random,
+            isolation_level=client.isolation_level,
         )
         self._pump = FetchPump(self._fetching, client.session, client.picture)
         self.stopped: TopicPartition | None = None
@@ -51,8 +55,15 @@ class Fetcher:
 
     @property
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """The high watermark of each partition, from the last answer for that partition."""
+        """The end of what can be read of each partition, from the last answer for that partition:
+        the high watermark, or the last stable offset if a transaction is open."""
         return self._fetching.high_watermarks
+
+    @property
+    def open_transactions(self) -> Mapping[TopicPartition, OpenTransaction]:
+        """The partitions in which an open transaction keeps records back, from their last
+        answers."""
+        return self._fetching.open_transactions
 
     @property
     def refusals(self) -> Mapping[TopicPartition, tuple[float, str]]:

@@ -12,6 +12,9 @@ the partition is fetched, so this batch may also have records before the positio
 batch is dropped and fetched again. The next position is after the last whole batch, so no batch is
 skipped, and no batch comes twice. Offsets may be missing between two batches if the log was
 compacted.
+
+If the isolation level is READ_COMMITTED, the batches of aborted transactions have no records (see
+`transactions`), and the last stable offset takes the place of the high watermark.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ from skidway.kafka.batch import (
 )
 from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.cluster import Address, code_of
+from skidway.kafka.client.transactions import OpenTransaction, committed
 from skidway.kafka.errors import RETRIABLE, ErrorCode, OffsetOutOfRange, error_for
+from skidway.kafka.protocol.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from skidway.kafka.protocol.fetch_request import Fetch, FetchTarget
 from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchedPartition
 from skidway.kafka.types import TopicPartition
@@ -59,9 +64,10 @@ class Fetched:
     memory.
 
     The first batch may begin before the requested position. Its records before that position were
-    not requested. `unbroken` is True if these batches came on the same connection as the
-    partition's previous batches, and the partition was not interrupted in between (see
-    `take_interruptions`). `unbroken` is False for the first batches after a seek.
+    not requested. high_watermark: the end of what can be read. `unbroken` is True if these batches
+    came on the same connection as the partition's previous batches, and the partition was not
+    interrupted in between (see `take_interruptions`). `unbroken` is False for the first batches
+    after a seek.
     """
 
     tp: TopicPartition
@@ -118,8 +124,15 @@ class Fetching:
     """The partitions that are read. They take turns at the front of the requests."""
 
     def __init__(
-        self, *, max_bytes: int, max_wait_ms: int, min_bytes: int, random: Callable[[], float]
+        self,
+        *,
+        max_bytes: int,
+        max_wait_ms: int,
+        min_bytes: int,
+        random: Callable[[], float],
+        isolation_level: int = READ_UNCOMMITTED,
     ) -> None:
+        self._isolation_level = isolation_level
         self._max_bytes = max_bytes
         self._max_wait_ms = max_wait_ms
         self._min_bytes = min_bytes
@@ -134,6 +147,8 @@ class Fetching:
         self._interruptions: dict[TopicPartition, str] = {}
         self._refusals: dict[TopicPartition, tuple[float, str]] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
+        self.open_transactions: dict[TopicPartition, OpenTransaction] = {}
+        """The partitions in which an open transaction keeps committed records back."""
         self.has_stale_leaders = False
         # Whether the last call of `plan` found a partition without a leader or a usable connection.
         self.is_stalled = False
@@ -152,6 +167,7 @@ class Fetching:
         backoff = Backoff(self._random)
         generation = next(self._generations)
         self.high_watermarks.pop(tp, None)
+        self.open_transactions.pop(tp, None)
         self._readings[tp] = _Reading(offset, generation, self._max_bytes, backoff)
 
     def remove(self, tp: TopicPartition) -> None:
@@ -160,6 +176,7 @@ class Fetching:
         self._interruptions.pop(tp, None)
         self._refusals.pop(tp, None)
         self.high_watermarks.pop(tp, None)
+        self.open_transactions.pop(tp, None)
 
     @property
     def refusals(self) -> Mapping[TopicPartition, tuple[float, str]]:
@@ -293,7 +310,7 @@ class Fetching:
             targets.setdefault(tp.topic, []).append(target)
         wanted = [target for group in targets.values() for target in group]
         most = max(self._max_bytes, *(target.max_bytes for target in wanted))
-        request = Fetch(wanted, self._max_wait_ms, self._min_bytes, most)
+        request = Fetch(wanted, self._max_wait_ms, self._min_bytes, most, self._isolation_level)
         request_id = next(self._ids)
         generations = {tp: self._readings[tp].generation for tp in tps}
         self._open[request_id] = _Open(address, generations)
@@ -329,7 +346,7 @@ class Fetching:
             return
         reading.backoff.reset()
         self._refusals.pop(tp, None)
-        self.high_watermarks[tp] = part.high_watermark
+        watermark = self.high_watermarks[tp] = self._end_of(tp, part, now)
         try:
             batches, end = whole_batches(part.records, reading.next_offset)
         except CorruptBatch as error:
@@ -341,11 +358,26 @@ class Fetching:
                 self._ask_for_more(tp, reading, part.records)
             return
         reading.next_offset, reading.max_bytes = end, self._max_bytes
-        watermark, unbroken = part.high_watermark, reading.place == place
+        if self._isolation_level == READ_COMMITTED:
+            batches = committed(batches, part.aborted)
+        unbroken = reading.place == place
         fetched = Fetched(tp, watermark, part.log_start_offset, batches, unbroken)
         reading.place = place
         self._ready.append(_Ready(place[0], reading.generation, end, fetched))
         self._readings[tp] = self._readings.pop(tp)  # so that the next fetch lists `tp` last
+
+    def _end_of(self, tp: TopicPartition, part: FetchedPartition, now: float) -> int:
+        """Returns the end of what can be read of a partition. Notes whether this is below the high
+        watermark, because a transaction is open."""
+        end, stable = part.high_watermark, part.last_stable_offset
+        if self._isolation_level != READ_COMMITTED or not 0 <= stable < end:
+            self.open_transactions.pop(tp, None)
+            return end
+        known = self.open_transactions.get(tp)
+        if known is None or known.offset != stable:
+            known = OpenTransaction(stable, end, now, tp not in self.high_watermarks)
+        self.open_transactions[tp] = known._replace(end=end)
+        return stable
 
     def _refused(
         self, tp: TopicPartition, reading: _Reading, part: FetchedPartition, now: float

@@ -40,7 +40,7 @@ from skidway.kafka.types import TopicPartition
 Results = dict[str, KafkaError | None]
 
 
-def list_offsets_call(times: Mapping[TopicPartition, int]) -> MessageCall:
+def list_offsets_call(times: Mapping[TopicPartition, int], isolation_level: int) -> MessageCall:
     """Returns a request to one leader. The request asks for each partition's first offset at or
     after the partition's time in `times`. A time is in ms, or LATEST or EARLIEST.
     """
@@ -49,7 +49,8 @@ def list_offsets_call(times: Mapping[TopicPartition, int]) -> MessageCall:
         row = ListOffsetsPartition(partition_index=tp.partition, timestamp=time_ms)
         topics.setdefault(tp.topic, []).append(row)
     request = ListOffsetsRequest(
-        topics=tuple(ListOffsetsTopic(name=n, partitions=tuple(p)) for n, p in topics.items())
+        isolation_level=isolation_level,
+        topics=tuple(ListOffsetsTopic(name=n, partitions=tuple(p)) for n, p in topics.items()),
     )
     return MessageCall(ApiKey.LIST_OFFSETS, lambda _: request, ListOffsetsResponse)
 

@@ -47,6 +47,9 @@ partitions."""
 
 CONSUMER = -1
 """Replica id of a client that is not a follower."""
+READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
+"""Isolation levels, also of ListOffsets."""
 NO_SESSION = 0
 SESSIONLESS = -1
 """Session epoch of a fetch without a session."""

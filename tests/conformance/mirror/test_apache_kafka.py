@@ -159,3 +159,32 @@ def test_records_deleted_in_the_middle_of_a_batch(
     produce(apache_kafka, topic, 10)
     until_mirrored(apache_kafka, mirror, topic)
     assert mirror.mirror()["stopped"] == {}
+
+
+def test_a_transaction_in_kafka_stops_its_partition_by_name(
+    apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
+) -> None:
+    """If a producer sends a transaction, the mirror copies the batches before it, and stops the
+    partition with a reason that says so. It copies the topic's other partitions."""
+    create(2)
+    settings = {"bootstrap.servers": apache_kafka.address}
+    producer = Producer({**settings, "transactional.id": topic})
+    plain = Producer(settings)
+    plain.produce(topic, b"before", partition=0)
+    assert plain.flush(300) == 0
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(topic, b"aborted", partition=0)
+    assert producer.flush(300) == 0
+    producer.abort_transaction(60)
+    for partition in (0, 1):
+        plain.produce(topic, b"behind", partition=partition)
+    assert plain.flush(300) == 0
+    mirror.start()
+    stopped = eventually(lambda: mirror.mirror()["stopped"], what="it stops")
+    assert isinstance(stopped, dict)
+    [(name, reason)] = stopped.items()
+    assert name == f"{KAFKA}.{topic}-0"
+    assert "the batch at offset 1 belongs to a transaction" in reason
+    copied = f"{KAFKA}.{topic}"
+    eventually(lambda: mirror.ends(copied) == {0: 1, 1: 1}, what="the other partition is copied")

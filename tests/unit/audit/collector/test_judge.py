@@ -32,6 +32,7 @@ from skidway.audit.topic.decisions import Revocation
 from skidway.audit.topic.messages import (
     Certainty,
     Delta,
+    Heartbeat,
     Loss,
     Message,
     Range,
@@ -40,7 +41,9 @@ from skidway.audit.topic.messages import (
     Tier,
     encode,
 )
+from skidway.audit.topic.notes import Note
 from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.audit.topic.transactions import KIND, OpenSince, Transactions, body_of
 from skidway.kafka.source import Source
 from support.any_messages import announcements, deltas, heartbeats, seals
 from support.audit_senders import AGENT, BROKER, LOGS, OTHER, REJECTED
@@ -356,6 +359,28 @@ def test_only_what_changed_is_judged() -> None:
     site.seal()
     site.judge.step()
     assert told == [100, 0, 2, 0]
+
+
+@promise("6 without origin")
+def test_a_bucket_is_judged_again_when_its_transaction_has_ended() -> None:
+    """The judge judges a bucket of records without origin again when a counter no longer waits for
+    the end of a transaction that began before the bucket was due."""
+    site, now = Site(), ManualClock().time_ms()
+    start = now // SIZE * SIZE
+    counted = (Count(LOGS, 0, start, SIZE, 5, 5, 5),)
+    is_open = Transactions(0, OpenSince(0, 5, start))
+    site.ledger.take([encode(Delta(BROKER, 1, now, (Range(LOGS, 0, 0, 5),), counted))])
+    verdicts = []
+    for number, said in enumerate([is_open, is_open, Transactions(0)]):
+        body = body_of({LOGS: said})
+        note = Note(KIND, BROKER.producer, BROKER.host, BROKER.cluster, 1, number, now, body)
+        site.clock.advance(SIZE / 1000)
+        heard = Heartbeat(BROKER, 1, site.clock.time_ms())
+        site.ledger.take([encode(note), encode(heard)])
+        found = site.judge.step()
+        assert found.by_status == judged(site.ledger.evidence(), POLICY, heard.time_ms).by_status
+        verdicts += found.by_status
+    assert verdicts == [Status.OPEN, Status.OPEN, Status.COMPLETE]
 
 
 def test_each_loss_changes_verdicts() -> None:

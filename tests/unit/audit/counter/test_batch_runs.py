@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from skidway.audit.counter import batch_runs
 from skidway.audit.counter.batch_runs import Runs
-from skidway.audit.counter.continuity import Following, Step, at_batch, resumed
+from skidway.audit.counter.continuity import Following, Step, at_batch, at_compacted, resumed
 from skidway.audit.counter.state import BatchId, Position
 from skidway.kafka.batch import (
     CONTROL,
@@ -168,7 +168,11 @@ def _one_by_one(following: Following, batches: Sequence[memoryview]) -> Read:
     found = Read()
     try:
         for raw in batches:
-            step = at_batch(following, read_header(raw))
+            header = read_header(raw)
+            step = at_batch(following, header)
+            if step.counts and not header.is_whole:
+                decode(raw)
+                step = at_compacted(following, header)
             records = None
             if step.counts:
                 batch = decode(raw)

@@ -15,10 +15,13 @@ from skidway.audit.counter.state import CounterState
 from skidway.audit.counts import checksum
 from skidway.audit.database import DatabaseFailed, failures
 from skidway.audit.settings import CounterSettings
-from skidway.audit.topic import messages
+from skidway.audit.topic import messages, notes
 from skidway.audit.topic.messages import Delta
+from skidway.audit.topic.transactions import OpenSince, Transactions, transactions_of
 from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
 from skidway.kafka import columns, gaps
+from skidway.kafka.batch import TRANSACTIONAL, emptied, read_header
+from skidway.kafka.client.transactions import OpenTransaction
 from skidway.kafka.columns import Origins
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
@@ -49,8 +52,8 @@ class Site:
         self.counter = self.start()
 
     def start(self) -> Counter:
-        client, fetcher = MemoryClient(self.cluster, self.clock), MemoryFetcher(self.cluster)
-        self.counter = Counter(self.settings, client, fetcher, self.state, self.clock)
+        client, self.fetcher = MemoryClient(self.cluster, self.clock), MemoryFetcher(self.cluster)
+        self.counter = Counter(self.settings, client, self.fetcher, self.state, self.clock)
         return self.counter
 
     def run(self, turns: int = 3) -> None:
@@ -495,6 +498,98 @@ def test_heartbeats_come_when_due(site: Site) -> None:
     assert message is not None
     assert messages.decode(message).number == 0  # type: ignore[union-attr]
     assert site.counter.heartbeat() is None
+
+
+def _abort(site: Site) -> None:
+    """Makes the newest batch of the log one of an aborted transaction, as a fetcher returns it."""
+    log = site.cluster.log(LOGS)
+    header = read_header(log.batches[-1])
+    header = header._replace(attributes=header.attributes | TRANSACTIONAL)
+    log.batches[-1] = bytearray(emptied(header))
+
+
+def _told(site: Site) -> dict[str, Transactions]:
+    site.clock.advance(5)
+    value = site.counter.transactions_note()
+    assert value is not None
+    return {x.topic: each for x, each in transactions_of(notes.decode(value)).items()}
+
+
+def test_aborted_records_are_left_out_and_named_by_number(site: Site) -> None:
+    """The counter does not count the records of aborted transactions, and finds no gap where they
+    are. It reports their number, also after a restart."""
+    _append(site, LOGS, 0, 4)
+    _append(site, LOGS, 100, 3, origin=False)
+    _abort(site)
+    _append(site, LOGS, 4, 2)
+    site.run()
+    assert _counted(site.deltas()) == 6
+    assert [delta.gaps for delta in site.deltas()] == [()]
+    assert [(x.first, x.end) for x in site.deltas()[0].ranges] == [(0, 9)]
+    assert _told(site) == {"logs": Transactions(3)}
+    site.state.close()
+    site.state = CounterState(site.path)
+    site.start()
+    _append(site, LOGS, 200, 2, origin=False)
+    _abort(site)
+    site.run()
+    assert _told(site) == {"logs": Transactions(5)}
+
+
+def test_an_open_transaction_is_told_until_everything_behind_it_is_counted(site: Site) -> None:
+    """The counter reports since when a transaction is open, and at which offset. It takes this back
+    only when it has stored the counts of all records up to the high watermark that it knew. If the
+    transaction is open for long, /health names it."""
+    site.run(1)
+    began_ms = site.clock.time_ms()
+    held = {LOGS: OpenTransaction(0, 4, site.clock.monotonic())}
+    site.fetcher.open_transactions = held
+    site.run(1)
+    assert site.counter.health.detail["open_transactions"] == {}
+    assert _told(site) == {"logs": Transactions(0, OpenSince(0, 0, began_ms))}
+    site.clock.advance(60)
+    site.run(1)
+    [words] = site.counter.health.detail["open_transactions"].values()
+    assert "a transaction is open at offset 0 since" in words
+    site.fetcher.open_transactions = {}
+    site.run(1)
+    site.clock.advance(300)
+    assert _told(site) == {"logs": Transactions(0, OpenSince(0, 0, began_ms))}
+    _append(site, LOGS, 0, 4)
+    site.run(1)
+    assert _told(site) == {}
+    assert site.counter.health.detail["open_transactions"] == {}
+
+
+def test_a_counter_that_starts_does_not_know_since_when_a_transaction_is_open(site: Site) -> None:
+    """If a transaction was open already when the counter started, the counter vouches only for the
+    time of the newest record before the transaction."""
+    _append(site, LOGS, 0, 4)
+    site.fetcher.open_transactions = {
+        LOGS: OpenTransaction(4, 6, site.clock.monotonic(), is_older=True)
+    }
+    site.run()
+    assert _told(site) == {"logs": Transactions(0, OpenSince(0, 4, 1_000_030))}
+
+
+def test_a_compacted_topic_is_not_counted_and_named_so(site: Site) -> None:
+    """The counter counts nothing of a compacted topic, and /health names the topic. A batch from
+    which compaction removed records before `cleanup.policy` was changed stops its partition."""
+    site.cluster.create("states", configs={"cleanup.policy": "compact,delete"})
+    _append(site, TopicPartition("states", 0), 0, 5)
+    _append(site, LOGS, 0, 5)
+    _append(site, LOGS, 5, 3)
+    log = site.cluster.log(LOGS)
+    log.batches[-1] = bytearray(emptied(read_header(log.batches[-1])))
+    site.run()
+    assert [x.source.topic for delta in site.deltas() for x in delta.ranges] == ["logs"]
+    assert _counted(site.deltas()) == 5
+    detail = site.counter.health.detail
+    assert detail["compacted"] == ["states"]
+    assert detail["stopped"] == {
+        str(LOGS): "the batch at offset 5 has 0 of its 3 records: the topic was compacted"
+        " (cleanup.policy)"
+    }
 
 
 def test_a_damaged_database_is_refused(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic import transactions
 from skidway.audit.topic.count_columns import Count, Filtered
 from skidway.audit.topic.decisions import Acceptance, FindingName
 from skidway.audit.topic.messages import (
@@ -53,6 +54,8 @@ from skidway.audit.topic.program_status import (
 )
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.source_report import FilelessSource, SourceReport, UnreadPath
+from skidway.audit.topic.transactions import KIND as TRANSACTIONS
+from skidway.audit.topic.transactions import OpenSince, Transactions
 from skidway.cli.commands import GROUP
 from skidway.invocation import Invocation
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
@@ -179,6 +182,10 @@ def away(reason: str) -> BrokerStatus:
     )
 
 
+OPEN = Note(
+    TRANSACTIONS, BROKER.producer, BROKER.host, BROKER.cluster, 1, 1, DUE,
+    transactions.body_of({LOGS: Transactions(0, OpenSince(0, 6, START))}),
+)  # fmt: skip
 SHORT = [delta(HDFS, 1, count(3))]
 SECOND_EPOCH = replace(AGENT, epoch=2)
 BAD = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("twice: copy.parquet",))
@@ -264,6 +271,10 @@ CASES = [
     Case(
         Cause.COUNTER_BEHIND, "c1", "skidway audit report --topic dc1.logs", drop=(1,),
         add=[delta(BROKER, 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))],
+    ),
+    Case(
+        Cause.TRANSACTION_OPEN, "c1", "skidway audit report --topic dc1.logs", drop=(1,),
+        add=[delta(BROKER, 1, count(3)), OPEN],
     ),
     Case(
         Cause.COUNTER_RESTORED, "c1", ACCEPT, drop=(1,),

@@ -24,8 +24,10 @@ from skidway.audit.topic.messages import (
     Tier,
     encode,
 )
+from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.audit.topic.transactions import KIND, Transactions, body_of
 from skidway.kafka.source import Source
 from support.audit_senders import AGENT, BROKER, LOGS, OTHER, REJECTED
 from support.clock import ManualClock
@@ -194,6 +196,18 @@ def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
     assert "counters could not read 110 offsets of dc1.other" in report.sentence(found)
     [topic] = report.document(found, [])["topics"]
     assert (topic["topic"], topic["uncounted_offsets"]) == ("other", 110)
+
+
+def test_aborted_records_are_named_by_number() -> None:
+    """The report says how many records of a topic were left out because their transactions were
+    aborted, even if the topic has no counts."""
+    body = body_of({OTHER: Transactions(3)})
+    told = Note(KIND, BROKER.producer, BROKER.host, BROKER.cluster, 1, 1, 5, body)
+    said = [Delta(BROKER, 1, 5, ranges=(Range(OTHER, 0, 0, 4),)), told]
+    found = judged(Fold(said).evidence(), POLICY, NOW)
+    assert "3 records of aborted transactions of dc1.other left out" in report.sentence(found)
+    [topic] = report.document(found, [])["topics"]
+    assert (topic["topic"], topic["aborted_records"]) == ("other", 3)
 
 
 @promise("6 losses")

@@ -28,6 +28,7 @@ from skidway.audit.topic.notes import NOTE_BYTES_MAX, Note, encode
 from skidway.audit.topic.retention import TOPICS_MAX as RETENTIONS_MAX
 from skidway.audit.topic.retention import body_of as retention_body
 from skidway.audit.topic.retention import known_ms, retention_of
+from skidway.audit.topic.transactions import transactions_of
 from skidway.kafka.source import Source
 from skidway.schemas import single_object
 from support.promises import promise
@@ -117,6 +118,9 @@ def test_what_a_note_does_not_tell_is_not_known() -> None:
     assert backlog_of(replace(NOTE, body={"topics": 3, "more": []})) == Backlog()
     assert retention_of(replace(NOTE, body={"topics": [["a"], 3, ["a", "b", "c", "d", "e"]]})) == {}
     assert retention_of(replace(NOTE, body={})) == {}
+    rows = [["a"], 3, [*"citd", 1, [2]], [*"citd", -1, None], [*"citd", 1, 3]]
+    assert transactions_of(replace(NOTE, body={"topics": rows})) == {}
+    assert transactions_of(replace(NOTE, body={})) == {}
 
 
 def test_a_note_names_what_is_lost_first_and_is_small() -> None:

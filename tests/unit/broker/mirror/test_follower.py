@@ -7,6 +7,8 @@ its status says that it could not compare."""
 
 from __future__ import annotations
 
+import pytest
+
 from skidway.broker.mirror.follower import (
     Append,
     Below,
@@ -17,13 +19,15 @@ from skidway.broker.mirror.follower import (
     Stop,
     Unverifiable,
 )
-from skidway.kafka.batch import BatchHeader
+from skidway.kafka.batch import CONTROL, TRANSACTIONAL, BatchHeader
 from support.promises import promise
 
 
-def header(base: int, count: int, *, epoch: int = 1, crc: int = 7) -> BatchHeader:
+def header(
+    base: int, count: int, *, epoch: int = 1, crc: int = 7, attributes: int = 0
+) -> BatchHeader:
     return BatchHeader(
-        base_offset=base, length=100, leader_epoch=epoch, magic=2, crc=crc, attributes=0,
+        base_offset=base, length=100, leader_epoch=epoch, magic=2, crc=crc, attributes=attributes,
         last_offset_delta=count - 1, base_timestamp=0, max_timestamp=0, producer_id=-1,
         producer_epoch=-1, base_sequence=-1, count=count,
     )  # fmt: skip
@@ -260,3 +264,17 @@ def test_a_stopped_partition_stays_stopped() -> None:
     follower.taken_back(5, None)
     assert follower.phase is Phase.STOPPED
     assert follower.reason == "because"
+
+
+@pytest.mark.parametrize("attributes", [TRANSACTIONAL, TRANSACTIONAL | CONTROL])
+def test_a_transaction_stops_the_partition_by_name(attributes: int) -> None:
+    """The mirror copies the batches before the first batch of a transaction, and then stops the
+    partition. The reason says that the batch belongs to a transaction, and what to do."""
+    follower = Follower(0, None)
+    found = [header(0, 5), header(5, 2, attributes=attributes), header(7, 1)]
+    assert follower.fetched(found) == Append(0, 1)
+    follower.appended(found[0])
+    action = follower.fetched(found[1:])
+    assert isinstance(action, Stop)
+    assert "the batch at offset 5 belongs to a transaction" in action.reason
+    assert "leave the topic out of `mirror.sources`" in action.reason

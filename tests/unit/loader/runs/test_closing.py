@@ -119,6 +119,25 @@ def test_a_late_repeat_before_the_fence_is_a_repeat(loading: MemoryLoading) -> N
 
 
 @promise("5 closed files")
+def test_a_late_repeat_behind_an_open_transaction_is_a_repeat(loading: MemoryLoading) -> None:
+    """The fence is the high watermark, not the last stable offset up to which a load reads. So a
+    load that comes after the end of an open transaction still recognizes a repeated line of a
+    closed file that stands behind the transaction."""
+    log = loading.cluster.log(DATA)
+    loading.run()
+    loading.say(seal())
+    loading.clock.advance(SETTLED_MS / 1000)
+    write(loading, 2, 0)
+    write(loading, 1, 9)
+    log.stable = 11
+    loading.run(until=11)
+    log.stable = None
+    loading.run()
+    assert len(loading.rows()) == 11
+    assert sum(each.repeats for delta in loading.deltas() for each in delta.counts) == 1
+
+
+@promise("5 closed files")
 def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
     """Some time after a log file was closed, the loader forgets the file. If a line of the file
     comes even later, the line is not dropped silently. The load waits for an announcement of the
@@ -157,7 +176,7 @@ def test_a_leader_that_does_not_answer_keeps_marks(
     watermarks."""
     away = {DATA: Unreachable("away")}
     with monkeypatch.context() as patched:
-        patched.setattr(loading.client, "list_offsets_now", lambda _: ({}, away), raising=False)
+        patched.setattr(loading.client, "list_offsets_now", lambda *_: ({}, away), raising=False)
         loading.run()
         loading.say(seal())
         loading.clock.advance(SETTLED_MS / 1000)

@@ -14,6 +14,8 @@ from skidway.audit.topic.messages import (
     Range,
     Tier,
 )
+from skidway.audit.topic.notes import Note
+from skidway.audit.topic.transactions import KIND, OpenSince, Transactions, body_of
 from support.audit_senders import BROKER, LOGS
 from support.one_bucket import (
     COUNTERS,
@@ -192,3 +194,28 @@ def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
     gap = Gap(LOGS, 0, 3, 5, "expired")
     messages[0] = delta(BROKER, 1, count(agent=0), gaps=(gap,))
     assert verdict(messages).status is Status.UNKNOWN
+
+
+def told(said: Transactions, number: int = 1) -> Note:
+    """Returns the broker counter's note about the transactions of the topic."""
+    body = body_of({LOGS: said})
+    return Note(KIND, BROKER.producer, BROKER.host, BROKER.cluster, 1, number, DUE, body)
+
+
+@promise("6 without origin")
+def test_an_open_transaction_keeps_a_bucket_open() -> None:
+    """While a transaction is open that began before the bucket was due, the bucket is not complete,
+    although the counter is heard: it cannot count what is behind the transaction. The verdict names
+    the transaction. When it has ended, the bucket is complete."""
+    counted = from_the_broker_on()
+    waits = told(Transactions(0, OpenSince(3, 17, DUE - 1)))
+    found = verdict([*counted, waits])
+    assert found.status is Status.OPEN
+    assert found.reasons[0].startswith(
+        "the broker counter broker-dc1 waits: a transaction is open at offset 17 of partition 3"
+    )
+    assert verdict([*counted, waits], now=DUE + 100_000).status is Status.UNKNOWN
+    later = told(Transactions(0, OpenSince(3, 17, DUE)))
+    assert verdict([*counted, later]).status is Status.COMPLETE
+    ended = told(Transactions(5), number=2)
+    assert verdict([*counted, waits, ended]).status is Status.COMPLETE

@@ -15,6 +15,7 @@ from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.fetcher import Fetcher
 from skidway.kafka.client.fetching import Fetched, Fetching, PlannedFetch, whole_batches
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
+from skidway.kafka.protocol.fetch import READ_COMMITTED
 from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchedPartition
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
@@ -325,6 +326,7 @@ def test_an_error_of_a_partition_does_not_wait_until_the_others_are_idle() -> No
     """If a partition cannot be read any further, `poll` raises the error after it has returned the
     batches that came before, even if the other partitions always have further batches."""
     client: Any = SimpleNamespace(
+        isolation_level=READ_COMMITTED,
         request_timeout_ms=30_000,
         random=lambda: 0.5,
         session=None,
