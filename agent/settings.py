@@ -677,10 +677,7 @@ class AgentSettings(RegistrySecuritySettings):
                 )
         host_and_port(self.metrics_listener, key="metrics.listener")
         check_cluster_name(self.cluster_name)
-        try:
-            check_urls(self.schema_registry_url)
-        except ConfigurationRefused as error:
-            raise ConfigurationRefused(f"schema.registry.url: {error}") from error
+        check_urls(self.schema_registry_url)
 
 
 def _check_shape(text: str | None, key_file: Path | None, colours: str | None) -> None:

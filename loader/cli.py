@@ -281,6 +281,7 @@ def _validate(args: argparse.Namespace) -> int:
     from skidway.loader.store import open_store
 
     settings = _settings(args)
+    settings.check_files(settings.schema_registry_url)
     open_store(settings.output)
     if args.json:
         print_json({"ok": True})

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skidway.audit.topic.count_columns import LONGEST_MS
-from skidway.errors import ConfigurationRefused
+from skidway.errors import ConfigurationRefused, UsageError
+from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.loader.planning import plan, topics
-from skidway.schemas.client import RegistrySecuritySettings
+from skidway.loader.store import is_local
+from skidway.schemas.client import RegistrySecuritySettings, check_urls
 from skidway.settings import setting
+from skidway.telemetry import host_and_port
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +138,27 @@ class LoaderSettings(RegistrySecuritySettings):
         run sets `cluster_name` after it has asked the brokers for the name of their cluster."""
         return self.cluster_name or DEFAULT_CLUSTER
 
+    @property
+    def master(self) -> str:
+        """Returns where Spark runs its tasks; a property in `spark.conf` takes precedence."""
+        return self.spark_conf.get("spark.master", self.spark_master)
+
     def check(self) -> None:
         """Raises ConfigurationRefused if the value of a setting is invalid."""
+        _check_bootstrap(self.bootstrap_servers)
+        check_urls(self.schema_registry_url)
+        self.registry_security.headers()
+        if self.metrics_listener is not None:
+            host_and_port(self.metrics_listener, key="metrics.listener")
+        if not (self.collector_url or "http://").startswith(("http://", "https://")):
+            raise ConfigurationRefused(
+                f"collector.url: {self.collector_url!r} is no URL of a collector (http://host:port)"
+            )
+        if is_local(self.output) and not self.master.startswith("local"):
+            raise ConfigurationRefused(
+                f"output: {self.output} is a directory of this host, in which the workers of the "
+                f"cluster {self.master} (spark.master) cannot write; choose hdfs://host:port/folder"
+            )
         if not self.group_id:
             raise ConfigurationRefused("group.id: a name is needed")
         if not self.topics:
@@ -149,3 +171,10 @@ class LoaderSettings(RegistrySecuritySettings):
             raise ConfigurationRefused(
                 f"gaps.accepted: {error} is not topic/partition/first-end"
             ) from error
+
+
+def _check_bootstrap(servers: str) -> None:
+    try:
+        parse_bootstrap(servers)
+    except UsageError as error:
+        raise ConfigurationRefused(str(error)) from error

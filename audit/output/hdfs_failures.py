@@ -41,6 +41,9 @@ _SAID: Final = {
     "All nodes failed for write": _Reason("no DataNode is left that could write it", True),
     "Failed to complete file in time": _Reason("no DataNode confirmed its bytes in time", True),
     "DataTransferError": _Reason("a DataNode did not do its part", True),
+    "No NameNode hosts found": _Reason(
+        "it is neither host:port nor a name service in the hdfs-site.xml of HADOOP_CONF_DIR", False
+    ),
     "ChecksumError": _Reason("the bytes that the DataNodes have are damaged", False),
 }
 """Maps a phrase in the text of the client's error to the reason why the operation failed. If the

@@ -4,7 +4,9 @@ few records run in the loader's own process.
 
     runner        runs tasks from the driver, and starts Spark for the first task that needs it
     own_process   runs tasks in the loader's own process
-    session       starts and stops Spark: the driver's JVM, and the session in it
+    session       starts and stops Spark: the session in the driver's JVM
+    jvm           the process of that JVM
+    patience      decides when an operator should know of a wait
     task          the work: one slice, or one group of files
     failures      turns an error of Spark or its tasks into one sentence
     properties    Spark's properties: the loader's defaults and the operator's

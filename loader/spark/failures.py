@@ -1,6 +1,9 @@
 """Turns an error of Spark or of a task into one sentence. Spark passes on a task's error only as
 part of a longer text. If a task raises a SkidwayError in the loader's own process, the resulting
-error is the same as on Spark."""
+error is the same as on Spark.
+
+The JVM has the text of a Java error, so py4j asks the JVM for it. Call the functions of this module
+while the JVM lives."""
 
 from __future__ import annotations
 
@@ -13,10 +16,21 @@ UNEXPECTED = "a task failed: "
 """A task in the loader's own process may raise an error that is no SkidwayError. Then the loader
 raises an error whose message begins with these words."""
 
+GONE = "its Java process has ended"
+
 _FAILED = "skidway-task-failed "
 _FAILURE = re.compile(_FAILED + r"(\{.*\})")
-_STACK = re.compile(r"at [\w.$/]+\S*\(.*\)$|\.\.\. \d+ more$|Driver stacktrace:$")
+_STACK = re.compile(
+    r"at [\w.$/]+\S*\(.*\)$|\.\.\. \d+ more$|Driver stacktrace:$"
+    r"|Error: Could not create the Java Virtual Machine|Error: A fatal exception has occurred"
+)
+"""Matches lines that do not say what failed."""
 _EXCEPTION = re.compile(r"[\w.$]+(?:Exception|Error): ")
+_KILLED = re.compile(r"Application has been killed\. Reason: (.+)")
+_CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
+_WARNING = re.compile(r"^\S+ \S+ (?:WARN|ERROR) .*? - (.+)$", re.MULTILINE)
+_AWAY = re.compile("unresponsive|connection refused|timed out|unknownhost|no route", re.IGNORECASE)
+"""Matches the reasons for which the same start may succeed later, because a server was away."""
 
 
 class TaskFailed(Exception):
@@ -32,11 +46,36 @@ def failure(error: Exception) -> SkidwayError:
     """Turns an error that Spark reports into an error of the loader. If a task raised a
     SkidwayError, Spark's text contains its message, and the result has this message. Otherwise the
     result has one sentence of Spark's text."""
-    found = _FAILURE.search(str(error))
+    text = _text(error)
+    found = _FAILURE.search(text)
     if found is not None:
         content = json.loads(found[1])
         return _told(content["exit_code"], content["sentence"])
-    return SkidwayError(f"a Spark task failed: {sentence_in(str(error)) or type(error).__name__}")
+    return SkidwayError(f"a Spark task failed: {sentence_in(text) or type(error).__name__}")
+
+
+def not_started(master: str, error: Exception, output: str) -> SkidwayError:
+    """Turns the error that ended a start of Spark into an error of the loader. output: what the JVM
+    has written.
+
+    If the master of a cluster drops the application, Spark stops itself, and the start then fails
+    with any error. Only Spark's log has the reason.
+    """
+    text = _text(error)
+    killed = _KILLED.search(output)
+    if killed is not None:
+        causes = _CAUSE.findall(output, 0, killed.start())
+        reason = killed[1] + (f" ({causes[-1]})" if causes else "")
+    else:
+        reason = sentence_in(text) or type(error).__name__
+    kind = Unreachable if _AWAY.search(f"{reason}{text}") else SkidwayError
+    return kind(f"Spark did not start on {master}: {reason}")
+
+
+def newest_warning(output: str) -> str:
+    """Returns the newest warning or error of Spark's log in what the JVM has written."""
+    found = _WARNING.findall(output)
+    return found[-1] if found else "no warning yet; spark.log.file can have more"
 
 
 def failure_here(error: Exception) -> SkidwayError:
@@ -53,8 +92,35 @@ def sentence_in(text: str) -> str:
     said = [line for line in lines if not _STACK.match(line)]
     if len(said) < len(lines):
         first = next((line for line in said if _EXCEPTION.search(line)), said[-1] if said else "")
-        return _EXCEPTION.split(first)[-1]
+        return _message(first)
     return lines[-1] if lines else ""
+
+
+def _message(line: str) -> str:
+    """Returns the message of the last exception in a line, with the class of the exception if the
+    message alone says nothing, because it is only the name of a file or host."""
+    found = list(_EXCEPTION.finditer(line))
+    if not found:
+        return line
+    message = line[found[-1].end() :]
+    return message if " " in message else found[-1][0].rpartition(".")[2] + message
+
+
+def unanswered() -> tuple[type[Exception], ...]:
+    """Returns the types of the errors that a call to the JVM raises if the JVM is dead or the call
+    fails."""
+    from py4j.protocol import Py4JError
+
+    return Py4JError, OSError
+
+
+def _text(error: Exception) -> str:
+    from py4j.protocol import Py4JNetworkError
+
+    try:
+        return GONE if isinstance(error, (Py4JNetworkError, ConnectionError)) else str(error)
+    except unanswered():
+        return GONE
 
 
 def _told(exit_code: int, sentence: str) -> SkidwayError:

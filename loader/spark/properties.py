@@ -16,6 +16,9 @@ driver. The driver's JVM spends most of its time on its start, and the start tak
 without the JVM's optimizing compiler."""
 
 
+PATTERN = "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1} - %m%n"
+
+
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
     """Returns the properties with which the loader starts Spark: the loader's own defaults, and
     those of the setting `spark.conf`, which take precedence. Writes the settings of Spark's log
@@ -32,31 +35,37 @@ def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        **_hadoop_user(),
+        **_hadoop_environment(),
     } | settings.spark_conf
 
 
 def log4j_properties(file: Path | None) -> str:
     """Returns the settings of Spark's log. If `file` is a path, Spark writes messages of level info
-    and above to that file. If `file` is None, Spark writes warnings to its error output, which
-    nobody sees."""
-    pattern = "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1} - %m%n"
-    level, kind = ("info", "File") if file else ("warn", "Console")
+    and above to that file. Spark always writes warnings to its output, in which the loader finds
+    the reason of a start that failed."""
     lines = [
         "status = error",
-        f"rootLogger.level = {level}",
-        "rootLogger.appenderRef.a.ref = a",
-        f"appender.a.type = {kind}",
-        "appender.a.name = a",
-        "appender.a.layout.type = PatternLayout",
-        f"appender.a.layout.pattern = {pattern}",
+        f"rootLogger.level = {'info' if file else 'warn'}",
+        *_appender("console", "Console"),
+        "rootLogger.appenderRef.console.level = warn",
     ]
     if file:
         lines += [
-            f"appender.a.fileName = {java.escaped(file.absolute())}",
-            "appender.a.append = true",
+            *_appender("file", "File"),
+            f"appender.file.fileName = {java.escaped(file.absolute())}",
+            "appender.file.append = true",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _appender(name: str, kind: str) -> list[str]:
+    return [
+        f"rootLogger.appenderRef.{name}.ref = {name}",
+        f"appender.{name}.type = {kind}",
+        f"appender.{name}.name = {name}",
+        f"appender.{name}.layout.type = PatternLayout",
+        f"appender.{name}.layout.pattern = {PATTERN}",
+    ]
 
 
 def workers_python(settings: LoaderSettings) -> str:
@@ -69,14 +78,26 @@ def workers_python(settings: LoaderSettings) -> str:
     return settings.spark_conf.get("spark.pyspark.python", sys.executable)
 
 
-def _hadoop_user() -> dict[str, str]:
-    """Returns the properties that make tasks use HDFS under the name of the loader's user. This is
-    necessary because the loader must move the files that the tasks write. The result is empty if
-    the loader's user has no name."""
-    name = os.environ.get("HADOOP_USER_NAME")
-    if not name:
-        try:
-            name = pwd.getpwuid(os.geteuid()).pw_name
-        except KeyError:  # the user id has no name that could be passed to HDFS
-            return {}
-    return {"spark.executorEnv.HADOOP_USER_NAME": name}
+def _hadoop_environment() -> dict[str, str]:
+    """Returns the properties that make tasks use HDFS as the loader does: under the name of the
+    loader's user, and with its configuration, which has the name services.
+
+    The name is necessary because the loader must move the files that the tasks write. It is missing
+    if the loader's user has no name.
+    """
+    found = {}
+    name = os.environ.get("HADOOP_USER_NAME") or _user_name()
+    if name:
+        found["spark.executorEnv.HADOOP_USER_NAME"] = name
+    for variable in ("HADOOP_CONF_DIR", "HADOOP_HOME"):  # where the HDFS client looks, in order
+        if value := os.environ.get(variable):
+            found[f"spark.executorEnv.{variable}"] = value
+            break
+    return found
+
+
+def _user_name() -> str | None:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # the user id has no name that could be passed to HDFS
+        return None

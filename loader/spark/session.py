@@ -1,8 +1,5 @@
-"""Starts and stops Spark: the driver's JVM, and the session in it.
-
-The loader starts the JVM itself, with the Java that `skidway.java` finds, so that the JVM's output
-goes to a file and not to the terminal. A process may start Spark again after the JVM has died.
-"""
+"""Starts and stops the Spark session in the driver's JVM (jvm.py). A process may start Spark again
+after a start that failed, and after the JVM has died."""
 
 from __future__ import annotations
 
@@ -13,47 +10,36 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
 from skidway import java, lean_arrow
-from skidway.errors import SkidwayError
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.spark.failures import sentence_in
+from skidway.loader.spark import jvm
+from skidway.loader.spark.failures import unanswered
 from skidway.loader.spark.properties import properties, workers_python
 
-JVM_ENDS_WITHIN_S: Final = 30.0
-"""The JVM ends by itself when its standard input is closed. If the JVM still runs after this time,
-the loader kills it."""
 
-
-def start(settings: LoaderSettings, folder: Path) -> Any:
-    """Starts a JVM and a Spark session in it. Raises SkidwayError if the JVM or the session does
-    not start."""
+def begin(settings: LoaderSettings, folder: Path) -> subprocess.Popen[bytes]:
+    """Starts the driver's JVM, and does not wait for it. Raises SkidwayError if there is no Java,
+    and OSError."""
     os.environ.update(java.environment(java.find()))
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYSPARK_PYTHON"] = workers_python(settings)
     lean_arrow.allow_pandas()
-    from py4j.protocol import Py4JError
-    from pyspark import SparkConf, SparkContext
-    from pyspark.errors import PySparkException
-    from pyspark.java_gateway import launch_gateway
+    return jvm.launch(properties(settings, folder), folder)
+
+
+def start(process: subprocess.Popen[bytes], folder: Path) -> Any:
+    """Starts a Spark session in the JVM that `begin` has started. If another thread kills the JVM,
+    the start fails at once. Raises SkidwayError if the JVM ends, and errors of Spark, pyspark and
+    py4j, which have no common base class."""
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    conf = SparkConf()
-    conf.setAll(list(properties(settings, folder).items()))
-    output = folder / "spark.out"
-    try:
-        with open(output, "ab") as stream:
-            gateway = launch_gateway(conf, {"stdout": stream, "stderr": stream})  # type: ignore[no-untyped-call]
-    except PySparkException as error:
-        raise SkidwayError(f"Spark's Java process did not start: {_told(output)}") from error
-    try:
-        return SparkSession(SparkContext(conf=conf, gateway=gateway))
-    except (Py4JError, PySparkException) as error:
-        _end(gateway)
-        raise SkidwayError(f"Spark did not start: {sentence_in(str(error))}") from error
+    # The JVM has got all properties, so the context needs none.
+    return SparkSession(SparkContext(gateway=jvm.connect(process, folder)))
 
 
 def warming(session: Any) -> Any:
@@ -86,46 +72,24 @@ def is_alive(session: Any) -> bool:
 def stop(session: Any) -> None:
     """Stops the session, dead or alive, and ends its JVM. Afterwards `start` may be called
     again."""
-    gateway = session.sparkContext._gateway
+    process = session.sparkContext._gateway.proc
     for _ in range(2):  # if the JVM is dead, only the second `stop` cleans up
         with warnings.catch_warnings(action="ignore"), suppress(*unanswered()):
             session.stop()
-    _end(gateway)
-    _forget()
+    end(process)
 
 
-def unanswered() -> tuple[type[Exception], ...]:
-    """Returns the types of the errors that a call to the JVM raises if the JVM is dead or the call
-    fails."""
-    from py4j.protocol import Py4JError
-
-    return Py4JError, OSError
-
-
-def _end(gateway: Any) -> None:
-    """Ends the JVM, and waits until its process has ended."""
-    gateway.shutdown()
-    with suppress(OSError):
-        gateway.proc.stdin.close()
-    try:
-        gateway.proc.wait(JVM_ENDS_WITHIN_S)
-    except subprocess.TimeoutExpired:
-        gateway.proc.kill()
-        gateway.proc.wait()
-
-
-def _forget() -> None:
-    """Removes the references of pyspark to the JVM, so that pyspark can use another JVM. pyspark
-    uses the same JVM as long as the Python process lives, and has no public function to replace
-    it."""
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ends the JVM, and removes the references of pyspark to it, so that pyspark can use another
+    JVM. pyspark uses the same JVM as long as the Python process lives, and has no public function
+    to replace it."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.context import SQLContext
 
-    SparkContext._gateway = SparkContext._jvm = None
+    if SparkContext._gateway is not None:
+        SparkContext._gateway.shutdown()
+    jvm.end(process)
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
     SQLContext._instantiatedContext = None
-
-
-def _told(path: Path) -> str:
-    return sentence_in(path.read_text(errors="replace")) or "it said nothing"

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from skidway.audit.output import Output
+from skidway.audit.output import HDFS_SCHEME, Output
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 PARTIAL_SUFFIX: Final = ".partial"
@@ -78,15 +78,20 @@ class Store(Output, Protocol):
         which names are always durable."""
 
 
+def is_local(url: str) -> bool:
+    """Returns whether `url` names a directory of this machine."""
+    scheme, separator, _ = url.partition("://")
+    return not separator or scheme == "file"
+
+
 def open_store(url: str) -> Store:
     """Returns the store at `url`. Raises ConfigurationRefused if commits are not safe on stores
     with this URL scheme."""
-    scheme, separator, _ = url.partition("://")
-    if not separator or scheme == "file":
+    if is_local(url):
         from skidway.loader.store.local import LocalStore
 
         return LocalStore(url.removeprefix("file://"))
-    if scheme == "hdfs":
+    if url.startswith(HDFS_SCHEME):
         from skidway.loader.store.hdfs import HdfsStore
 
         return HdfsStore(url)

@@ -3,16 +3,18 @@ API.
 
 The schema of an id never changes, so the client caches it and sends few requests. Each call tries
 the registry's URLs one after the other, in at most `ROUNDS_MAX` rounds, with growing pauses between
-the rounds. If each URL gives no answer, or an answer with a temporary error (one of the statuses in
-`RETRIABLE`), the call raises `RegistryUnreachable`. One attempt has three time limits of
-`timeout_s` each: for the connection, for each part of the answer's head, and for the answer's whole
-body. If the registry refuses the request, and trying again would not help, the call raises
-`RegistryRefused` at once. The client is safe to use from several threads.
+the rounds. If each URL gives no answer, an answer with a temporary error (one of the statuses in
+`RETRIABLE`), or an answer that no schema registry gives (a page or redirect of a proxy, say), the
+call raises `RegistryUnreachable`. One attempt has three time limits of `timeout_s` each: for the
+connection, for each part of the answer's head, and for the answer's whole body. If the registry
+refuses the request, and trying again would not help, the call raises `RegistryRefused` at once. The
+client is safe to use from several threads.
 
 Reading order:
 
 - `security`: credentials, and the certificate authorities that the client trusts
 - `settings`: the settings of programs for these credentials and certificate authorities
+- `urls`: checks the registry's URLs
 - `transport`: one request and its retries
 - `answers`: turns the registry's JSON documents into values
 - `resolution`: schemas together with the schemas that they reference
@@ -45,8 +47,8 @@ from skidway.schemas.client.transport import (
     RegistryRefused,
     RegistryUnreachable,
     Transport,
-    check_urls,
 )
+from skidway.schemas.client.urls import check_urls
 
 __all__ = [
     "CACHED_MAX",

@@ -36,12 +36,11 @@ from skidway.schemas.client.transport import (
 )
 
 CACHED_MAX: Final = 1000
-FORMAT_UNKNOWN: Final = frozenset({400, 501})
+FORMAT_UNKNOWN: Final = frozenset({400, 500, 501})
 """The statuses with which registries refuse the query parameter format=resolved if they do not
-support this format. Redpanda's registry answers 501."""
-FORMAT_FAILS: Final = 500
-"""The status that Confluent's registry before 7.4 gives instead. Other registries give it, too, if
-something else fails; so it counts only if each URL gives it again and again."""
+support this format. Redpanda's registry answers 501, Confluent's before 7.4 answers 500. Other
+registries give 500, too, if something else fails; so it counts only if each URL gives it again and
+again."""
 
 Value = TypeVar("Value")
 
@@ -114,7 +113,7 @@ class RegistryClient:
                 return None
             raise
         except RegistryUnreachable as unreachable:
-            if unreachable.statuses == {FORMAT_FAILS}:
+            if unreachable.statuses and unreachable.statuses <= FORMAT_UNKNOWN:
                 return None
             raise
 

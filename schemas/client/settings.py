@@ -7,6 +7,7 @@ from pathlib import Path
 
 from skidway.dataclass import dataclass
 from skidway.schemas.client.security import Security
+from skidway.schemas.client.urls import parsed
 from skidway.settings import setting
 
 
@@ -46,3 +47,9 @@ class RegistrySecuritySettings:
             self.schema_registry_certificate,
             self.schema_registry_key,
         )
+
+    def check_files(self, urls: str) -> None:
+        """Raises ConfigurationRefused if the registry's URLs need TLS, and its files cannot be
+        used."""
+        if any(each.scheme == "https" for each in parsed(urls)):
+            self.registry_security.context()

@@ -6,16 +6,17 @@ import http
 import json
 import random
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol, TypeVar
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 
 from skidway.dataclass import dataclass
-from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
+from skidway.errors import SkidwayError, Unreachable
 from skidway.schemas.client.security import Security
+from skidway.schemas.client.urls import SETTING, parsed
 
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 ROUNDS_MAX: Final = 4
@@ -34,9 +35,9 @@ Value = TypeVar("Value")
 
 
 class RegistryUnreachable(Unreachable):
-    """Raised if each URL of the registry gave no answer in time, or an answer with a status in
-    `RETRIABLE`. statuses: what each URL gave to the last request: a status, or None if it gave no
-    answer."""
+    """Raised if each URL of the registry gave no answer in time, an answer with a status in
+    `RETRIABLE`, or an answer that no schema registry gives. statuses: what each URL gave to the
+    last request: a status, or None if it gave no answer."""
 
     def __init__(self, message: str, statuses: Collection[int | None] = ()) -> None:
         super().__init__(message)
@@ -44,10 +45,9 @@ class RegistryUnreachable(Unreachable):
 
 
 class RegistryRefused(SkidwayError):
-    """Raised if the registry refused a request, or gave an answer that no schema registry gives. If
-    the registry explains its refusal, the error message contains this explanation. `error_code` is
-    the registry's error code, or 0 if its answer has no error code, or if the refusal concerns a
-    version that the requested schema references."""
+    """Raised if the registry refused a request. The error message is the registry's. `error_code`
+    is the registry's error code, or 0 if the refusal concerns a version that the requested schema
+    references."""
 
     def __init__(self, status: int, error_code: int, message: str) -> None:
         super().__init__(message)
@@ -61,10 +61,12 @@ class RegistryRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The status code and the body of an HTTP answer."""
+    """The status code and the body of an HTTP answer. location: the address to which the answer
+    sends the client; "" if it names none."""
 
     status: int
     body: bytes
+    location: str = ""
 
 
 class Transport(Protocol):
@@ -123,7 +125,7 @@ class HttpTransport:
             answer.close()
             raise HTTPError("the answer ends in its head")  # http.client accepts such an answer
         answer.release_conn()
-        return Answer(answer.status, content)
+        return Answer(answer.status, content, answer.headers.get("Location", ""))
 
     def _body_of(self, answer: BaseHTTPResponse) -> bytes:
         """Returns the body of `answer`. Gives up if the whole body has not arrived within
@@ -158,7 +160,7 @@ class Requests:
     Raises `ConfigurationRefused` for bad URLs."""
 
     def __init__(self, urls: str, transport: Transport, pause: Callable[[float], None]) -> None:
-        self._urls = [_checked(each.strip()) for each in urls.split(",")]
+        self._urls = parsed(urls)
         self._transport = transport
         self._pause = pause
 
@@ -170,51 +172,54 @@ class Requests:
         document: Any = None,
     ) -> Value:
         """Sends a request. Calls `read` with the JSON document in the answer, and returns the
-        result of `read`. Repeats the request if the answer's status is in `RETRIABLE`.
+        result of `read`. Repeats the request if the answer's status is in `RETRIABLE`, or if the
+        answer is none of a schema registry.
 
         Raises `RegistryUnreachable` or `RegistryRefused`.
         """
         body = None if document is None else json.dumps(document).encode()
-        faults: list[str] = []
-        statuses: list[int | None] = []
+        faults: list[_Fault] = []
         for attempt in range(ROUNDS_MAX):
             if attempt:
                 limit = min(PAUSE_FIRST_S * 4 ** (attempt - 1), PAUSE_MAX_S)
                 self._pause(limit * random.uniform(0.5, 1))  # noqa: S311
             faults.clear()
-            statuses.clear()
             for url in self._urls:
                 try:
                     answer = self._transport.send(method, url, target, body)
+                    return _value(answer, url.geturl() + target, read)
                 except (OSError, HTTPError) as error:
-                    faults.append(f"{url.geturl()}: {_reason(error)}")
-                    statuses.append(None)
-                    continue
-                if answer.status not in RETRIABLE:
-                    return _document(answer, read)
-                faults.append(f"{url.geturl()}: {_refusal(answer)}")
-                statuses.append(answer.status)
-        raise RegistryUnreachable(f"No schema registry answers ({'; '.join(faults)}).", statuses)
+                    faults.append(_Fault(url.geturl(), None, _reason(error)))
+                except _NoAnswer as error:
+                    faults.append(_Fault(url.geturl(), answer.status, str(error), error.is_foreign))
+        raise _unreachable(faults)
 
 
-def check_urls(urls: str) -> None:
-    """Checks one or more URLs of a registry, separated by commas. Raises `ConfigurationRefused` if
-    they are not valid."""
-    for each in urls.split(","):
-        _checked(each.strip())
+class _NoAnswer(Exception):
+    """Raised for an answer after which the client sends the request again: the registry reports an
+    error that may pass, or another program has answered (is_foreign)."""
+
+    def __init__(self, words: str, *, is_foreign: bool) -> None:
+        super().__init__(words)
+        self.is_foreign = is_foreign
 
 
-def _checked(url: str) -> SplitResult:
-    parts = urlsplit(url)
-    try:
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if "@" in parts.netloc:
-        raise ConfigurationRefused("A URL of a schema registry takes no user and password.")
-    if not good or parts.query or parts.fragment:
-        raise ConfigurationRefused(f"{url!r} is no URL of a schema registry (http://host:port).")
-    return parts
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """Why a URL gave no answer of use. status: the status of the answer, or None if there was no
+    answer. is_foreign: whether the answer came from another program than a schema registry."""
+
+    url: str
+    status: int | None
+    words: str
+    is_foreign: bool = False
+
+
+def _unreachable(faults: Sequence[_Fault]) -> RegistryUnreachable:
+    told = "; ".join(f"{each.url}: {each.words}" for each in faults)
+    advice = f"; look at {SETTING}" if any(each.is_foreign for each in faults) else ""
+    statuses = [each.status for each in faults]
+    return RegistryUnreachable(f"No schema registry answers ({told}){advice}.", statuses)
 
 
 def _reason(error: BaseException) -> str:
@@ -225,30 +230,50 @@ def _reason(error: BaseException) -> str:
     return str(error.__cause__ or error).strip() or type(error).__name__
 
 
-def _document(answer: Answer, read: Callable[[Any], Value]) -> Value:
-    if answer.status >= 300:
-        raise _refusal(answer)
+def _value(answer: Answer, asked: str, read: Callable[[Any], Value]) -> Value:
+    """Returns the result of `read`. asked: the URL with the request's path.
+
+    A registry answers in JSON, and gives each refusal an error code. Any other answer comes from a
+    program in front of the registry or in its place, such as a proxy or a login page.
+    """
     try:
         document = json.loads(answer.body)
     except (ValueError, RecursionError):
-        raise RegistryRefused(answer.status, 0, "The registry's answer is no JSON.") from None
+        document = None
+    if answer.status >= 300:
+        raise _refusal(answer, asked, document)
     try:
         return read(document)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-        raise RegistryRefused(
-            answer.status, 0, "The registry's answer is not that of a schema registry."
-        ) from None
+        words = "not that of a schema registry" if document is not None else "no JSON"
+        raise _NoAnswer(f"the answer is {words}", is_foreign=True) from None
 
 
-def _refusal(answer: Answer) -> RegistryRefused:
+def _refusal(answer: Answer, asked: str, document: Any) -> RegistryRefused | _NoAnswer:
     try:
-        document = json.loads(answer.body)
         code, message = int(document["error_code"]), str(document["message"])
-    except (ValueError, KeyError, OverflowError, TypeError, RecursionError):
-        code, message = 0, f"The registry answers with status {answer.status}."
+    except (ValueError, KeyError, OverflowError, TypeError):
+        code, message = None, f"status {answer.status}{_redirection(answer, asked)}"
     if answer.status == http.HTTPStatus.UNAUTHORIZED:
         message = (
             "The schema registry does not accept our credentials "
             f"(schema.registry.basic.auth.user.info): {message}"
         )
+    if answer.status in RETRIABLE:
+        return _NoAnswer(message, is_foreign=False)
+    if code is None or code == http.HTTPStatus.NOT_FOUND:  # the code of an unknown path
+        return _NoAnswer(message, is_foreign=True)
     return RegistryRefused(answer.status, code, message)
+
+
+def _redirection(answer: Answer, asked: str) -> str:
+    """Returns where the answer sends the client. Leaves out the query and credentials of this
+    address, which may be secret, and the path of the request."""
+    if not answer.location:
+        return ""
+    try:
+        to = urlsplit(urljoin(asked, answer.location))
+    except ValueError:
+        return ", a redirect"
+    path = to.path.removesuffix(urlsplit(asked).path)
+    return f", a redirect to {to.scheme}://{to.netloc.rpartition('@')[2]}{path}"

@@ -64,8 +64,8 @@ class Hdfs:
         """Writes the configuration and formats the NameNode's directory."""
         for number in range(len(self.data_nodes)):
             self._conf(number).mkdir(parents=True)
-            _write_xml(self._conf(number) / "core-site.xml", {"fs.defaultFS": self.url})
-            _write_xml(self._conf(number) / "hdfs-site.xml", self._site(number))
+            write_xml(self._conf(number) / "core-site.xml", {"fs.defaultFS": self.url})
+            write_xml(self._conf(number) / "hdfs-site.xml", self._site(number))
         subprocess.run(
             [*self.name_node.command, "-format", "-force", "-nonInteractive"],
             check=True,
@@ -159,7 +159,8 @@ class Hdfs:
         return answer is not None and text in answer
 
 
-def _write_xml(path: Path, settings: dict[str, str]) -> None:
+def write_xml(path: Path, settings: Mapping[str, str]) -> None:
+    """Writes a file of Hadoop's configuration."""
     properties = "".join(
         f"  <property><name>{name}</name><value>{value}</value></property>\n"
         for name, value in settings.items()

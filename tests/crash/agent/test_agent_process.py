@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -9,7 +10,9 @@ import resource
 import shutil
 import signal
 import sqlite3
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +256,43 @@ def test_the_registry_is_down_at_start(
     eventually(lambda: "registry" in str(process.health().get("reason", "")), what="the reason")
     assert process.health()["ok"] is False
     assert process.ledger() == []
+    registry.program.start().wait_until(registry.ready)
+    process.program.wait_until(process.healthy)
+    arrived(process, lines, own_broker)
+
+
+class Page(BaseHTTPRequestHandler):
+    """A proxy that answers each request with a page, with the next of several statuses."""
+
+    statuses = itertools.cycle((301, 302, 401, 403, 404, 200))
+
+    def do_POST(self) -> None:
+        self.send_response(next(self.statuses))
+        self.send_header("Location", "https://sso.example.com/login?from=here")
+        self.send_header("Content-Length", "17")
+        self.end_headers()
+        self.wfile.write(b"<html>no</html>\r\n")
+
+    def do_GET(self) -> None:
+        self.do_POST()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def test_a_proxy_answers_for_the_registry_at_start(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker, registry: Registry
+) -> None:
+    """While a proxy answers for the registry, with a page or a redirect, an agent that starts waits
+    and says so. After the registry has answered, all lines arrive."""
+    process = agent(source(lines))
+    lines.write("a.log", 100)
+    registry.program.kill()
+    with ThreadingHTTPServer(("127.0.0.1", registry.port), Page) as proxy:
+        threading.Thread(target=proxy.serve_forever).start()
+        process.start(ready=False)
+        told = "schema.registry.url"
+        eventually(lambda: told in str(process.health().get("reason", "")), what="the reason")
+        proxy.shutdown()
     registry.program.start().wait_until(registry.ready)
     process.program.wait_until(process.healthy)
     arrived(process, lines, own_broker)

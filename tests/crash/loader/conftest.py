@@ -37,7 +37,7 @@ from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import SparkRunner
-from skidway.loader.spark.session import start
+from skidway.loader.spark.session import begin, start
 from skidway.loader.store import open_store
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.codec import Codec
@@ -188,7 +188,8 @@ class SharedSpark:
         class Staying(SparkRunner):
             def _start(self) -> None:
                 if shared._session is None:
-                    shared._session = start(settings, shared._folder)
+                    process = begin(settings, shared._folder)
+                    shared._session = start(process, shared._folder)
                 self._session = shared._session
 
             def __exit__(self, *_error: object) -> None:

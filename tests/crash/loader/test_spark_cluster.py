@@ -4,6 +4,7 @@ with one core."""
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from skidway.errors import Unreachable
+from skidway.loader.store import open_store
+from support.hdfs import Hdfs, write_xml
 from support.packages import copy_installed
-from support.processes import Program, eventually
+from support.processes import Program, eventually, free_port
 from support.promises import promise
 from support.recipes import blocks
 from support.spark_cluster import SparkCluster, java_children
@@ -24,7 +28,7 @@ from tests.crash.loader.conftest import (
     SharedSpark,
     counted,
     fill,
-    identities,
+    hdfs_identities,
     lines,
     loading_of,
 )
@@ -51,12 +55,27 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 
 
 @pytest.fixture
-def loading(behind_proxy: BehindProxy, spark: SharedSpark, tmp_path: Path) -> Loading:
-    return loading_of(behind_proxy.cluster, spark, tmp_path)
+def loading(behind_proxy: BehindProxy, spark: SharedSpark, tmp_path: Path, hdfs: Hdfs) -> Loading:
+    return on_hdfs(behind_proxy, spark, tmp_path, hdfs)
 
 
-def on_cluster(workers: SparkCluster, **more: str) -> list[str]:
-    """Returns the settings of a loader whose tasks run on the cluster."""
+def on_hdfs(behind_proxy: BehindProxy, spark: SharedSpark, folder: Path, hdfs: Hdfs) -> Loading:
+    """Returns a load of a new topic into HDFS."""
+    made = loading_of(behind_proxy.cluster, spark, folder)
+    made.output = f"{hdfs.url}/{made.topic}"
+    return made
+
+
+def state(loading: Loading, name: str) -> list[str]:
+    """Returns the files in the output's folder `_skidway/<topic>/` whose paths inside this folder
+    match the regular expression `name`."""
+    folder = f"_skidway/{loading.topic}"
+    paths = [each.path[len(folder) + 1 :] for each in open_store(loading.output).files(folder)]
+    return [each for each in paths if re.fullmatch(name, each)]
+
+
+def on_cluster(master: str, **more: str) -> list[str]:
+    """Returns the settings of a loader whose tasks run on the cluster of this master."""
     properties = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -66,7 +85,7 @@ def on_cluster(workers: SparkCluster, **more: str) -> list[str]:
     }
     settings = [f"spark.conf.{name}={value}" for name, value in properties.items()]
     settings += [f"{name}={value}" for name, value in ON_SPARK.items()]
-    return [f"spark.master={workers.url}", *settings]
+    return [f"spark.master={master}", *settings]
 
 
 def check(loading: Loading, program: Program, count: int) -> None:
@@ -75,13 +94,13 @@ def check(loading: Loading, program: Program, count: int) -> None:
     two files. Then sends more lines, runs a load without Spark, and repeats these assertions. This
     load must also remove the uncommitted files in the folder `staging`."""
     assert program.wait() == 0, program.output()
-    assert identities(loading.rows()) == lines(count)
+    assert hdfs_identities(loading) == lines(count)
     assert counted(loading) == 2 * count
     fill(loading, count, 100)
     loading.loaded()
-    assert identities(loading.rows()) == lines(count + 100)
+    assert hdfs_identities(loading) == lines(count + 100)
     assert counted(loading) == 2 * (count + 100)
-    assert loading.state("staging/*") == []
+    assert state(loading, "staging/.*") == []
 
 
 @promise("5 real loader")
@@ -92,7 +111,7 @@ def test_a_worker_is_killed(
     and each line becomes one row."""
     fill(loading, 0, 3000)
     held = behind_proxy.held(loading.topic)
-    program = loading.start(*on_cluster(workers))
+    program = loading.start(*on_cluster(workers.url))
     program.wait_until(lambda: held.hits >= 2)
     (executor,) = java_children(workers.workers[0].pid)
     workers.workers[0].kill()
@@ -113,12 +132,12 @@ def test_two_attempts_at_one_task(
     fill(loading, 0, 1000)
     slow = behind_proxy.held(loading.topic, times=1)
     next_load = behind_proxy.held(loading.topic, first=500)
-    more = on_cluster(workers, **SPECULATION)
+    more = on_cluster(workers.url, **SPECULATION)
     program = loading.start("max.offsets.per.load=1000", *more)
-    program.wait_until(lambda: loading.state("*.json") and not loading.state("staging/1-*"))
+    program.wait_until(lambda: state(loading, r"\d+\.json") and not state(loading, "staging/1-.*"))
     assert slow.hits == 1
     slow.release()
-    eventually(lambda: loading.state("staging/1-*/rows-*"))
+    eventually(lambda: state(loading, "staging/1-.*/rows-.*"))
     next_load.release()
     check(loading, program, 1000)
 
@@ -126,17 +145,66 @@ def test_two_attempts_at_one_task(
 def test_a_run_on_a_cluster_without_room_can_be_ended(
     loading: Loading, workers: SparkCluster
 ) -> None:
-    """While no worker has room for an executor, a run of the loader waits. If the waiting run gets
-    SIGTERM, it ends and commits nothing. The next run loads the lines."""
+    """While no worker has room for an executor, a run of the loader waits, and says so after a
+    while. If the waiting run gets SIGTERM, it ends and commits nothing. The next run loads the
+    lines."""
     fill(loading, 0, 100)
-    program = loading.start(*on_cluster(workers, **{"spark.executor.memory": "4g"}))
-    eventually(lambda: java_children(program.pid) and loading.state("staging/*/owner"))
+    program = loading.start(*on_cluster(workers.url, **{"spark.executor.memory": "4g"}))
+    program.wait_until(lambda: "no_executor" in program.output())
+    assert java_children(program.pid)
+    assert state(loading, "staging/.*/owner")
     program.signal(signal.SIGTERM)
     assert program.wait() == 1
     assert "interrupted" in program.output()
-    assert loading.state("*.json") == []
+    assert state(loading, r"\d+\.json") == []
     loading.loaded()
-    assert identities(loading.rows()) == lines(100)
+    assert hdfs_identities(loading) == lines(100)
+
+
+def test_a_master_that_is_away(
+    loading: Loading, behind_proxy: BehindProxy, spark: SharedSpark, tmp_path: Path, hdfs: Hdfs
+) -> None:
+    """If Spark's master is away, a run says so in one sentence with the master and the cause, and
+    ends with status 3. A resident loader goes on, and loads the topics that need no Spark."""
+    small = on_hdfs(behind_proxy, spark, tmp_path / "small", hdfs)
+    fill(loading, 0, 100)
+    fill(small, 0, 10)
+    master = f"spark://127.0.0.1:{free_port()}"
+    away = f"Spark did not start on {master}: All masters are unresponsive! Giving up. ("
+    program = loading.start(*on_cluster(master))
+    loading.output = small.output
+    topics = f"topics={loading.topic},{small.topic}"
+    resident = loading.start_resident(*on_cluster(master), topics, "spark.above.offsets=150")
+    assert program.wait() == Unreachable.exit_code
+    assert f"skidway load: {away}" in program.output()
+    assert "Connection refused)" in program.output()
+    resident.wait_until(lambda: away in resident.output() and hdfs_identities(small) == lines(10))
+    resident.stop()
+    assert resident.returncode == 0, resident.output()
+    assert "Traceback" not in program.output() + resident.output()
+
+
+def test_tasks_know_the_name_services_of_the_loader(
+    loading: Loading, workers: SparkCluster, hdfs: Hdfs, tmp_path: Path
+) -> None:
+    """The output may be on a name service. The workers find it with the directory that
+    HADOOP_CONF_DIR names at the loader, although nobody has told them of this directory."""
+    site = {
+        "dfs.nameservices": "ns1",
+        "dfs.ha.namenodes.ns1": "nn1",
+        "dfs.namenode.rpc-address.ns1.nn1": f"127.0.0.1:{hdfs.port}",
+    }
+    write_xml(tmp_path / "hdfs-site.xml", site)
+    write_xml(tmp_path / "core-site.xml", {"fs.defaultFS": "hdfs://ns1"})
+    fill(loading, 0, 100)
+    named = f"output=hdfs://ns1/{loading.topic}"
+    program = loading.start(*on_cluster(workers.url), named)
+    assert program.wait() == 1
+    assert "hdfs-site.xml of HADOOP_CONF_DIR" in program.output()
+    environment = {"HADOOP_CONF_DIR": str(tmp_path)}
+    program = loading.start(*on_cluster(workers.url), named, env=environment)
+    assert program.wait() == 0, program.output()
+    assert hdfs_identities(loading) == lines(100)
 
 
 def test_workers_get_the_packages_from_an_archive(
@@ -159,6 +227,6 @@ def test_workers_get_the_packages_from_an_archive(
     with SparkCluster(folder, hosts=HOSTS[:1], environment=bare).running() as workers:
         fill(loading, 0, 1000)
         more = [line.replace(": ", "=", 1) for line in told]
-        program = loading.start(*on_cluster(workers), *more)
+        program = loading.start(*on_cluster(workers.url), *more)
         assert program.wait() == 0, program.output()
-    assert identities(loading.rows()) == lines(1000)
+    assert hdfs_identities(loading) == lines(1000)

@@ -49,6 +49,12 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
         ("compression.type=brotli", "compression.type"),
         ("slice.records=0", "slice.records"),
         ("spark.mastr=local", "spark.master"),
+        ("bootstrap.servers=one:x", "'one:x' in bootstrap.servers is not host:port"),
+        ("schema.registry.url=one:8081", "schema.registry.url: 'one:8081' is no URL"),
+        ("schema.registry.url=http://a:b@c:8081", "basic.auth.user.info"),
+        ("schema.registry.basic.auth.user.info=jane", "basic.auth.user.info is not user:password"),
+        ("metrics.listener=localhost", "metrics.listener: 'localhost' is not host:port"),
+        ("collector.url=audit:8088", "collector.url: 'audit:8088' is no URL of a collector"),
     ],
 )
 def test_what_cannot_work_is_refused(tmp_path: Path, override: str, sentence: str) -> None:
@@ -56,6 +62,21 @@ def test_what_cannot_work_is_refused(tmp_path: Path, override: str, sentence: st
     For an unknown key, the sentence contains the key that was probably meant."""
     with pytest.raises(ConfigurationRefused, match=re.escape(sentence)):
         settings(tmp_path, SMALLEST, override)
+
+
+@pytest.mark.parametrize("master", ["spark://h:7077", "yarn", "k8s://https://h:443"])
+@pytest.mark.parametrize("key", ["spark.master", "spark.conf.spark.master"])
+@pytest.mark.parametrize("output", ["/data", "file:///data", "data"])
+def test_an_output_that_a_cluster_cannot_reach_is_refused(
+    tmp_path: Path, master: str, key: str, output: str
+) -> None:
+    """If Spark runs the tasks on a cluster, the output must be on HDFS. On the loader's own host,
+    it may also be a directory."""
+    with pytest.raises(ConfigurationRefused, match=r"^.*output: .* choose hdfs://host:port/folder"):
+        settings(tmp_path, SMALLEST, f"{key}={master}", f"output={output}")
+    settings(tmp_path, SMALLEST, f"{key}={master}")
+    for here in ("local", "local[2]", "local[*, 3]", "local-cluster[2, 1, 1024]"):
+        settings(tmp_path, SMALLEST, f"{key}={here}", f"output={output}")
 
 
 def test_the_example_file_is_good(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ class Scripted:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
+        if isinstance(answer, Answer):
+            return answer
         status, content = answer
         return Answer(status, json.dumps(content).encode())
 
@@ -131,8 +133,9 @@ def test_a_registry_that_does_not_resolve_references_is_asked_for_each_version(
 ) -> None:
     """If a registry does not support the request for resolved references (it ignores or refuses the
     parameter `format`), the client requests the referenced versions, even deleted ones. It repeats
-    a request that was answered with 500, because this may have another reason."""
-    repeated = ROUNDS_MAX if answer[0] == 500 else 1
+    a request that was answered with 500 or without an error code, because this may have another
+    reason."""
+    repeated = ROUNDS_MAX if answer in [error(500, 500), (400, "")] else 1
     transport = Scripted((200, OUTER), *[answer] * repeated, (200, INNER))
     assert client(transport).schema(7) == WHOLE
     assert [each[2] for each in transport.asked] == [
@@ -268,40 +271,66 @@ def test_lookup_of_what_is_not_there_is_none() -> None:
         client(Scripted(error(422, 42201))).lookup("s", '"int"')
 
 
-def test_an_answer_that_is_none_of_a_registry() -> None:
-    """An answer that does not come from a registry, such as a proxy's page, raises
-    RegistryRefused."""
+HTML = b"<html><body>Sign in, please</body></html>"
+REDIRECT = ", a redirect to https://registry.example.com"
 
-    class Page(Scripted):
-        def send(self, *_: Any) -> Answer:
-            return Answer(self.answers[0], b"<html>")
 
-    with pytest.raises(RegistryRefused, match="no JSON"):
-        client(Page(200)).subjects()
-    with pytest.raises(RegistryRefused, match="status 404") as caught:
-        client(Page(404)).subjects()
-    assert caught.value.error_code == 0
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Answer(301, b"", "https://registry.example.com/subjects"), "status 301" + REDIRECT),
+        (Answer(302, HTML, "https://registry.example.com/subjects"), "status 302" + REDIRECT),
+        (Answer(303, b"", "https://registry.example.com"), "status 303" + REDIRECT),
+        (Answer(307, b"", "//jane:secret@registry.example.com/?key=secret"), "example.com/"),
+        (Answer(308, b"", "/login?next=secret"), "a redirect to http://one:8081/login"),
+        (Answer(308, b"", "http://[secret"), "status 308, a redirect"),
+        (Answer(304, b""), "status 304"),
+        (Answer(400, HTML), "status 400"),
+        (Answer(401, HTML), "basic.auth.user.info"),
+        (Answer(403, HTML), "status 403"),
+        (Answer(404, HTML), "status 404"),
+        (Answer(404, b'{"error": "no such route"}'), "status 404"),
+        (Answer(404, b'{"error_code": 404, "message": "HTTP 404 Not Found"}'), "404 Not Found"),
+        (Answer(404, b'{"error_code": Infinity, "message": "m"}'), "status 404"),
+        (Answer(200, HTML), "the answer is no JSON"),
+        (Answer(200, b""), "the answer is no JSON"),
+    ],
+)  # fmt: skip
+def test_an_answer_of_another_program_is_no_answer(answer: Answer, words: str) -> None:
+    """An answer that no registry gives, such as a proxy's page or redirect, counts as none: the
+    client asks the other URLs, and again, and then raises RegistryUnreachable. The message has the
+    URL, the target of a redirect without its secrets, and the setting to look at."""
+    transport = Scripted(answer)
+    with pytest.raises(RegistryUnreachable) as caught:
+        client(transport).subjects()
+    assert (caught.value.exit_code, caught.value.statuses) == (3, {answer.status})
+    assert "http://one:8081: " in str(caught.value)
+    assert words in str(caught.value)
+    assert str(caught.value).endswith("; look at schema.registry.url.")
+    assert "secret" not in str(caught.value)
+    assert len(transport.asked) == ROUNDS_MAX
+    assert client(Scripted(answer, (200, ["s"])), "http://one:1,http://two:2").subjects() == ["s"]
 
 
 @pytest.mark.parametrize("document", [{}, [], None, "ok", {"id": "x", "schema": {}}])
 def test_an_answer_without_what_was_asked_for(document: Any) -> None:
     """An answer that lacks the expected keys, for example because it comes from another service,
-    raises RegistryRefused."""
+    raises RegistryUnreachable."""
     for ask in (
         lambda c: c.register("s", '"int"'),
         lambda c: c.latest("s"),
         lambda c: c.lookup("s", '"int"'),
         lambda c: c.compatible("s", '"int"'),
     ):
-        with pytest.raises(RegistryRefused, match="not that of a schema registry"):
+        with pytest.raises(RegistryUnreachable, match=r"not that of a schema registry|no JSON"):
             ask(client(Scripted((200, document))))
 
 
 @pytest.mark.parametrize("number", [float("inf"), -1, 7.9, True, "7", 1 << 31])
 def test_what_is_no_id_is_no_answer(number: object) -> None:
     """A schema id must be a whole number of at most 31 bits. Any other value in an answer raises
-    RegistryRefused."""
-    with pytest.raises(RegistryRefused, match="not that of a schema registry"):
+    RegistryUnreachable."""
+    with pytest.raises(RegistryUnreachable, match="not that of a schema registry"):
         client(Scripted((200, {"id": number}))).register("s", '"int"')
 
 
@@ -316,28 +345,42 @@ def test_a_schema_of_another_type_is_not_taken_for_avro() -> None:
     assert registry.latest("s", inlined=False).schema_type == "JSON"
 
 
-def test_an_error_code_without_end_is_no_error_code() -> None:
-    """JSON from Python and some other languages may contain the number Infinity. If the error code
-    in an answer is Infinity, it counts as missing."""
-    with pytest.raises(RegistryRefused, match="status 404"):
-        client(Scripted((404, {"error_code": float("inf"), "message": "m"}))).versions("s")
-
-
 @pytest.mark.parametrize(
-    "urls", ["", "one:8081", "ftp://one", "http://", "http://a:x", "http://a,"]
+    "urls",
+    [
+        "",
+        "one:8081",
+        "ftp://one",
+        "http://",
+        "http://a:x",
+        "http://a,",
+        "http://[::1",
+        "http://a?b",
+    ],
 )
 def test_urls_that_are_none_are_refused(urls: str) -> None:
-    """An invalid URL of the registry is refused before any request is sent."""
-    with pytest.raises(ConfigurationRefused, match="no URL of a schema registry"):
+    """An invalid URL of the registry is refused before any request is sent, and the error names the
+    setting."""
+    with pytest.raises(
+        ConfigurationRefused, match=r"^schema\.registry\.url: .* is no URL of a sch"
+    ):
         RegistryClient(urls)
 
 
-def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
+@pytest.mark.parametrize(
+    "urls",
+    [
+        "http://jane:secret@one:8081", "jane:secret@one:8081", "http://a:1,http://jane:secret@b:1",
+        "http://jane:sec,secret@one:8081", "http://jane:sec/secret@one", "http://jane:#secret@one",
+    ],
+)  # fmt: skip
+def test_credentials_in_a_url_are_refused_and_not_repeated(urls: str) -> None:
     """A URL with a user and password is refused, because the password would get into logs. The
-    error shows neither of them."""
+    error names the setting to use instead, and shows neither user nor password."""
     with pytest.raises(ConfigurationRefused, match="user and password") as caught:
-        RegistryClient("http://jane:secret@one:8081")
-    assert "secret" not in str(caught.value)
+        RegistryClient(urls)
+    assert "schema.registry.basic.auth.user.info" in str(caught.value)
+    assert "sec" not in str(caught.value)
     assert "jane" not in str(caught.value)
 
 

@@ -71,6 +71,10 @@ NODES = '[DatanodeInfoProto { id: DatanodeIdProto { ip_addr: \\"127.0.0.1\\" } }
             StoreUnreachable,
             "no connection to the NameNode or a DataNode: No route to host (os error 113)",
         ),
+        (
+            RuntimeError('InvalidArgument("No NameNode hosts found")'), StoreFailed,
+            "it is neither host:port nor a name service in the hdfs-site.xml of HADOOP_CONF_DIR",
+        ),
         (IsADirectoryError("/logs/file"), StoreFailed, "/logs/file"),
         (ValueError(""), StoreFailed, "ValueError"),
         (PermissionError("no"), StoreFailed, "no"),

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from skidway.errors import SkidwayError, Unreachable
-from skidway.loader.spark.failures import TaskFailed, failure, sentence_in
+from skidway.loader.spark.failures import (
+    GONE,
+    TaskFailed,
+    failure,
+    newest_warning,
+    not_started,
+    sentence_in,
+)
 
 
 def test_a_tasks_error_comes_back_with_its_status() -> None:
@@ -61,4 +68,74 @@ def test_a_driver_that_does_not_start_says_why() -> None:
         "\tat org.apache.spark.deploy.SparkSubmit.main(SparkSubmit.scala)\n"
     )
     assert sentence_in(text) == "Could not parse Master URL: 'foo'"
+    java = "Unrecognized option: -x\nError: Could not create the Java Virtual Machine.\n"
+    assert sentence_in(f"{java}Error: A fatal exception has occurred. Program will exit.\n") == (
+        "Unrecognized option: -x"
+    )
     assert sentence_in(" \n") == ""
+
+
+MASTER_IS_AWAY = """WARNING: Using incubator modules: jdk.incubator.vector
+2026-11-29 00:20:04.897 WARN  [pool-0] StandaloneAppClient$ClientEndpoint - Failed to connect to \
+master 127.0.0.1:9
+org.apache.spark.SparkException: Exception thrown in awaitResult: 
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+Caused by: java.io.IOException: Failed to connect to /127.0.0.1:9
+\t... 4 more
+Caused by: java.net.ConnectException: finishConnect(..) failed: Connection refused
+2026-11-29 00:20:24.874 ERROR [retry] StandaloneSchedulerBackend - Application has been killed. \
+Reason: All masters are unresponsive! Giving up.
+2026-11-29 00:20:31.392 WARN  [loop-0] StandaloneAppClient - Drop UnregisterApplication(null)
+Caused by: java.lang.IllegalStateException: RpcEnv is stopped
+"""  # noqa: W291 - Spark's own text
+STOPPED = RuntimeError(
+    "An error occurred\n: java.lang.IllegalStateException: stopped\n\tat org.X.a("
+)
+MISSING = RuntimeError(
+    "An error\n: java.io.FileNotFoundException: /a.tar.gz\n\tat org.X.f(X.scala:1)"
+)
+
+
+def test_a_start_whose_application_was_dropped_has_the_reason_from_sparks_log() -> None:
+    """If the master of a cluster drops the application, the error names the master, and the reason
+    and its cause from Spark's log: the error that Spark raises has none of them."""
+    error = not_started("spark://h:9", STOPPED, MASTER_IS_AWAY)
+    assert (type(error), str(error)) == (
+        Unreachable,
+        "Spark did not start on spark://h:9: All masters are unresponsive! Giving up. "
+        "(finishConnect(..) failed: Connection refused)",
+    )
+    removed = "x ERROR a - Application has been killed. Reason: Master removed our application"
+    error = not_started("spark://h:9", STOPPED, removed)
+    assert type(error) is SkidwayError
+    assert str(error).endswith(": Master removed our application")
+
+
+def test_a_start_that_failed_otherwise_has_the_reason_from_the_error() -> None:
+    """If the start fails for another reason, the error has it, with the class of the exception if
+    its message is only a name."""
+    error = not_started("yarn", MISSING, "")
+    assert (type(error), str(error)) == (
+        SkidwayError,
+        "Spark did not start on yarn: FileNotFoundException: /a.tar.gz",
+    )
+    assert str(not_started("yarn", ValueError("no port"), "")).endswith(": no port")
+    assert str(not_started("yarn", KeyError(), "")).endswith(": KeyError")
+
+
+def test_an_error_whose_text_the_ended_jvm_has_still_is_one_sentence() -> None:
+    """Only the JVM has the text of a Java error. If the JVM has ended, the error says so."""
+
+    class Java(Exception):
+        def __str__(self) -> str:
+            raise ConnectionRefusedError(111, "Connection refused")
+
+    assert str(not_started("local", Java(), "")) == f"Spark did not start on local: {GONE}"
+    assert str(failure(Java())) == f"a Spark task failed: {GONE}"
+    assert str(failure(ConnectionResetError())) == f"a Spark task failed: {GONE}"
+
+
+def test_the_newest_warning_of_sparks_log() -> None:
+    """While Spark starts, the newest warning of its log may be the reason why this takes long."""
+    assert newest_warning(MASTER_IS_AWAY) == "Drop UnregisterApplication(null)"
+    assert "spark.log.file" in newest_warning("WARNING: Using incubator modules\n")

@@ -24,7 +24,7 @@ def test_the_log_file_has_the_line_that_is_tailed() -> None:
     """The lines of Spark's log file match the regular expression with which the demo's agent parses
     them."""
     text = log4j_properties(Path("/tmp/spark.log"))
-    assert "appender.a.fileName = /tmp/spark.log" in text
+    assert "appender.file.fileName = /tmp/spark.log" in text
     line = "2026-01-02 03:04:05.678 INFO  [main] SparkContext - Running Spark"
     assert "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1} - %m%n" in text
     assert re.fullmatch(SPARK_LINE, line)
@@ -63,6 +63,32 @@ def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HADOOP_USER_NAME", "etl")
     assert properties(settings(), tmp_path)[name] == "etl"
     assert properties(settings(spark_conf={name: "x"}), tmp_path)[name] == "x"
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "value"),
+    [
+        ({"HADOOP_CONF_DIR": "/etc/h", "HADOOP_HOME": "/opt/h"}, "HADOOP_CONF_DIR", "/etc/h"),
+        ({"HADOOP_HOME": "/opt/h"}, "HADOOP_HOME", "/opt/h"),
+    ],
+)
+def test_tasks_know_the_name_services_that_the_loader_knows(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, str],
+    name: str,
+    value: str,
+) -> None:
+    """Tasks find HDFS with the configuration with which the loader finds it, even on Spark workers
+    on other machines. The operator can name another directory for them."""
+    for each in ("HADOOP_CONF_DIR", "HADOOP_HOME"):
+        monkeypatch.delenv(each, raising=False)
+    assert not any("HADOOP_CONF" in each for each in properties(settings(), tmp_path))
+    for each, text in given.items():
+        monkeypatch.setenv(each, text)
+    property_ = f"spark.executorEnv.{name}"
+    assert properties(settings(), tmp_path)[property_] == value
+    assert properties(settings(spark_conf={property_: "x"}), tmp_path)[property_] == "x"
 
 
 def test_the_python_of_sparks_workers_may_be_named() -> None:
