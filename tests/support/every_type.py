@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -76,6 +75,11 @@ TYPES: dict[str, Any] = {
     "choice": ["null", "string", "long"],
     "Upper": "string",
 }
+SCHEMA = {
+    "type": "record",
+    "name": "Log",
+    "fields": [{"name": name, "type": kind} for name, kind in TYPES.items()],
+}
 
 
 def _row(number: int, ms: int) -> dict[str, Any]:
@@ -113,17 +117,14 @@ EXPECTED = [_expected(number, ms) for number, ms in enumerate(TIMES_MS)]
 records also had a value with nanoseconds in `at_ms`, which is no row."""
 
 
-def written(folder: Path, without: Sequence[str] = ()) -> Path:
-    """Writes the output into `folder`, and leaves out the columns in `without`. Returns the
-    directory of the topic."""
-    fields = [{"name": name, "type": kind} for name, kind in TYPES.items() if name not in without]
-    schema = {"type": "record", "name": "Log", "fields": fields}
+def written(folder: Path) -> Path:
+    """Writes the output into `folder`. Returns the directory of the topic."""
     loading = MemoryLoading()
-    loading.versions = [json.dumps(schema)]
+    loading.versions = [json.dumps(SCHEMA)]
     rows = [_row(number, ms) for number, ms in enumerate(TIMES_MS)]
     rows.append(rows[0] | {"at_ms": 1_795_248_901_000_000_000})
     loading.append(*(
-        Record(first=10 * number, time_ms=HOURS_MS[number % 2] + number, value=_value(schema, row))
+        Record(first=10 * number, time_ms=HOURS_MS[number % 2] + number, value=_value(row))
         for number, row in enumerate(rows)
     ))  # fmt: skip
     loading.run()
@@ -177,10 +178,10 @@ def _text(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
-def _value(schema: dict[str, Any], row: dict[str, Any]) -> bytes:
-    bare = json.loads(json.dumps(schema), object_hook=_without_logical_type)
+def _value(row: dict[str, Any]) -> bytes:
+    schema = json.loads(json.dumps(SCHEMA), object_hook=_without_logical_type)
     sink = io.BytesIO()
-    fastavro.schemaless_writer(sink, fastavro.parse_schema(bare), row)
+    fastavro.schemaless_writer(sink, fastavro.parse_schema(schema), row)
     return b"\0\0\0\0\1" + sink.getvalue()
 
 

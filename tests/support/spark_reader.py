@@ -77,9 +77,7 @@ def _make_table(session: Any, directory: str) -> None:
 
 
 def _print(session: Any, reader: str) -> None:
-    there = {each.lower() for each in session.table(f"{reader}_rows").columns}
-    names = [name for name in HIVE if name.lower() in there]  # Hive's names are in lower case
-    columns = [f"{_sql(name, reader == 'hive')} as `{name}`" for name in names]
+    columns = [f"{_sql(name, reader == 'hive')} as `{name}`" for name in HIVE]
     columns += ["cast(dt as string) as dt", "cast(hour as int) as hour"]
     for row in session.sql(f"select {', '.join(columns)} from {reader}_rows").collect():
         print(json.dumps({"reader": reader} | row.asDict(recursive=True)))
