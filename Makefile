@@ -28,7 +28,7 @@ PYTEST = started=$$(date +%s); status=0; \
 .NOTPARALLEL:
 
 .PHONY: help venv install install-dev lock demo doctor fmt lint type imports check \
-	docs-agent docs-ansible docs-promises screenshots lint-ansible $(SUITES) peers test test-deep foreign test-deploy test-operations test-all explore torture incidents mutants \
+	docs-agent docs-ansible docs-promises screenshots lint-ansible $(SUITES) peers test test-deep foreign readers test-deploy test-operations test-all explore torture incidents mutants \
 	bench bench-paper wheels deb clean
 
 help:
@@ -204,6 +204,10 @@ test-deep: $(if $(TESTED),,test) install-dev peers
 foreign: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m support.foreign
 	@$(call PYTEST,$@,$(DEALT) -m foreign tests)
+
+# Programs that read outputs and are too large for `foreign`: Spark 3.3 and 3.5.
+readers: install-dev
+	PYTHONPATH=tests $(BIN)/python -m support.large_readers
 
 # These tests are steps of one story, so the run stops at the first failure.
 test-deploy: install-dev $(VENV)/.installed-deploy

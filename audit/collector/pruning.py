@@ -138,7 +138,8 @@ class OldBuckets:
         for verdict in found:
             source, start, size = verdict.source, verdict.bucket, verdict.bucket_ms
             tallies = evidence.topic(source).tallies.get((start, size))
-            is_old = start + size <= before_ms and not start % size
+            # The first bucket is never old: records whose times have no date still come into it.
+            is_old = start > 0 and start + size <= before_ms and not start % size
             is_kept = (source.cluster, source.topic + REJECTED_SUFFIX, start) in kept
             if isinstance(tallies, BucketTallies) and is_old and is_good(verdict) and not is_kept:
                 yield OldBucket(verdict.source, start, size, digest_of(tallies.columns))

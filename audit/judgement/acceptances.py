@@ -3,7 +3,9 @@ messages with the person's decisions.
 
 Only existing findings can be accepted: each acceptance names the findings and warnings that one
 bucket has when the acceptance is made. Nobody can accept a bucket that is too young to be due,
-because it may still become complete. While the audit has messages of a newer version of the
+because it may still become complete. But if a bucket begins later than an agent's event time can
+be, only another producer can have filled it, and it may stay too young for thousands of years: a
+person can accept that it is too young. While the audit has messages of a newer version of the
 program, nobody can accept anything, because such messages may concern any bucket.
 """
 
@@ -16,6 +18,8 @@ from difflib import get_close_matches
 
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.judgement import reasons
+from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.policy import AHEAD_MS
 from skidway.audit.judgement.retired_places import check, is_same
 from skidway.audit.judgement.verdict import BucketVerdict, Place, Status
 from skidway.audit.judgement.verdicts_of_agents import not_complete
@@ -36,27 +40,34 @@ class Signature:
 
 
 def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Acceptance]:
-    """Makes an acceptance for each due bucket with findings or warnings that can be accepted now
-    (see `unaccepted`). Raises UsageError if there is no such bucket."""
+    """Makes an acceptance for each bucket that is due, or far in the future, and has findings or
+    warnings that can be accepted now (see `unaccepted`). Raises UsageError if there is no such
+    bucket."""
     accepted = [
         Acceptance(
             new_id(), signed.time_ms, signed.person, signed.reason,
             verdict.source, verdict.bucket, verdict.bucket_ms, names,
         )
         for verdict in found
-        if verdict.due and (names := unaccepted(verdict))
+        if verdict.due or verdict.bucket > signed.time_ms + AHEAD_MS
+        if (names := unaccepted(verdict, is_far=not verdict.due))
     ]  # fmt: skip
     if not accepted:
         raise UsageError(_nothing_to_accept(found))
     return accepted
 
 
-def unaccepted(verdict: BucketVerdict) -> tuple[FindingName, ...]:
+def unaccepted(verdict: BucketVerdict, *, is_far: bool = False) -> tuple[FindingName, ...]:
     """The names of the findings and warnings that would be accepted if a person accepted the bucket
-    now. Findings with the status OPEN are left out, because time alone may remove them."""
+    now. Findings with the status OPEN are left out, because time alone may remove them. is_far:
+    whether the bucket is so far in the future that its being too young is not left out."""
     found = [(NO_AGENT, x) for x in verdict.findings]
     found += [(agent.agent, x) for agent in not_complete(verdict.agents) for x in agent.findings]
-    found = [(agent, x) for agent, x in found if x.status > Status.OPEN]
+    found = [
+        (agent, x)
+        for agent, x in found
+        if x.status > Status.OPEN or (is_far and x.cause is Cause.TOO_YOUNG)
+    ]
     if found or verdict.status is Status.COMPLETE:  # warnings of an open bucket may change
         found += [(NO_AGENT, x) for x in verdict.warnings]
     names = (FindingName(agent, x.name) for agent, x in found if x.acceptance is None)

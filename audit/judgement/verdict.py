@@ -262,10 +262,13 @@ class BucketVerdict:
 
     @cached_property
     def residue(self) -> Status:
-        """The status that the verdict has if accepted findings are ignored."""
+        """The status that the verdict has if accepted findings are ignored. Before a bucket is due,
+        a person can only accept that it is too young (see acceptances). This covers all that is
+        open, because every agent's seal is still too old for such a bucket."""
         if not self.acceptances:
             return self.status
-        return max(left_of(self.findings), self.parts.residue)
+        left = max(left_of(self.findings), self.parts.residue)
+        return Status.COMPLETE if left is Status.OPEN and not self.due else left
 
     @property
     def is_accepted(self) -> bool:

@@ -25,9 +25,12 @@ COLUMNS: Final = (
 """The names of the columns, in the order in which a message has them. `source` is the index of the
 source topic in the message's list of source topics."""
 
+YEAR_10000_MS: Final = 253_402_300_800_000
+"""The start of the year 10000 in ms since 1970."""
+
 FARTHEST_MS: Final = 1 << 60
-"""No valid bucket begins more than this many ms before or after 1970. 2^60 ms are 36 million years.
-No clock shows such a time, but a record's timestamp can be any 64-bit number."""
+"""No valid bucket of a message begins more than this many ms before or after 1970, so that numbers
+of damaged messages do not overflow. (2^60 ms are 36 million years.)"""
 
 LONGEST_MS: Final = 86_400_000
 """No bucket is longer than a day. Nobody needs longer buckets: a bucket gets its final verdict only

@@ -9,7 +9,7 @@ from typing import Any, Final, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from skidway.audit.topic.count_columns import CHECKED_BYTES_MAX
+from skidway.audit.topic.count_columns import CHECKED_BYTES_MAX, YEAR_10000_MS
 from skidway.audit.topic.source_names import names_of, sources_of
 from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
@@ -17,8 +17,6 @@ from skidway.kafka.source import Source
 NEVER_SEALED: Final = 0
 """The value of `sealed_until` for a topic whose files the agent has found, but cannot read
 completely yet."""
-
-_YEAR_10000_MS: Final = 253_402_300_800_000
 
 _LONG: Final = np.dtype("<i8")
 _ROWS: Final = 3
@@ -136,7 +134,7 @@ class SealColumns(Sequence[SealedTopic]):
 def fileless_since(sealed_until: int) -> int | None:
     """Returns the time T for a `sealed_until` of -T (see `SealedTopic`); None if it is another
     time. Times beyond the year 9999 are damaged, and do not count."""
-    return -sealed_until if -_YEAR_10000_MS < sealed_until < NEVER_SEALED else None
+    return -sealed_until if -YEAR_10000_MS < sealed_until < NEVER_SEALED else None
 
 
 def _are_below(indexes: bytes, count: int) -> bool:

@@ -13,6 +13,7 @@ from skidway.broker.mirror.surroundings import Ask
 from skidway.kafka.client.cluster import EARLIEST, LATEST, Address, ListedOffset
 from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.requests import list_offsets_call, listed_offsets
+from skidway.kafka.protocol.fetch import READ_UNCOMMITTED
 from skidway.kafka.types import TopicPartition
 
 PARTITIONS_MAX: Final = 1000
@@ -54,7 +55,7 @@ class Missed:
         def first_told(answer: Answer) -> None:
             firsts = _offsets(answer)
             if firsts:
-                call = list_offsets_call(dict.fromkeys(firsts, LATEST))
+                call = list_offsets_call(dict.fromkeys(firsts, LATEST), READ_UNCOMMITTED)
                 self._ask(call, lambda last: ends_told(firsts, last), leader)
             else:
                 self._unanswered -= 1
@@ -65,7 +66,8 @@ class Missed:
             found = {tp: Bounds(firsts[tp], end) for tp, end in ends.items() if tp in firsts}
             self.bounds = {**self.bounds, **found}
 
-        self._ask(list_offsets_call(dict.fromkeys(tps, EARLIEST)), first_told, leader)
+        call = list_offsets_call(dict.fromkeys(tps, EARLIEST), READ_UNCOMMITTED)
+        self._ask(call, first_told, leader)
 
 
 def _offsets(answer: Answer) -> dict[TopicPartition, int]:

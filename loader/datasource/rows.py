@@ -17,6 +17,7 @@ from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.ranges import OffsetRange
 from skidway.loader.reading.columns import OWN, Int64s, Records, own_columns, select
 from skidway.loader.reading.decoder import Decoder
+from skidway.schemas.codec.times import FAR_TIME, far
 
 Places = Callable[[Records], tuple[pa.Array, pa.Array]]
 
@@ -39,15 +40,16 @@ class Rows:
         self._skips = options.skip_undecodable
         self._since, self._until = options.since_ms, options.until_ms
         self._with_headers = "_headers" in wanted.names
+        self._checks_times = self._skips or "_timestamp" in wanted.names
 
     def of(self, raw: memoryview) -> pa.RecordBatch:
         """Returns a row for each record of the batch whose offset is in the range and whose event
-        time the query wants. If a value cannot be decoded, skips its record or raises SkidwayError,
-        as the option `undecodable` says."""
+        time the query wants. If a value cannot be decoded, or if Spark cannot hold the event time,
+        skips the record or raises SkidwayError, as the option `undecodable` says."""
         if self._since is not None and read_header(raw).max_timestamp < self._since:
             return pa.RecordBatch.from_pylist([], self._wanted)
         batch = columns.decode(raw, with_headers=self._with_headers)
-        chosen = self._chosen(batch)
+        chosen = self._timed(batch, self._chosen(batch))
         found, chosen = self._values(batch, chosen)
         found |= self._own(batch, chosen)
         arrays = [self._column(found.get(field.name), field, len(chosen)) for field in self._wanted]
@@ -61,6 +63,16 @@ class Rows:
             is_in &= batch.timestamps < self._until
         return np.flatnonzero(is_in)
 
+    def _timed(self, batch: DecodedRecords, chosen: Int64s) -> Int64s:
+        """Returns the indices of the records whose event times Spark can hold. The loader rejects
+        the other records, with the reason `timestamp`."""
+        mask = far(batch.timestamps[chosen]) if self._checks_times else None
+        if mask is None:
+            return chosen
+        if not self._skips:
+            raise self._refusal(batch.offsets[chosen[mask][0]], "timestamp", FAR_TIME)
+        return chosen[~mask]
+
     def _values(self, batch: DecodedRecords, chosen: Int64s) -> tuple[dict[str, pa.Array], Int64s]:
         """Returns the columns of the values, and the indices of the records whose values could be
         decoded."""
@@ -72,9 +84,7 @@ class Rows:
         decoded = self._decoder.decode(batch.values.take(rows))
         if decoded.refused and not self._skips:
             index, (reason, detail) = min(decoded.refused.items())
-            raise SkidwayError(
-                f"{self._where()} offset {batch.offsets[chosen[index]]}: {reason} {detail}".rstrip()
-            )
+            raise self._refusal(batch.offsets[chosen[index]], reason, detail)
         names = self._decoder.schema.names
         return dict(zip(names, decoded.columns, strict=True)), chosen[decoded.good]
 
@@ -104,6 +114,9 @@ class Rows:
                 f"{self._where()}: the column {field.name} is {column.type}, and cannot be read as "
                 f"{field.type}: {error}"
             ) from error
+
+    def _refusal(self, offset: int, reason: str, detail: str) -> SkidwayError:
+        return SkidwayError(f"{self._where()} offset {offset}: {reason} {detail}".rstrip())
 
     def _where(self) -> str:
         return f"{self._part.topic} partition {self._part.partition}"

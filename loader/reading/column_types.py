@@ -11,7 +11,7 @@ These types are the Arrow types of `skidway.schemas.codec`, except for the types
 | decimal of more than 38 digits | string | Spark's decimals have 38 digits |
 | null | string, always null | Parquet's null type becomes an int in Spark |
 | record without fields | struct of a null string `_` | Parquet has no struct without fields |
-| fixed of no bytes | binary | Parquet has no fixed of no bytes |
+| fixed | binary | Spark 3.3 reads no Parquet file with a fixed; Parquet has no fixed of no bytes |
 
 A recursive Avro type needs no row in this table, because the codec has already turned it into a
 string (`schemas/codec/json_text.py`). No conversion changes a value: a time, for example, keeps the
@@ -56,7 +56,7 @@ def column_type(arrow: pa.DataType) -> pa.DataType:
         return pa.int64()
     if types.is_null(arrow) or types.is_decimal256(arrow):
         return pa.string()
-    if types.is_fixed_size_binary(arrow) and not arrow.byte_width:
+    if types.is_fixed_size_binary(arrow):
         return pa.binary()
     return arrow
 

@@ -9,6 +9,7 @@ file contains the value's bytes, the record's origin and one of these reasons:
     unknown-schema    the registry has no schema of that id, or the schema cannot become columns
     undecodable       the value's Avro data does not match its schema, or is nested too deeply
     not-projectable   the row does not fit the subject's latest schema
+    far-time          a timestamp in milliseconds is one that microseconds of 64 bits cannot hold
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from skidway.schemas.avro_schema import SchemaInvalid
 from skidway.schemas.client import SCHEMA_UNKNOWN, RegistryRefused, SchemaTexts
 from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import SchemaUnsupported
+from skidway.schemas.codec.times import FAR_TIME as WHY_FAR
 
 Bools = npt.NDArray[np.bool_]
 Ids = npt.NDArray[np.int32]
@@ -40,6 +42,7 @@ NO_SCHEMA_ID: Final = "no-schema-id"
 UNKNOWN_SCHEMA: Final = "unknown-schema"
 UNDECODABLE: Final = "undecodable"
 NOT_PROJECTABLE: Final = "not-projectable"
+FAR_TIME: Final = "far-time"
 
 
 @dataclass(slots=True)
@@ -114,6 +117,8 @@ class Decoder:
             good[bad] = False
             detail = f"schema {schema_id}: a field does not fit the latest schema"
             refused |= dict.fromkeys(bad.tolist(), (NOT_PROJECTABLE, detail))
+            far = places[projected.far].tolist()
+            refused |= dict.fromkeys(far, (FAR_TIME, f"schema {schema_id}: a field has {WHY_FAR}"))
         columns = [
             converted(column, field.type)
             for column, field in zip(projected.columns, self.schema, strict=True)

@@ -51,7 +51,7 @@ from skidway.schemas.codec.matching import Unresolvable
 from skidway.schemas.codec.resolution import resolution
 from skidway.schemas.codec.rows import DEFAULT_FAULTS, default_value
 from skidway.schemas.codec.spreading import null_of, repeated
-from skidway.schemas.codec.times import time_faults
+from skidway.schemas.codec.times import far_times, time_faults
 
 Bools = npt.NDArray[np.bool_]
 
@@ -64,10 +64,12 @@ class NotProjectable(SkidwayError):
 @dataclass(frozen=True, slots=True)
 class Projected:
     """The rows that fit the reader's schema, in the reader's columns. fits: for each row of the
-    batch, whether the row fits."""
+    batch, whether the row fits. far: whether the row does not fit because of a timestamp that
+    readers of the files cannot hold (`far_times`)."""
 
     columns: list[pa.Array]
     fits: Bools
+    far: Bools
 
 
 Step = Callable[[pa.RecordBatch], tuple[pa.Array, Bools | None]]
@@ -90,19 +92,22 @@ class Projection:
 
     def apply(self, batch: pa.RecordBatch) -> Projected:
         """Returns the rows of the batch that fit the reader's schema, in the reader's columns."""
-        fits = np.ones(batch.num_rows, np.bool_)
-        if self._steps is None:
-            return Projected(batch.columns, fits)
-        columns = []
-        for step in self._steps:
-            column, unfit = step(batch)
-            columns.append(column)
-            if unfit is not None:
-                fits &= ~unfit
+        far = np.zeros(batch.num_rows, np.bool_)
+        unfit = far.copy()
+        columns = batch.columns
+        if self._steps is not None:
+            found = [step(batch) for step in self._steps]
+            columns = [column for column, _ in found]
+            for mask in (mask for _, mask in found if mask is not None):
+                unfit |= mask
+        for beyond in map(far_times, columns):
+            if beyond is not None:
+                far |= beyond & ~unfit
+        fits = ~(unfit | far)
         if not fits.all():
             kept = pa.array(np.flatnonzero(fits))
             columns = [column.take(kept) for column in columns]
-        return Projected(columns, fits)
+        return Projected(columns, fits, far)
 
 
 def _keep_symbols(writer: AvroType, reader: AvroType) -> None:

@@ -49,11 +49,7 @@ def rejects_before(
     unknown = []
     for key in dict.fromkeys(map(_key, lost)):
         manifest = manifests[key[0]]
-        # In these two cases, the number of rejects in a lost file cannot be computed. If the load
-        # replaced files, its manifest does not say how many rejects the new files have. And the
-        # files of hour 0 also have the rejects with event times outside the years 1970 to 9999; the
-        # manifest counts these rejects in other hours.
-        if manifest.removed or layout.hour_number(key[1]) == 0:
+        if manifest.removed:  # the manifest does not say how many rejects the new files have
             unknown += [each.file.path for each in lost if _key(each) == key]
             continue
         counted = _counted(manifest, key[1])

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from skidway.audit.counts.bucket import has_date
 from skidway.loader.reading.columns import Records
 from skidway.loader.state import layout
 from skidway.loader.state.manifest import REJECTS, ROWS, DataFile
@@ -24,10 +25,6 @@ from skidway.loader.state.parquet_file import write_table
 from skidway.loader.store import Store
 
 FLUSH_BYTES: Final = 128 << 20
-
-YEAR_10000_MS: Final = 253_402_300_800_000
-"""The start of the year 10000 in ms since 1970. Event times outside the years 1970 to 9999 have no
-directory `dt=YYYY-MM-DD`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +87,10 @@ class HourWriter:
         )
 
 
-def has_hour(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Returns, for each event time, whether it is in the years 1970 to 9999. Only hours in these
-    years have directories."""
-    return (timestamps >= 0) & (timestamps < YEAR_10000_MS)
-
-
 def hours_of(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Returns, for each event time, the number of hours since 1970; 0 if the time is outside the
-    years 1970 to 9999. Only rejects can have such times."""
-    return np.where(has_hour(timestamps), timestamps // layout.HOUR_MS, 0)
+    """Returns, for each event time, the number of hours since 1970; 0 if the time has no date. Only
+    rejects can have such times. The audit counts them in the first bucket of hour 0, too."""
+    return np.where(has_date(timestamps), timestamps // layout.HOUR_MS, 0)
 
 
 def _by_hour(

@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skidway.audit.counts.bucket import has_date
 from skidway.audit.counts.counts import Counts
 from skidway.audit.counts.marks import FileKey, Walked, advance, walk
 from skidway.errors import Unreachable
@@ -37,7 +38,7 @@ from skidway.loader.planning.plan import Slice
 from skidway.loader.reading.columns import OWN, REJECTED, Records, file_schema, own_columns
 from skidway.loader.reading.decoder import Decoder
 from skidway.loader.slices.chunk import Chunk, OpenChunk
-from skidway.loader.slices.hour_writer import HourWriter, Target, has_hour, hours_of
+from skidway.loader.slices.hour_writer import HourWriter, Target, hours_of
 from skidway.loader.slices.job import Job, SliceResult, Stop
 from skidway.loader.slices.locations import Located, locate
 from skidway.loader.state.manifest import REJECTS, ROWS, BatchMark, Gap
@@ -227,7 +228,7 @@ class SliceLoad:
         faults: dict[int, tuple[str, str]] = {}
         _note(faults, walked.straddle, STRADDLE)
         _note(faults, walked.keep & located.given_up, NOT_ANNOUNCED)
-        timed = has_hour(chunk.records.timestamps)
+        timed = has_date(chunk.records.timestamps)
         _note(faults, walked.keep & ~timed, NO_HOUR)
         candidates = walked.keep & ~located.given_up & timed
         rows = np.flatnonzero(candidates)
@@ -253,7 +254,7 @@ class SliceLoad:
         records = chunk.records.take(rows)
         own = own_columns(records, *located.columns(rows))
         at = OWN.names.index("_timestamp")
-        own[at] = pc.if_else(pa.array(has_hour(records.timestamps)), own[at], None)
+        own[at] = pc.if_else(pa.array(has_date(records.timestamps)), own[at], None)
         self._rejects.add(
             [
                 pa.array([reason for reason, _ in reasons], pa.string()),

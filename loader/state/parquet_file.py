@@ -25,6 +25,11 @@ SAMPLE_LEAST: Final = 256
 most SAMPLE_LEAST rows, every column gets a dictionary, except timestamps and the columns in RISING.
 (The numbers in these columns rise from row to row.)"""
 
+FOOTER: Final = {"org.apache.spark.version": "3.1.0"}
+"""Spark 2 wrote dates before 1582-10-15 and times before 1900 in another calendar than Parquet's.
+So Spark 3 refuses to read such values in a file whose footer does not name a version since 3.0
+(https://spark.apache.org/docs/3.5.0/sql-data-sources-parquet.html, `datetimeRebaseMode`)."""
+
 RISING: Final = frozenset({"_offset", "_kafka_offset"})
 
 
@@ -90,6 +95,7 @@ class ParquetFileWriter:
                 store_schema=False,  # without an Arrow schema, all readers see the same columns
                 **_encodings(table),
             )
+            self._writer.add_key_value_metadata(FOOTER)
         return self._writer
 
 

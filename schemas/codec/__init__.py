@@ -46,7 +46,7 @@ Reading order:
 - `text_resolution`: resolves values whose type contains itself, with fastavro
 - `text`: checks the UTF-8 and the map keys of whole columns
 - `spreading`: puts rows that were processed separately back into their positions in a column
-- `times`: checks times of day
+- `times`: checks times of day, and finds timestamps that most programs cannot hold
 - `objects`: Python objects of decoded columns, for people; any value has one
 - `metrics`: the codec's metrics for Prometheus
 """

@@ -10,6 +10,7 @@ A row does not fit if it has one of these faults, at any depth:
 - a map with the same key twice
 - a value of a fixed type that does not have the type's size
 - a time of day that is negative, or 24 hours or more
+- a timestamp in milliseconds that microseconds of 64 bits cannot hold
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pyarrow import types
 from skidway.schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Primitive, Record, Union
 from skidway.schemas.codec.arrow import branches_of, unwrapped
 from skidway.schemas.codec.text import repeated_keys, utf8_faults
-from skidway.schemas.codec.times import NO_TIME_OF_DAY, time_faults
+from skidway.schemas.codec.times import FAR_TIME, NO_TIME_OF_DAY, far_times, time_faults
 
 
 class NotUtf8(str):
@@ -50,7 +51,10 @@ def value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
     outside = time_faults(column)
     if outside is not None:
         found.append((outside, NO_TIME_OF_DAY))
-    if types.is_string(column.type):
+    if types.is_timestamp(column.type):
+        far = far_times(column)
+        found += [] if far is None else [(far, FAR_TIME)]
+    elif types.is_string(column.type):
         found += _text_faults(column, inner)
     elif isinstance(inner, Record):
         found += _struct_faults(column, inner)

@@ -22,9 +22,11 @@ from skidway.schemas.avro_schema import (
     parse,
 )
 from skidway.schemas.codec.arrow import arrow_schema, branches_of, decimal_type
+from skidway.schemas.codec.times import MILLIS_MAX
 
 INT = st.integers(-(2**31), 2**31 - 1)
 LONG = st.integers(-(2**63), 2**63 - 1) | st.integers(-(2**62) - 2, -(2**62) + 2)
+MILLIS = st.integers(-MILLIS_MAX, MILLIS_MAX)
 TEXT = st.text(max_size=12)
 BYTES = st.binary(max_size=12)
 FLOAT = st.floats(width=32)
@@ -51,10 +53,10 @@ def leaves() -> st.SearchStrategy[Typed]:
             ({"type": "int", "logicalType": "date"}, INT),
             ({"type": "int", "logicalType": "time-millis"}, st.integers(0, 86_399_999)),
             ({"type": "long", "logicalType": "time-micros"}, st.integers(0, 86_399_999_999)),
-            ({"type": "long", "logicalType": "timestamp-millis"}, LONG),
+            ({"type": "long", "logicalType": "timestamp-millis"}, MILLIS),
             ({"type": "long", "logicalType": "timestamp-micros"}, LONG),
             ({"type": "long", "logicalType": "timestamp-nanos"}, LONG),
-            ({"type": "long", "logicalType": "local-timestamp-millis"}, LONG),
+            ({"type": "long", "logicalType": "local-timestamp-millis"}, MILLIS),
             ({"type": "long", "logicalType": "no-such"}, LONG),
         ]
     )

@@ -1,5 +1,5 @@
 """Installs what tests need from outside Python: stock Kafka clients for Node and Go, tools from
-Debian, an older Spark, and polars.
+Debian, an older Spark, and programs that read Parquet.
 
 The clients are made once, in .cache/peers. `python -m support.foreign` makes the clients and tools
 that are missing. `make foreign` runs this program before the tests. The tests' fixtures make no
@@ -20,7 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from skidway.errors import SkidwayError
@@ -66,9 +66,16 @@ def older_spark() -> Path:
 
 
 def readers() -> Path:
-    """Returns the folder with polars, for use in PYTHONPATH. If the folder is missing, raises
-    PeerMissing, which says how to get it."""
+    """Returns the folder with polars and DataFusion, for use in PYTHONPATH. If the folder is
+    missing, raises PeerMissing, which says how to get it."""
     return _made(READERS) / "packages"
+
+
+def packages(name: str) -> Path:
+    """Returns the folder with the packages of a folder in tests/clients that `main` does not make.
+    Installs them if they are missing."""
+    fetch(name, lambda: make_packages(name))
+    return _made(name) / "packages"
 
 
 def rsyslog() -> str:
@@ -101,8 +108,8 @@ def make_franz_go() -> None:
 
 
 def make_packages(name: str) -> None:
-    """Installs the packages in requirements.txt with pip, but not their dependencies, because
-    requirements.txt or the environment of the tests already contains them."""
+    """Installs the packages in requirements.txt with pip, but not their dependencies, because the
+    environment of the tests already contains them."""
     install = [
         sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
         "--no-deps", "--target", "packages", "--require-hashes", "-r", "requirements.txt",
@@ -110,12 +117,21 @@ def make_packages(name: str) -> None:
     _run(install, CACHE / name, f"pip could not install the packages of {name}")
 
 
-MAKERS = {
+MAKERS: Mapping[str, Callable[[], None]] = {
     NODE: make_node,
     FRANZ_GO: make_franz_go,
     SPARK: lambda: make_packages(SPARK),
     READERS: lambda: make_packages(READERS),
 }
+
+
+def fetch(name: str, make: Callable[[], None]) -> None:
+    """Calls `make` in a copy of the folder in tests/clients, if it was not made before."""
+    if not _complete(name):
+        shutil.rmtree(CACHE / name, ignore_errors=True)
+        shutil.copytree(CLIENTS / name, CACHE / name)
+        make()
+        (CACHE / name / ".complete").write_text(_source(name))
 
 
 def main() -> int:
@@ -130,11 +146,7 @@ def main() -> int:
         provide("systemd-analyze", ["systemd"], "systemd judges the units")
         provide("promtool", ["prometheus"], "Prometheus judges the rules")
         for name, make in MAKERS.items():
-            if not _complete(name):
-                shutil.rmtree(CACHE / name, ignore_errors=True)
-                shutil.copytree(CLIENTS / name, CACHE / name)
-                make()
-                (CACHE / name / ".complete").write_text(_source(name))
+            fetch(name, make)
     except SkidwayError as error:
         print(error, file=sys.stderr)
         return 1

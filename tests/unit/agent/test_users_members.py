@@ -434,6 +434,27 @@ def test_times_beyond_the_range_of_python_are_shown_as_numbers() -> None:
     assert made.rows[0].row["nest"] == {"d": None, "t": 1_764_230_400_000_000}
 
 
+@pytest.mark.parametrize(
+    ("line", "detail"),
+    [
+        ({"tsm": 10**6 * MS}, "field tsm: a time that"),
+        ({"ltm": -(2**63)}, "field ltm: a time that"),
+        ({"arr": [MS, 10**6 * MS]}, "field arr: a time that"),
+        ({"mp": {"a": 10**6 * MS}}, "field mp: value: a time that"),
+        ({"nest": {"t": 10**6 * MS}}, "field nest: t: a time that"),
+    ],
+)
+def test_nanoseconds_in_a_field_for_milliseconds_are_rejected(
+    line: dict[str, Any], detail: str
+) -> None:
+    """A line with a time that programs cannot read from the loader's files is rejected by name. The
+    lines beside it are rows."""
+    lines = [json.dumps({"tsm": MS}), json.dumps(line), json.dumps({"tsm": MS * 1_000})]
+    made = shown(TIMES, *lines)
+    assert [row.row["tsm"] for row in made.rows] == [AT, MS * 1_000]
+    assert [x.detail for x in made.rejects] == [f"{detail} microseconds of 64 bits cannot hold"]
+
+
 def test_a_number_that_its_type_cannot_hold_is_rejected() -> None:
     """A number that is too large for a float or a double is rejected, from JSON and from a text,
     and does not become infinity without a word. A text may say that a number is infinite."""

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from skidway.audit.commands import accept, options, publication
+from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.judgement.acceptances import Signature, retirement
 from skidway.audit.judgement.verdict import Place
@@ -234,6 +235,31 @@ def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
     assert (status, "dc1.logs 1969-12-31T23:59:00Z (incomplete)" in printed) == (0, True), printed
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x")[0] == 0
     assert ask("report --since 1969-12-31T23:59:00Z")[0] == 0
+
+
+def test_a_bucket_of_a_far_future_is_accepted(ask: Ask, store: Ledger) -> None:
+    """A record of another producer may have a time of the year 9999. A person can accept that its
+    bucket is too young, so that `report --all` is good again. A bucket that is not due yet, but may
+    have lines of agents, is not accepted."""
+    far, near = 253_402_300_740_000, 10**9 - 10**9 % 60_000 + 60_000
+
+    def count(number: int, start: int) -> None:
+        counts = (Count(LOGS, NO_AGENT, start, 60_000, 5, 0, 9),)
+        ranges = (Range(LOGS, 0, 5 + 5 * number, 10 + 5 * number),)
+        said = [Delta(x, number, 10**9, ranges=ranges, counts=counts) for x in (BROKER, HDFS)]
+        take(store, map(messages.encode, said), now_ms=10**9)
+
+    assert ask("accept logs 1970-01-01T00:01:00Z --reason x")[0] == 0
+    count(2, far)
+    assert ask("report --all")[0] == 1
+    status, printed = ask("accept logs 9999-12-31T23:59:59Z --reason 'a sensor' --name ada")
+    assert (status, "dc1.logs 9999-12-31T23:59:00Z (open): " in printed) == (0, True), printed
+    [found] = [x for x in json.loads(ask("report --json")[1])["buckets"] if x["bucket"] == far]
+    assert (found["verdict"], found["accepted"]) == ("open", True)
+    assert ask("report --all")[0] == 0
+    count(3, near)
+    status, printed = ask("accept logs 1970-01-12T13:47:00Z 1970-01-12T14:00:00Z --reason x")
+    assert (status, "Accept it once it is due" in printed) == (2, True), printed
 
 
 def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Ledger) -> None:

@@ -249,7 +249,7 @@ def test_a_bucket_stays_while_its_rejects_are_not_accepted() -> None:
     ledger, clock = Ledger(), ManualClock()
     now_ms, size = clock.time_ms(), 60_000
     old = OldBuckets(ledger, lambda: _POLICY, clock, 1)
-    counts = [Count(x, 7, 0, size, 5, 5, 5) for x in (LOGS, REJECTED)]
+    counts = [Count(x, 7, size, size, 5, 5, 5) for x in (LOGS, REJECTED)]
     ranges = tuple(Range(x, 0, 0, 5) for x in (LOGS, REJECTED))
     ledger.take([
         encode(Delta(AGENT, 1, now_ms, counts=tuple(counts))),
@@ -262,6 +262,25 @@ def test_a_bucket_stays_while_its_rejects_are_not_accepted() -> None:
     signed = Signature(now_ms, "ada", "ticket 1")
     ledger.take([encode(x) for x in acceptances(found, signed)])
     assert _deletable(old, clock) == [LOGS, REJECTED]
+
+
+@promise("6 pruning")
+def test_the_bucket_of_times_without_a_date_stays() -> None:
+    """The counts of the first bucket, of 1970, are never deleted, because records whose times have
+    no date (-1, for example) come into it at any time. The next bucket is deleted."""
+    ledger, clock = Ledger(), ManualClock()
+    now_ms, size = clock.time_ms(), 60_000
+    old = OldBuckets(ledger, lambda: _POLICY, clock, 1)
+    counts = tuple(Count(LOGS, 7, start, size, 5, 5, 5) for start in (0, size))
+    ledger.take([
+        encode(Delta(AGENT, 1, now_ms, counts=counts)),
+        encode(Delta(BROKER, 1, now_ms, (Range(LOGS, 0, 0, 10),), counts)),
+        encode(Seal(AGENT, 2, now_ms, (SealedTopic(LOGS, now_ms, 1),))),
+    ])  # fmt: skip
+    clock.advance(max(AGAIN_S, CLOCK_S))
+    while old.look():
+        pass
+    assert [x.bucket for x in old.take()] == [size]
 
 
 @promise("6 pruning")

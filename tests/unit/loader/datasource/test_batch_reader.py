@@ -290,6 +290,21 @@ def test_records_without_a_time_are_rows(queried: Queried) -> None:
     assert queried.lines(startingTimestamp="0", endingTimestamp="1") == []
 
 
+@pytest.mark.parametrize("time_ms", [2**62, -(2**62), 9_223_372_036_854_776])
+def test_a_record_whose_time_spark_cannot_hold_fails_or_is_skipped(
+    queried: Queried, time_ms: int
+) -> None:
+    """If Spark cannot hold the event time of a record, the query fails and names the record. With
+    `undecodable=skip` it skips this record alone. A query that does not ask for the event time has
+    its row."""
+    queried.send(record(0), record(1, time_ms), record(2))
+    columns = StructType().add("line", "string")
+    with pytest.raises(SkidwayError, match="logs partition 0 offset 1: timestamp a time that micr"):
+        queried.rows()
+    assert queried.lines(undecodable="skip") == [line(0), line(2)]
+    assert [row["line"] for row in queried.rows(columns)] == [line(0), line(1), line(2)]
+
+
 @promise("5 query", "1 topic made again")
 def test_a_topic_made_again_while_it_is_read_fails_a_query(queried: Queried) -> None:
     """If the topic is deleted and created again while a task reads it, the task fails."""

@@ -64,7 +64,7 @@ def test_a_compatible_change_does_not_change_the_type(before: Any, after: Any) -
         ("null", pa.string()),
         ({"type": "record", "name": "E", "fields": []}, pa.struct([("_", pa.string())])),
         ({"type": "fixed", "name": "F", "size": 0}, pa.binary()),
-        ({"type": "fixed", "name": "F", "size": 1}, pa.binary(1)),
+        ({"type": "fixed", "name": "F", "size": 1}, pa.binary()),
     ],
 )
 def test_what_spark_cannot_read_gets_a_type_that_it_can_read(avro: Any, arrow: pa.DataType) -> None:

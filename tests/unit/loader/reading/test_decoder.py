@@ -3,9 +3,11 @@ decoded is rejected with a reason."""
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
 
@@ -173,3 +175,64 @@ def test_fields_whose_names_differ_only_in_case_are_refused() -> None:
 
 
 INNER = json.loads(record("x", "X"))
+
+
+MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
+LOCAL = {"type": "long", "logicalType": "local-timestamp-millis"}
+
+
+def of(kind: object, name: str = "t") -> dict[str, object]:
+    return {"type": "record", "name": "Log", "fields": [{"name": name, "type": kind}]}
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [(MILLIS, MILLIS), (LOCAL, LOCAL), ("long", MILLIS), (MILLIS, ["null", MILLIS]),
+     (["null", "long"], ["null", LOCAL])],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "shape", ["flat", "items", "values", "field", "items of records", "branch"]
+)
+def test_a_time_that_readers_of_the_files_cannot_hold_is_rejected(
+    written: object, read: object, shape: str
+) -> None:
+    """A value with nanoseconds in a field for milliseconds is rejected by name, at any depth, also
+    if the field was a long when it was written. The values beside it become rows."""
+
+    def wrapped(kind: object) -> dict[str, object]:
+        inner = {"type": "record", "name": "In", "fields": [{"name": "t", "type": kind}]}
+        return of({
+            "flat": kind, "items": {"type": "array", "items": kind},
+            "values": {"type": "map", "values": kind}, "field": inner,
+            "items of records": {"type": "array", "items": inner},
+            "branch": ["string", inner],
+        }[shape])  # fmt: skip
+
+    def value(number: int) -> object:
+        return {
+            "flat": number, "items": [0, number, 1], "values": {"a": 0, "b": number},
+            "field": {"t": number}, "items of records": [{"t": 0}, {"t": number}],
+            "branch": {"t": number},
+        }[shape]  # fmt: skip
+
+    bare = json.loads(json.dumps(wrapped(written)), object_hook=without_logical_type)
+    numbers = [1, 1_795_248_901_000_000_000, 1_795_248_901_000, -(2**63), 9_223_372_036_854_776]
+    values = [avro_value(bare, {"t": value(number)}) for number in numbers]
+    registry = Registry({1: json.dumps(wrapped(written)), 2: json.dumps(wrapped(read))})
+    decoded = Decoder(registry, json.dumps(wrapped(read))).decode(pa.array(values, pa.binary()))
+    assert decoded.good.tolist() == [True, False, True, False, False]
+    assert {index: reason for index, (reason, _) in decoded.refused.items()} == dict.fromkeys(
+        (1, 3, 4), "far-time"
+    )
+    assert "a time that microseconds of 64 bits cannot hold" in decoded.refused[1][1]
+    assert [len(column) for column in decoded.columns] == [2]
+
+
+def without_logical_type(part: dict[str, object]) -> dict[str, object]:
+    return {key: each for key, each in part.items() if key != "logicalType"}
+
+
+def avro_value(schema: dict[str, object], row: dict[str, object]) -> bytes:
+    sink = io.BytesIO()
+    fastavro.schemaless_writer(sink, fastavro.parse_schema(schema), row)
+    return b"\0\0\0\0\1" + sink.getvalue()

@@ -207,6 +207,17 @@ def test_a_number_is_never_rounded(folder: Folder, old: Any, new: Any, value: An
     assert "1 of its rows do not fit" in kept
 
 
+def test_longs_that_become_times_stay_if_readers_cannot_hold_one(folder: Folder) -> None:
+    """If a field that was a long becomes a timestamp in milliseconds, a file with nanoseconds in
+    this field stays as it is. A file with milliseconds is rewritten."""
+    old = schema({"name": "a", "type": "long"})
+    new = schema({"name": "a", "type": {"type": "long", "logicalType": "timestamp-millis"}})
+    folder.add([1_795_248_901_000], old)
+    assert folder.rewritten(new, _1=old).made is not None
+    folder.add([1_795_248_901_000_000_000], old)
+    assert "1 of its rows do not fit" in folder.rewritten(new, _1=old).kept
+
+
 @pytest.mark.parametrize("error", [StoreFailed("no room"), MemoryError()])
 def test_a_file_whose_writing_fails_is_given_up(folder: Folder, error: Exception) -> None:
     """If the new file of a group of small files cannot be written, the loader leaves it unfinished,

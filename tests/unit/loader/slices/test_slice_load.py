@@ -129,9 +129,17 @@ def test_what_cannot_be_decoded_is_rejected_whole(value: bytes, reason: str) -> 
 
 def test_a_time_without_a_directory_is_rejected() -> None:
     """A record from the year 300,000 is rejected, because no directory can be named after its
-    day."""
+    day. Its reject lies in the hour of the bucket in which it is counted, the first of 1970."""
     store, result = run([Record(), Record(first=10, time_ms=9_404_646_000_000_000)])
     assert len(rows_of(store, result)) == 1
+    assert {start: sums.rejects for (_, _, start), sums in result.sums.items()} == {
+        START_MS - START_MS % 60_000: 0, 0: 1,
+    }  # fmt: skip
+    assert (
+        [each.path for each in result.files][-1]
+        .split("rejects/")[1]
+        .startswith("dt=1970-01-01/hour=00/")
+    )
     (reject,) = rows_of(store, result, "rejects")
     assert (reject["reason"], reject["_timestamp"]) == ("timestamp", None)
     assert reject["timestamp_ms"] == 9_404_646_000_000_000

@@ -63,3 +63,12 @@ def test_a_file_without_a_table_has_the_columns() -> None:
     assert file.rows == 0
     found = pq.read_table(io.BytesIO(store.read("staged") or b""))
     assert found.equals(TABLE.schema.empty_table())
+
+
+def test_a_footer_names_the_calendar() -> None:
+    """The footer of each file says that dates are those of the calendar that Spark has used since
+    3.0. Without it, Spark 3 refuses a file that has a time before 1900."""
+    store = MemoryStore()
+    write_table(store, TABLE, "rows", "target", "staged")
+    footer = pq.read_metadata(io.BytesIO(store.read("staged") or b"")).metadata
+    assert footer[b"org.apache.spark.version"] >= b"3.1.0"

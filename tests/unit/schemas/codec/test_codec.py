@@ -621,6 +621,44 @@ def test_a_time_outside_of_its_day_is_a_fault_of_its_row(logical: str, shape: st
         assert written.to_pylist() == [datums[0].as_py(), None, datums[2].as_py(), None]
 
 
+@pytest.mark.parametrize("logical", ["timestamp-millis", "local-timestamp-millis"])
+@pytest.mark.parametrize("shape", ["flat", "nullable", "items", "values", "field", "branch"])
+def test_a_time_that_microseconds_cannot_hold_is_not_encoded(logical: str, shape: str) -> None:
+    """A row with nanoseconds in a field for milliseconds is not encoded, at any depth, because most
+    programs could not read it later. It is decoded, so that people can see it."""
+    time: Any = {"type": "long", "logicalType": logical}
+    avro, wrap = {
+        "flat": (time, lambda number: number),
+        "nullable": (["null", time], lambda number: number),
+        "items": ({"type": "array", "items": time}, lambda number: [0, number]),
+        "values": ({"type": "map", "values": time}, lambda number: [("a", number)]),
+        "field": (record(("t", time)), lambda number: {"t": number}),
+        "branch": (["string", time], lambda number: {"member0": None, "member1": number}),
+    }[shape]
+    schema = {"type": "record", "name": "Q", "fields": [{"name": "t", "type": avro}]}
+    plain = Codec(json.loads(json.dumps(schema).replace(f', "logicalType": "{logical}"', "")))
+    farthest = 9_223_372_036_854_775
+    numbers = [
+        farthest,
+        farthest + 1,
+        -farthest,
+        -farthest - 1,
+        1_795_248_901_000_000_000,
+        -(2**63),
+    ]
+    rows = pa.array([wrap(number) for number in numbers], plain.arrow_schema.field(0).type)
+    datums = plain.encode(pa.record_batch([rows], schema=plain.arrow_schema))
+    codec = Codec(schema)
+    found = codec.decode(datums)
+    assert found.good.all()
+    written, refused = codec.encode_rows_checked(found.batch)
+    assert [index for index, _ in refused] == [1, 3, 4, 5]
+    assert all(
+        why.endswith("a time that microseconds of 64 bits cannot hold") for _, why in refused
+    )
+    assert written.to_pylist() == [datums[0].as_py(), None, datums[2].as_py(), None, None, None]
+
+
 SEVERAL = ["int", "string"]
 ARRAY = {"type": "array", "items": SEVERAL}
 ITEMS = b"\x04" + b"\x00\x02" + b"\x02\x02x" + b"\x00"
