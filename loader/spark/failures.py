@@ -63,11 +63,10 @@ def not_started(master: str, error: Exception, output: str) -> SkidwayError:
     """
     text = _text(error)
     killed = _KILLED.search(output)
-    if killed is not None:
-        causes = _CAUSE.findall(output, 0, killed.start())
-        reason = killed[1] + (f" ({causes[-1]})" if causes else "")
-    else:
-        reason = sentence_in(text) or type(error).__name__
+    reason = killed[1] if killed else sentence_in(text) or type(error).__name__
+    causes = _CAUSE.findall(output[: killed.start()] if killed else text)
+    if causes and causes[-1] not in reason:
+        reason += f" ({causes[-1]})"
     kind = Unreachable if _AWAY.search(f"{reason}{text}") else SkidwayError
     return kind(f"Spark did not start on {master}: {reason}")
 

@@ -85,6 +85,23 @@ def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
     assert (by_minute(found), unknown) == ({3: 3, 4: 1, 5: 1}, [])
 
 
+@promise("5 reload")
+def test_rejects_whose_times_have_no_date_are_counted_alike(store: MemoryStore) -> None:
+    """Rejects whose times are outside the years 1970 to 9999 lie in hour 0, and count in its first
+    bucket, whether they are counted in their files or, if a file is lost, by the manifest."""
+    times = [-1, 1 << 62, -(1 << 63), 30]
+    columns = {"_agent": pa.array([1] * 4, pa.int64()), "timestamp_ms": pa.array(times, pa.int64())}
+    rest = {name: pa.array([0] * 4, pa.int64()) for name in ("_file_id", "_offset", "_length")}
+    path = layout.rejects(TOPIC, 0, 1, 0, 0)
+    there = LiveFile(write_table(store, pa.table(columns | rest), REJECTS, path, path), 1, None)
+    assert rejects_before(store, [there], {}, BUCKET_MS) == (Counter({(1, 0): 4}), [])
+    store.delete(path)
+    counts = [{"agent": 1, "bucket": 0, "rejects": 4}]
+    audit = {**WHOLE.audit, "deltas": [{"number": 1, "counts": counts}]}
+    manifests = {1: replace(WHOLE, number=1, audit=audit)}
+    assert rejects_before(store, [there], manifests, BUCKET_MS) == (Counter({(1, 0): 4}), [])
+
+
 def test_a_lost_file_of_a_reload_is_named(store: MemoryStore) -> None:
     """If a load replaced files, its manifest says only by how much the counts have changed, not the
     counts themselves. So if a file of rejects of such a load is lost, its number of rejects is

@@ -119,6 +119,10 @@ def test_a_start_that_failed_otherwise_has_the_reason_from_the_error() -> None:
         SkidwayError,
         "Spark did not start on yarn: FileNotFoundException: /a.tar.gz",
     )
+    away = RuntimeError(f"{MISSING}x)\nCaused by: java.net.ConnectException: Connection refused\n")
+    error = not_started("k8s://h", away, "")
+    assert type(error) is Unreachable
+    assert str(error).endswith(": FileNotFoundException: /a.tar.gz (Connection refused)")
     assert str(not_started("yarn", ValueError("no port"), "")).endswith(": no port")
     assert str(not_started("yarn", KeyError(), "")).endswith(": KeyError")
 
