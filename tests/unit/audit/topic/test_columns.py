@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from skidway.audit.counts.bucket import start_of
+from skidway.audit.counts import bucket
 from skidway.audit.topic import count_columns, seal_columns, usual_messages
 from skidway.audit.topic.count_columns import (
     FARTHEST_MS,
@@ -142,12 +143,13 @@ def test_buckets_that_cannot_exist_are_refused(
 
 
 @pytest.mark.parametrize("bucket_ms", [1_000, 60_000, 7 * 60_000, LONGEST_MS])
-@pytest.mark.parametrize("time_ms", [-(2**63), 2**63 - 1])
+@pytest.mark.parametrize("time_ms", [-(2**63), -1, 253_402_300_799_999, 2**63 - 1])
 def test_no_message_of_a_program_is_refused_for_its_buckets(time_ms: int, bucket_ms: int) -> None:
     """A record's timestamp may be any 64-bit number. Even for the smallest and the largest
     timestamp, and for every size of buckets that the settings allow, the program counts the record
     in a bucket that a message can have."""
-    count = Count(LOGS, 7, start_of(time_ms, bucket_ms), bucket_ms, 1, 2, 3)
+    start = int(bucket.start(np.array([time_ms]), bucket_ms)[0])
+    count = Count(LOGS, 7, start, bucket_ms, 1, 2, 3)
     said = Delta(SENDER, 1, 0, counts=(count,))
     for decoded in (decode, usual_messages.decode):
         assert decoded(encode(said)) == said
