@@ -29,6 +29,8 @@ LONG_S = 60.0
 """After this time, a transaction is named in the log and in /health. By default, producers of Kafka
 end a transaction after this time (`transaction.timeout.ms`)."""
 
+Open = dict[TopicPartition, OpenTransaction]
+
 _log = log.get(__name__)
 
 
@@ -48,9 +50,10 @@ class CountedTransactions:
     def __init__(self, sender: Sender, clock: Clock) -> None:
         self._sender = sender
         self._clock = clock
-        self._open: dict[TopicPartition, OpenTransaction] = {}
+        self._open: Open = {}
         self._named: dict[TopicPartition, int] = {}
         self._told: object = None
+        self._told_open: Open = {}
         self._look_at = self._tell_at = clock.monotonic()
 
     def found(self, now_open: Mapping[TopicPartition, OpenTransaction]) -> None:
@@ -90,16 +93,20 @@ class CountedTransactions:
     def due(
         self, number: int, partitions: Mapping[tuple[Source, TopicPartition], Known]
     ) -> bytes | None:
-        """Returns the bytes of a note if one is due. number: the number of the counter's last
-        numbered message. partitions: what is known about each counted partition."""
+        """Returns the bytes of a note if one is due. A transaction that was just found is told at
+        once, before the counter's next heartbeat says that all is counted. number: the number of
+        the counter's last numbered message. partitions: what is known about each counted
+        partition."""
         now = self._clock.monotonic()
-        if now < self._look_at:
+        is_new = not self._open.keys() <= self._told_open.keys()
+        if now < self._look_at and not is_new:
             return None
         self._look_at = now + CHANGES_EVERY_S
-        facts = {key: known.aborted for key, known in partitions.items()}, dict(self._open)
+        still_open = dict(self._open)
+        facts = {key: known.aborted for key, known in partitions.items()}, still_open
         if facts == self._told and now < self._tell_at:
             return None
-        self._told, self._tell_at = facts, now + TELL_EVERY_S
+        self._told, self._told_open, self._tell_at = facts, still_open, now + TELL_EVERY_S
         body = transactions.body_of(self._by_source(partitions))
         who, now_ms, kind = self._sender, self._clock.time_ms(), transactions.KIND
         return notes.encode(

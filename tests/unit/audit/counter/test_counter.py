@@ -561,6 +561,17 @@ def test_an_open_transaction_is_told_until_everything_behind_it_is_counted(site:
     assert site.counter.health.detail["open_transactions"] == {}
 
 
+def test_a_transaction_is_told_before_the_next_heartbeat(site: Site) -> None:
+    """The counter reports a transaction that it has just found in the next message beside its
+    deltas, however short the time since its last report is."""
+    site.run(1)
+    assert _told(site) == {}
+    site.fetcher.open_transactions = {LOGS: OpenTransaction(0, 4, site.clock.monotonic())}
+    site.run(1)
+    assert site.counter.transactions_note() is not None
+    assert site.counter.transactions_note() is None
+
+
 def test_a_counter_that_starts_does_not_know_since_when_a_transaction_is_open(site: Site) -> None:
     """If a transaction was open already when the counter started, the counter vouches only for the
     time of the newest record before the transaction."""
