@@ -135,8 +135,8 @@ def _string(cursor: Cursor) -> pa.StringArray:
 
 
 def _enum(avro: Enum) -> Reader:
-    symbols = pa.array(avro.symbols, pa.string())
-    return lambda cursor: symbols.take(pa.array(cursor.index(len(symbols))))
+    symbols = pa.array(avro.symbols or ("",), pa.string())  # `take` needs one also for bad rows
+    return lambda cursor: symbols.take(pa.array(cursor.index(len(avro.symbols))))
 
 
 def _fixed(size: int, arrow: pa.DataType) -> Reader:

@@ -363,3 +363,28 @@ def test_a_map_is_a_map_by_either_way(inside: Any, zeros: int, value: Any) -> No
     assert decoded.refused == [(100, "1 bytes too many")]
     columns, faults = Rows(codec._record, codec.arrow_schema).decode(datums)
     assert (columns, faults) == (decoded.batch.columns, dict(decoded.refused))
+
+
+NO_SYMBOLS = {"type": "enum", "name": "E", "symbols": []}
+
+
+@pytest.mark.parametrize(
+    ("avro", "good", "bad"),
+    [
+        (["null", NO_SYMBOLS], b"\0", b"\x02\0"),
+        (["string", NO_SYMBOLS], b"\0\0", b"\x02\0"),
+        (array(NO_SYMBOLS), b"\0", b"\x02\0\0"),
+        ({"type": "map", "values": NO_SYMBOLS}, b"\0", b"\x02\x02k\0\0"),
+        (array([]), b"\0", b"\x02\0\0"),
+        (["null", {"type": "record", "name": "I", "fields": [{"name": "i", "type": []}]}],
+         b"\0", b"\x02\0"),
+    ],
+)  # fmt: skip
+def test_a_type_without_values_refuses_only_its_own_datums(
+    avro: Any, good: bytes, bad: bytes
+) -> None:
+    """An enum without symbols and a union without branches have no values, but Avro allows them. A
+    datum that claims such a value is refused, and the datums beside it are decoded."""
+    for times in (1, 100):  # one datum is decoded alone, many are decoded by columns
+        decoded = Codec(schema_of(avro)).decode(pa.array([bad, good] * times, pa.binary()))
+        assert decoded.good.tolist() == [False, True] * times
