@@ -6,7 +6,9 @@ writer wrote if each type of the reader's schema fits the corresponding type of 
 (Avro 1.12 specification, "Schema Resolution"). The check reports each incompatibility with its
 kind, its path in the reader's schema and a sentence. The reports follow the order of the reader's
 schema, so their order is always the same. The verdicts are the same as those of Avro Java's
-`SchemaCompatibility`, which Confluent's registry uses.
+`SchemaCompatibility`, which Confluent's registry uses. One is stricter: if a branch of a reader's
+union has a type's full name, no other branch makes the type compatible, because Avro Java's reader
+does not take another either.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ from skidway.schemas.avro_schema import (
     Record,
     SchemaInvalid,
     Union,
+    candidates,
+    has_name,
 )
 
 
@@ -232,7 +236,9 @@ class _Comparison:
         if isinstance(writer, Union):
             return self._from_union(reader, writer)
         if isinstance(reader, Union):
-            if any(not self.of(branch, writer) for branch in reader.branches):
+            self._count(len(reader.branches))
+            of_union = candidates(writer, reader.branches)
+            if any(not self.of(reader.branches[at], writer) for at in of_union):
                 return []
             return [_lacking(writer)]
         if isinstance(reader, Array) and isinstance(writer, Array):
@@ -312,10 +318,8 @@ def _leaf(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
 
 
 def _name(reader: Named, writer: Named) -> list[Incompatibility]:
-    """Returns an incompatibility if the two names do not match. Compares names without their
-    namespaces, and aliases with their namespaces, as Avro Java does."""
-    same = reader.name.rpartition(".")[2] == writer.name.rpartition(".")[2]
-    if same or writer.name in reader.aliases:
+    """Returns an incompatibility if the two names do not match, compared as Avro Java does."""
+    if has_name(writer, reader):
         return []
     return [Incompatibility("NAME_MISMATCH", "/name", f"expected: {writer.name}")]
 

@@ -24,10 +24,12 @@ from skidway.schemas.avro_schema import (
     Record,
     Recursive,
     Union,
+    candidates,
+    has_name,
     parse,
 )
 from skidway.schemas.codec.arrow import arrow_type, as_record, branches_of, is_nullable, unwrapped
-from skidway.schemas.codec.matching import Unresolvable, has_name
+from skidway.schemas.codec.matching import Unresolvable
 from skidway.schemas.codec.promotion import PROMOTIONS
 from skidway.schemas.codec.resolution import chosen_member
 
@@ -126,7 +128,7 @@ def _same_text(old: AvroType, new: AvroType, known: set[tuple[str, str]]) -> boo
     if isinstance(old, Union) and isinstance(new, Union):
         before, after = ([x.branches[at] for at in branches_of(x)] for x in (old, new))
         return all(
-            [at for at, x in enumerate(after) if _may_become(each, x)] == [place]
+            [at for at in candidates(each, after) if _may_become(each, after[at])] == [place]
             and _same_text(each, after[place], known)
             for place, each in enumerate(before)
         )

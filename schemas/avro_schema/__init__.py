@@ -37,6 +37,7 @@ from skidway.schemas.avro_schema.model import (
     named_types,
     namespace_of,
 )
+from skidway.schemas.avro_schema.names import candidates, has_name
 from skidway.schemas.avro_schema.parser import CHARACTERS_MAX, NESTING_MAX, parse
 from skidway.schemas.avro_schema.recursion import Recursive, leading_back, without_circles
 
@@ -58,8 +59,10 @@ __all__ = [
     "Recursive",
     "SchemaInvalid",
     "Union",
+    "candidates",
     "default_fault",
     "fullname",
+    "has_name",
     "leading_back",
     "logical_type",
     "named_types",

@@ -4,7 +4,7 @@ types, and about the conversion between primitive or fixed types."""
 from __future__ import annotations
 
 from skidway.errors import SkidwayError
-from skidway.schemas.avro_schema import AvroType, Fixed, Named, Primitive
+from skidway.schemas.avro_schema import AvroType, Fixed, Named, Primitive, has_name
 from skidway.schemas.codec.promotion import NotPromotable, Step, promotion
 
 
@@ -32,13 +32,6 @@ def mismatch(writer: AvroType, reader: AvroType, path: str) -> Unresolvable:
     """Returns the error for a pair of types if no value of the writer's type can become a value of
     the reader's type, for example a string and a record."""
     return Unresolvable(f"Field {path} was written as {writer.kind} and is {reader.kind} now.")
-
-
-def has_name(writer: Named, reader: Named) -> bool:
-    """Returns whether the names of the two types are equal apart from their namespaces, or the
-    writer's full name is an alias of the reader's type."""
-    same = writer.name.rpartition(".")[2] == reader.name.rpartition(".")[2]
-    return same or writer.name in reader.aliases
 
 
 def check_name(writer: Named, reader: Named, path: str) -> None:

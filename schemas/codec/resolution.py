@@ -9,10 +9,10 @@ module uses these rules:
   writer's other matching fields are not read. Avro Java and the compatibility check
   (READER_FIELD_AMBIGUOUS) refuse a pair of schemas with this ambiguity. So the pair can only come
   from a subject whose compatibility is not checked.
-- If the reader has a union, the value goes to a branch that has the writer's own type. Only if
-  there is no such branch, the value goes to a branch to which the writer's type can be promoted.
-  Avro Java does the same. For example, an int stays an int if the union has the branches float and
-  int.
+- If the reader has a union, the value goes to a branch that has the writer's own type: of several
+  with its name (in different namespaces), to that with its full name. Only if there is no such
+  branch, the value goes to a branch to which the writer's type can be promoted. Avro Java does the
+  same. For example, an int stays an int if the union has the branches float and int.
 - If both types are timestamps, times of day or decimals, the value is kept, and the number in the
   datum may change. For example, a timestamp in milliseconds becomes the same moment in
   microseconds, and a decimal becomes the same value with another scale. If the conversion cannot
@@ -45,6 +45,7 @@ from skidway.schemas.avro_schema import (
     Record,
     Recursive,
     Union,
+    candidates,
     default_fault,
 )
 from skidway.schemas.codec.arrow import arrow_type, branches_of, is_nullable
@@ -209,15 +210,12 @@ def _chosen(writer: AvroType, reader: Union, path: str) -> tuple[Step, int]:
     """Chooses the branch of the reader's union for values of the writer's type. Returns the
     function that converts the values to the branch's type, and the branch's index among the
     branches other than null."""
-    for wants_same in (True, False):
-        for number, at in enumerate(branches_of(reader)):
-            branch = reader.branches[at]
-            if wants_same and branch.kind != writer.kind:
-                continue
-            try:
-                return resolution(writer, branch, path), number
-            except Unresolvable:
-                continue
+    members = [reader.branches[at] for at in branches_of(reader)]
+    for number in candidates(writer, members):
+        try:
+            return resolution(writer, members[number], path), number
+        except Unresolvable:
+            continue
     raise mismatch(writer, reader, path)
 
 

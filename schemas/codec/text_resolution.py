@@ -21,7 +21,7 @@ or reads one of the two; a registry refuses such versions.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import fastavro
@@ -37,6 +37,7 @@ from skidway.schemas.avro_schema import (
     Primitive,
     Recursive,
     Union,
+    candidates,
     default_fault,
 )
 from skidway.schemas.codec.arrow import (
@@ -60,6 +61,8 @@ _INSIDE: Final = "inside"
 _DEFAULT: Final = "default"
 """The names of the field in a wrapper. `_DEFAULT`: of a default, whose value has no wrappers
 inside. For a branch of a reader's union of several types, the name is that of the member."""
+_OF_READER: Final = "-"
+"""The name of a wrapper that no wrapper of a writer has."""
 _UNITS: Final = ("", "_ms", "_us", "_ns")
 """Numbers without a unit are read from numbers of any unit."""
 
@@ -87,8 +90,9 @@ def text_step(writer: AvroType, reader: AvroType, path: str) -> Step:
 def _reading(writer: AvroType, reader: AvroType) -> Callable[[bytes], dict[str, Any]]:
     """Returns the function that reads a datum of the writer's type as a value of the reader's type,
     in the form that `Rows` needs. The function raises ValueError if the value does not fit."""
-    written = _parsed(_Wrapped(is_reader=False).of(writer))
-    read = _parsed(_Wrapped(is_reader=True).of(reader))
+    wrapped = _Wrapped()
+    written = _parsed(wrapped.of(writer))
+    read = _parsed(_Wrapped(wrapped.named).of(reader))
 
     def row_of(datum: bytes) -> dict[str, Any]:
         try:
@@ -108,34 +112,59 @@ def _parsed(schema: Any) -> Any:
 
 
 class _Wrapped(PlainSchema):
-    """Converts one schema to the form with wrappers."""
+    """Converts one schema to the form with wrappers. named: the named types that were converted.
+    written: for a reader's schema, the named types of the writer's."""
 
-    def __init__(self, is_reader: bool) -> None:
+    def __init__(self, written: Mapping[str, Named] | None = None) -> None:
         super().__init__(defaults=False, tagged=False)
-        self._is_reader = is_reader
+        self.named: dict[str, Named] = {}
+        self._is_reader = written is not None
+        self._written = [*(written or {}).values()]
         self._count = 0
 
     def of(self, avro: AvroType) -> Any:
         if isinstance(avro, Recursive | Union) or avro.kind == "null":
             return super().of(avro)
-        return self._wrapper(avro, _INSIDE, ())
+        return self._wrapper(avro, _INSIDE, self._names(avro))
 
     def _union(self, union: Union) -> list[Any]:
         members = {at: number for number, at in enumerate(branches_of(union))}
         kinds = tuple(each.kind for each in union.branches)
         is_tagged = self._is_reader and len(members) > 1
+        read_as: dict[int, list[Named]] = {at: [] for at in members}
+        for each in self._written:
+            for at in candidates(each, union.branches):
+                read_as[at].append(each)
         return [
-            self._wrapper(each, member(members[at]) if is_tagged else _INSIDE, kinds)
+            self._wrapper(
+                each,
+                member(members[at]) if is_tagged else _INSIDE,
+                self._names(each, kinds, read_as[at]),
+            )
             if at in members
             else "null"
             for at, each in enumerate(union.branches)
         ]
 
-    def _wrapper(self, avro: AvroType, inside: str, beside: tuple[str, ...]) -> dict[str, Any]:
-        """Returns a wrapper around the type. beside: the kinds of all types in the same union,
-        which come before types to which a value would have to be promoted."""
+    def _names(
+        self, avro: AvroType, beside: tuple[str, ...] = (), read_as: Sequence[Named] | None = None
+    ) -> list[str]:
+        """Returns the name of the type's wrapper, and then the names of those wrappers of a writer
+        that can be read as the type. beside: the kinds of all types in the same union, which come
+        before types to which a value would have to be promoted. read_as: the writer's named types
+        that the union reads as this type."""
+        if not isinstance(avro, Named):
+            return _names(avro, beside)
+        self.named[avro.name] = avro
+        if not self._is_reader:
+            return [_named(avro, avro)]
+        if read_as is None:
+            read_as = [each for each in self._written if candidates(each, (avro,))]
+        return [_OF_READER, *(_named(each, avro) for each in read_as)]
+
+    def _wrapper(self, avro: AvroType, inside: str, names: Sequence[str]) -> dict[str, Any]:
         self._count += 1
-        first, *others = _names(avro, beside)
+        first, *others = names
         # fastavro compares the names without the namespace, which makes each full name unique
         made = {"type": "record", "name": f"_{self._count}.{first}", "aliases": others}
         field = {"name": inside, "aliases": [_INSIDE], "type": super().of(avro)}
@@ -146,16 +175,22 @@ class _Wrapped(PlainSchema):
         return made | _default(field) if self._is_reader else made
 
 
-def _names(avro: AvroType, beside: tuple[str, ...]) -> list[str]:
-    """Returns the name of the type's wrapper, and then the names of those wrappers of a writer that
-    can be read as the type."""
+def _named(written: Named, avro: Named) -> str:
+    """Returns the name of the wrapper of a writer's type that has the unit of `avro`."""
+    full = written.name.replace("_", "__").replace(".", "_d")
+    return f"{written.kind}_{full}_u{_unit(avro)}"
+
+
+def _unit(avro: AvroType) -> str:
+    """Returns what two types must share besides their kind, as a suffix of a name."""
     leaf = arrow_type(avro) if isinstance(avro, Primitive | Fixed) else None
-    unit = f"_{getattr(leaf, 'unit', getattr(leaf, 'scale', ''))}".rstrip("_")
-    if isinstance(avro, Named):
-        names = (avro.name, *avro.aliases)
-        return [f"{avro.kind}_{each.rpartition('.')[2]}{unit}" for each in names]
-    if leaf is None:
+    return f"_{getattr(leaf, 'unit', getattr(leaf, 'scale', ''))}".rstrip("_")
+
+
+def _names(avro: AvroType, beside: tuple[str, ...]) -> list[str]:
+    if not isinstance(avro, Primitive):
         return [avro.kind]
+    unit = _unit(avro)
     kinds = [kind for kind, into in PROMOTIONS.items() if avro.kind in into and kind not in beside]
     units = (unit, "") if unit else _UNITS
     return [f"{kind}{each}" for kind in (avro.kind, *kinds) for each in units]

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from skidway.schemas.avro_schema import parse
 from skidway.schemas.codec import Codec, DatumReader, Unresolvable
 from skidway.schemas.codec.arrow import as_record
+from skidway.schemas.compatibility import incompatibilities
 from support.avro import batches, outgoing, raw
 from support.randomness import share_of
 
@@ -289,6 +290,53 @@ def test_a_branch_of_the_very_type_comes_first() -> None:
         number = {"string": 1, "bytes": 2, "int": 3}[written]
         members = dict.fromkeys((f"member{at}" for at in range(4)), None)
         assert rows == [{"x": members | {f"member{number}": value}}]
+
+
+NAMED: list[tuple[dict[str, Any], Any]] = [
+    (record(field("p", "int")), {"p": 1}),
+    ({"type": "enum", "symbols": ["A"]}, "A"),
+    ({"type": "fixed", "size": 1}, b"a"),
+]
+
+
+@pytest.mark.parametrize(("avro", "value"), NAMED)
+@pytest.mark.parametrize(
+    ("names", "at"),
+    [
+        (["x.R", "y.R"], 1),
+        (["y.R", "x.R"], 0),
+        (["z.R", "x.R", "y.R"], 2),
+        (["x.R", {"name": "z.Q", "aliases": ["y.R"]}], 1),
+        ([{"name": "x.R", "aliases": ["y.R"]}, "y.R"], 1),
+        (["x.R", "z.R"], 0),
+    ],
+)
+def test_a_branch_of_the_full_name_comes_before_one_of_the_short_name(
+    avro: dict[str, Any], value: Any, names: list[Any], at: int
+) -> None:
+    """A value is read as the branch of the reader's union with the full name of its type, else as
+    the one with this name as an alias, and only then as the first one with the same name in another
+    namespace."""
+    branches = [avro | (each if isinstance(each, dict) else {"name": each}) for each in names]
+    writer = record(field("u", [avro | {"name": "x.R"}, avro | {"name": "y.R"}]))
+    reader = record(field("u", branches), field("added", "int", default=0))
+    rows, refused = rows_of(writer, reader, [{"u": {"member0": None, "member1": value}}])
+    members = dict.fromkeys((f"member{each}" for each in range(len(names))), None)
+    assert (rows, refused) == ([{"u": members | {f"member{at}": value}, "added": 0}], [])
+    assert not incompatibilities(parse(reader), parse(writer))
+
+
+def test_no_other_branch_takes_the_place_of_the_one_with_the_full_name() -> None:
+    """If the branch with the full name of a value's type cannot read the value, no other branch
+    does, and the compatibility check says so."""
+    first, second = (record(field("p", "int")) | {"name": each} for each in ("x.R", "y.R"))
+    changed = second | {"fields": [*second["fields"], field("q", "int")]}
+    writer, reader = record(field("u", [first, second])), record(field("u", [first, changed]))
+    value = {"u": {"member0": None, "member1": {"p": 1}}}
+    rows, refused = rows_of(writer, reader, [value])
+    assert (rows, [index for index, _ in refused]) == ([], [0])
+    found = incompatibilities(parse(reader), parse(writer))
+    assert [each.kind for each in found] == ["MISSING_UNION_BRANCH"]
 
 
 def test_else_the_first_branch_that_it_can_be_promoted_to() -> None:

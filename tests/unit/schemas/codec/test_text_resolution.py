@@ -275,3 +275,26 @@ def test_a_moment_that_is_no_text_stays_a_column() -> None:
     moment = dt.datetime(2011, 6, 12, 1, 2, 3, tzinfo=dt.UTC)
     row = resolved(writer, reader, {"at": moment, "next": None})
     assert row == {"at": moment, "next": None}
+
+
+@pytest.mark.parametrize(
+    ("names", "at"),
+    [
+        (["x.R", "y.R"], 1),
+        (["y.R", "x.R"], 0),
+        (["z.R", "x.R", "y.R"], 2),
+        (["x.R", {"name": "z.Q", "aliases": ["y.R"]}], 1),
+        (["x.R", "z.R"], 0),
+    ],
+)
+def test_a_branch_of_the_full_name_comes_before_one_of_the_short_name(
+    names: list[Any], at: int
+) -> None:
+    """In a value whose type contains itself, too, a union's value is read as the branch with the
+    full name of its type, else with its alias, and only then with its name alone."""
+    inner = {"type": "record", "fields": [V]}
+    made = [inner | (each if isinstance(each, dict) else {"name": each}) for each in names]
+    writer = link(field("u", [inner | {"name": "x.R"}, inner | {"name": "y.R"}]))
+    value = {"u": ("y.R", {"v": 2}), "next": None}
+    found = resolved(writer, link(field("u", made), W), {"u": ("x.R", {"v": 1}), "next": value})
+    assert json.loads(found["next"])["u"] == {f"member{at}": {"v": 2}}
