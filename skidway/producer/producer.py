@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
@@ -34,8 +34,8 @@ class Producer:
 
     At the end of the `with` block the producer waits until every message is delivered or refused,
     but at most `delivery_timeout_ms`. A producer that is still open at a normal end of the
-    interpreter waits likewise, and then says on standard error what was not delivered. After a
-    fork, every method raises UsageError in the child. The settings in `ProducerSettings` are
+    interpreter, or of a child of multiprocessing, waits likewise, and then says on standard error
+    what was not delivered. After a fork, every method raises UsageError in the child. The settings in `ProducerSettings` are
     keyword arguments.
     """
 
@@ -64,6 +64,7 @@ class Producer:
         )
         self._sender = Sender(self._connect, self._buffer)
         atexit.register(self._finish)
+        self._forget_child = _at_end_of_child(self._finish)
 
     @overload
     def send(
@@ -182,6 +183,7 @@ class Producer:
                 return
             self._closed = True
         atexit.unregister(self._finish)
+        self._forget_child()
         self._buffer.close(SkidwayError("the producer was closed"))
         self._sender.stop()
         self._directory.close()
@@ -216,6 +218,17 @@ ASKED_LEAST_MS = 100
 TIMESTAMP_MAX_MS = (1 << 62) - 1
 """The highest timestamp. It is limited because a batch stores differences of timestamps as 64-bit
 numbers."""
+
+
+def _at_end_of_child(finish: Callable[[], None]) -> Callable[[], None]:
+    """Has `finish` called at the end of this process if it is a child of multiprocessing, which may
+    end without atexit. Returns the function that revokes this."""
+    process = sys.modules.get("multiprocessing.process")
+    util = sys.modules.get("multiprocessing.util")  # every child has imported both
+    if process is None or util is None or process.parent_process() is None:
+        return lambda: None
+    revoke: Callable[[], None] = util.Finalize(None, finish, exitpriority=0).cancel
+    return revoke
 
 
 def _settings(options: ProducerOptions) -> ProducerSettings:

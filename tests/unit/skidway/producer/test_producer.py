@@ -3,7 +3,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
+from multiprocessing import get_context
 from typing import Any
 
 import pytest
@@ -277,3 +280,58 @@ def test_who_abandons_and_who_fails_a_part_end_it_once() -> None:
             assert isinstance(sending.future.exception(0), SkidwayError)
     finally:
         sys.setswitchinterval(interval)
+
+
+FORK = get_context("fork")
+
+
+def _send_unclosed(written: int) -> None:
+    """Sends one message, which waits for `linger_ms`, with a producer that nobody closes. Writes a
+    byte to the pipe when the message is delivered."""
+    future = Producer(NOBODY, linger_ms=3_600_000).send("t", b"x")
+    future.add_done_callback(lambda _: os.write(written, b"1") and None)
+
+
+def _in_process(written: int) -> None:
+    child = FORK.Process(target=_send_unclosed, args=(written,))
+    child.start()
+    child.join()
+
+
+def _in_failing_process(written: int) -> None:
+    def fail() -> None:
+        _send_unclosed(written)
+        sys.exit(1)
+
+    child = FORK.Process(target=fail)
+    child.start()
+    child.join()
+
+
+def _in_pool(written: int) -> None:
+    with FORK.Pool(1) as pool:
+        pool.apply(_send_unclosed, (written,))
+        pool.close()
+        pool.join()
+
+
+def _in_executor(written: int) -> None:
+    with ProcessPoolExecutor(1, FORK) as pool:
+        pool.submit(_send_unclosed, written).result()
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("run", [_in_process, _in_failing_process, _in_pool, _in_executor])
+def test_an_unclosed_producer_of_a_child_is_flushed(
+    monkeypatch: pytest.MonkeyPatch, run: Callable[[int], None]
+) -> None:
+    """What a child of multiprocessing has sent is delivered before the child ends, even if it never
+    closes its producer."""
+    monkeypatch.setattr("skidway.producer.producer.Sender", DeliversAtOnce)
+    read, written = os.pipe()
+    try:
+        run(written)
+    finally:
+        os.close(written)
+    with os.fdopen(read, "rb") as pipe:
+        assert pipe.read() == b"1"
