@@ -105,7 +105,8 @@ def plain(value: Any) -> Any:
     """Returns a decoded value (see `skidway.schemas.codec.objects`), converted so that every reader
     of JSON takes it. Bytes become text if they are UTF-8. If they are not, they become base64, and
     so do all other bytes in the lists and maps of the same field; its name then ends with
-    `_base64`, so that nobody mistakes base64 for text. Times become text as in RFC 3339; decimals,
+    `_base64`, so that nobody mistakes base64 for text (`_base64_base64`, and so on, if the record
+    has a field of that name). Times become text as in RFC 3339; decimals,
     NaN and infinities become text."""
     return _plain(value, is_base64=not _is_text(value))
 
@@ -114,7 +115,7 @@ def _plain(value: Any, *, is_base64: bool) -> Any:
     if isinstance(value, Map):
         return {name: _plain(each, is_base64=is_base64) for name, each in value.items()}
     if isinstance(value, Mapping):
-        return dict(_member(str(name), each) for name, each in value.items())
+        return _fields({str(name): each for name, each in value.items()})
     if isinstance(value, list | tuple):
         return [_plain(each, is_base64=is_base64) for each in value]
     if isinstance(value, bytes):
@@ -137,8 +138,16 @@ def text_of(value: bytes) -> tuple[str, str]:
         return "_base64", base64.b64encode(value).decode("ascii")
 
 
-def _member(name: str, value: Any) -> tuple[str, Any]:
-    return name if _is_text(value) else f"{name}_base64", plain(value)
+def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    taken, made = {*record}, {}
+    for name, value in record.items():
+        shown = name
+        if not _is_text(value):
+            while shown in taken:
+                shown += "_base64"
+            taken.add(shown)
+        made[shown] = plain(value)
+    return made
 
 
 def _is_text(value: Any) -> bool:

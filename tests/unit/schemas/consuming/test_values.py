@@ -107,3 +107,18 @@ def test_no_value_is_mistaken_for_another() -> None:
         "deep_base64": [{"a": ["dGV4dA=="]}, {"b": ["/w=="]}],
         "numbers": ["NaN", "Infinity", "-Infinity", 1.5],
     }
+
+
+def test_no_field_takes_the_name_of_another() -> None:
+    """Bytes that are no text get a name that no other field of the record has, whatever the order
+    of the fields, so every field is shown."""
+    assert plain({"a": b"\xff", "a_base64": "mine"}) == {
+        "a_base64_base64": "/w==", "a_base64": "mine",
+    }  # fmt: skip
+    assert plain({"in": {"a_base64": b"\xfe", "a": b"\xff", "a_base64_base64": None}}) == {
+        "in": {
+            "a_base64_base64_base64": "/g==",
+            "a_base64_base64_base64_base64": "/w==",
+            "a_base64_base64": None,
+        }
+    }
