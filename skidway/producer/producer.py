@@ -35,8 +35,8 @@ class Producer:
     At the end of the `with` block the producer waits until every message is delivered or refused,
     but at most `delivery_timeout_ms`. A producer that is still open at a normal end of the
     interpreter, or of a child of multiprocessing, waits likewise, and then says on standard error
-    what was not delivered. After a fork, every method raises UsageError in the child. The settings in `ProducerSettings` are
-    keyword arguments.
+    what was not delivered. After a fork, every method raises UsageError in the child. The settings
+    in `ProducerSettings` are keyword arguments.
     """
 
     def __init__(
