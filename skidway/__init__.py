@@ -18,6 +18,7 @@ The modules of the kernel in reading order:
     service         signals and exit status
     telemetry       /metrics and /health
     http_client     asks our programs for them, through no proxy
+    http_answer     limits how long a whole HTTP answer takes
     own_process     objects that a fork must not share
     ports           reserves a port, and finds who listens on a port
     coordination    ZooKeeper through kazoo

@@ -8,6 +8,8 @@ It also demands that the branches of a union can be told apart, so that a value 
 of them. To parse a schema that references other schemas, pass the `named_types` of those schemas to
 `parse`.
 
+`names` says which types of a writer's schema are read as which types of a reader's.
+
 If a record contains itself, the values of its schema form a graph with a cycle. To make this cycle,
 the parser first makes the record, and sets `Record.fields` afterwards. Code that walks all types
 would never end in a cycle; for such code, `recursion` removes the cycles. A schema has at most

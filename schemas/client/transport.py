@@ -5,16 +5,17 @@ from __future__ import annotations
 import http
 import json
 import random
-import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 
 from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError, Unreachable
+from skidway.http_answer import HttpAnswer
 from skidway.schemas.client.security import Security
 from skidway.schemas.client.urls import SETTING, parsed
 
@@ -77,22 +78,26 @@ class Transport(Protocol):
         returns the answer."""
 
 
+class _Connection(HTTPConnection):
+    response_class = HttpAnswer
+
+
+class _SecureConnection(HTTPSConnection):
+    response_class = HttpAnswer
+
+
 class HttpTransport:
     """Sends requests over HTTP. Keeps a connection to each registry open. `send` sends a request
-    only once. If the request fails, `Requests` calls `send` again.
+    only once. If the request fails, `Requests` calls `send` again. A connection opens within
+    `timeout_s`, and its whole answer arrives within `timeout_s` (`HttpAnswer`); otherwise `send`
+    fails.
 
     Raises `ConfigurationRefused` if `user_info` is not `user:password`. `send` raises the same
     error if the files for TLS cannot be used.
     """
 
-    def __init__(
-        self,
-        timeout_s: float,
-        security: Security | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, timeout_s: float, security: Security | None = None) -> None:
         self._timeout_s = timeout_s
-        self._monotonic = monotonic
         self._security = security or Security()
         self._headers = {
             "Accept": f"{CONTENT_TYPE}, application/json",
@@ -128,30 +133,28 @@ class HttpTransport:
         return Answer(answer.status, content, answer.headers.get("Location", ""))
 
     def _body_of(self, answer: BaseHTTPResponse) -> bytes:
-        """Returns the body of `answer`. Gives up if the whole body has not arrived within
-        `timeout_s`, even if the registry still sends bytes."""
-        end_at, content = self._monotonic() + self._timeout_s, bytearray()
+        content = bytearray()
         while piece := answer.read1(PIECE_BYTES):
             content += piece
             if len(content) > ANSWER_BYTES_MAX:
                 answer.close()
                 raise HTTPError(f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
-            if self._monotonic() > end_at:
-                answer.close()
-                raise HTTPError(f"the answer did not end within {self._timeout_s:g} s")
         return bytes(content)
 
     def _pool(self, url: SplitResult) -> HTTPConnectionPool:
         key = (url.scheme, url.netloc)
         if key not in self._pools:
             host, timeout_s = url.hostname or "", self._timeout_s
-            self._pools[key] = (
-                HTTPSConnectionPool(
-                    host, url.port or 443, timeout=timeout_s, ssl_context=self._security.context()
+            if url.scheme == "https":
+                context = self._security.context()
+                pool: HTTPConnectionPool = HTTPSConnectionPool(
+                    host, url.port or 443, timeout=timeout_s, ssl_context=context
                 )
-                if url.scheme == "https"
-                else HTTPConnectionPool(host, url.port or 80, timeout=timeout_s)
-            )
+                pool.ConnectionCls = _SecureConnection
+            else:
+                pool = HTTPConnectionPool(host, url.port or 80, timeout=timeout_s)
+                pool.ConnectionCls = _Connection
+            self._pools[key] = pool
         return self._pools[key]
 
 

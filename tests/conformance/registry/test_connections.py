@@ -4,22 +4,18 @@ while it answers."""
 from __future__ import annotations
 
 import contextlib
-import itertools
 import re
 import socket
 import threading
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 import pytest
-from urllib3.exceptions import HTTPError
 
 from skidway.schemas.client import (
     ROUNDS_MAX,
     RegistryClient,
     RegistryUnreachable,
 )
-from skidway.schemas.client.transport import HttpTransport
 from support.processes import WITHIN_S
 
 ANSWER = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"id": 7}'
@@ -124,39 +120,6 @@ def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
                     client.schema(7)
         finally:
             listener.shutdown(socket.SHUT_RDWR)
-            server.join()
-
-
-def test_a_body_that_comes_byte_by_byte_is_given_up() -> None:
-    """The client waits at most `timeout_s` for the whole body of an answer. Bytes of the body that
-    arrive one by one do not extend this time."""
-    asked = threading.Semaphore(0)
-    seconds = itertools.count(0, 0.4)
-
-    def monotonic() -> float:
-        asked.release()  # whenever the client looks at its clock, the server sends another byte
-        return next(seconds)
-
-    def serve(listener: socket.socket) -> None:
-        connection, _ = listener.accept()
-        with connection, contextlib.suppress(OSError):
-            connection.recv(65_536)
-            connection.sendall(ANSWER[:BODY_AT])
-            for at in range(BODY_AT, len(ANSWER)):
-                asked.acquire()
-                connection.sendall(ANSWER[at : at + 1])
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = threading.Thread(target=serve, args=(listener,))
-        server.start()
-        try:
-            url = urlsplit(f"http://127.0.0.1:{listener.getsockname()[1]}")
-            transport = HttpTransport(timeout_s=1, monotonic=monotonic)
-            with pytest.raises(HTTPError, match="the answer did not end within 1 s"):
-                transport.send("GET", url, "/schemas/ids/7", None)
-            assert next(seconds) == pytest.approx(4 * 0.4)  # three bytes had come
-        finally:
-            asked.release(len(ANSWER))
             server.join()
 
 

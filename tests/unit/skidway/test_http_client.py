@@ -1,8 +1,10 @@
-"""Tests that no command of ours asks our own programs through a proxy."""
+"""Our own programs are asked without a proxy, and no server holds its client for long."""
 
 from __future__ import annotations
 
+import contextlib
 import re
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -10,11 +12,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from urllib3.exceptions import HTTPError
 
 import skidway
 from skidway.audit.commands import agent_health, history
 from skidway.broker.mirror import cli as mirror
 from skidway.demo import supervisor
+from skidway.http_client import open_url
 from skidway.kafka.source import Source
 from skidway.loader.complete_hours.collector import Collector
 from skidway.schemas.client.transport import HttpTransport
@@ -81,3 +85,56 @@ def test_one_module_opens_urls() -> None:
     proxied = re.compile(r"^\s*(import|from) (urllib\.request|requests|httpx)\b", re.MULTILINE)
     found = {path.name for path in paths if proxied.search(path.read_text())}
     assert found == {"http_client.py"}
+
+
+def read_url(url: str) -> bytes:
+    with open_url(url, 0.5) as answer:
+        return answer.read()
+
+
+BEGUN = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"",
+        BEGUN + b"X: ",
+        BEGUN + b"Content-Length: 1000000\r\n\r\n",
+        BEGUN + b"Transfer-Encoding: chunked\r\n\r\nfffff\r\n",
+        BEGUN + b"Connection: close\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize(
+    "ask",
+    [
+        read_url,
+        lambda url: HttpTransport(0.5).send("GET", urlsplit(url), "/subjects", None),
+    ],
+)
+def test_an_answer_that_comes_byte_by_byte_is_given_up(
+    begun: bytes, ask: Callable[[str], object]
+) -> None:
+    """A client waits only for its timeout for a whole answer, head and body. Bytes that arrive one
+    by one do not extend this time."""
+    given_up = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65_536)
+            connection.sendall(begun)
+            while not given_up.wait(0.02):
+                connection.sendall(b"1")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=serve, args=(listener,))
+        server.start()
+        try:
+            with pytest.raises((TimeoutError, HTTPError)) as caught:
+                ask(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        finally:
+            given_up.set()
+            server.join()
+    words = (str(caught.value), str(caught.value.__cause__))
+    assert any("the answer did not end within 0.5 s" in each for each in words)
