@@ -192,7 +192,7 @@ def test_the_role_prints_what_matches_nothing(
     """The role runs `skidway agent validate --strict`, accepts the statuses of good configurations,
     and prints the lines with marks. What `validate` prints about other patterns is left out."""
     look, say = yaml.safe_load((ROLE.parents[1] / "tasks" / "marks.yml").read_text())
-    _, noun, verb, *options = look["ansible.builtin.command"]["argv"]
+    noun, verb, *options = look["vars"]["agent_look"]
     (tmp_path / "a.log").write_text("a line\n")
     document = {
         "bootstrap.servers": "nowhere:1",
@@ -214,6 +214,33 @@ def test_the_role_prints_what_matches_nothing(
     assert evaluated(say["when"]) is True
     said = evaluated(say["ansible.builtin.debug"]["msg"])
     assert said == [f"! paths {tmp_path}/b.log takes no file"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "everything", "rights"),
+    [
+        ([], False, "runuser -u skidway-agent -g skidway-agent -G adm --"),
+        (["ssl", "app"], False, "runuser -u skidway-agent -g skidway-agent -G adm -Gssl -Gapp --"),
+        (["ssl"], True, ""),
+    ],
+)
+def test_the_role_looks_at_the_sources_with_the_rights_of_the_agent(
+    groups: list[str], everything: bool, rights: str
+) -> None:
+    """The role looks for paths that the agent cannot read as the agent's user, with the groups of
+    its unit, because root could read them all. If the agent may read every file, it looks as
+    root."""
+    jinja = NativeEnvironment(undefined=StrictUndefined)
+    jinja.filters["bool"] = bool
+    jinja.filters["regex_replace"] = lambda text, old, new: re.sub(old, new, text)
+    known = {"agent_groups": groups, "agent_read_everything": everything, "skidway_version": "1.2"}
+    role = yaml.safe_load(ROLE.read_text())
+    known["agent_rights"] = jinja.from_string(role["agent_rights"]).render(known)
+    look, _ = yaml.safe_load((ROLE.parents[1] / "tasks" / "marks.yml").read_text())
+    known |= look["vars"]
+    words = jinja.from_string(look["ansible.builtin.command"]["argv"]).render(known)
+    called = "/opt/skidway/1.2/bin/skidway agent validate --strict --lines 0 --config"
+    assert " ".join(words).strip() == f"{rights} {called} /etc/skidway/agent.yml".strip()
 
 
 @pytest.mark.parametrize(

@@ -99,13 +99,15 @@ def test_a_format_that_changed_in_the_middle_is_seen() -> None:
 
 def test_paths_that_lead_nowhere_and_files_that_cannot_be_read_are_said() -> None:
     """If no file matches the paths of a source, `validate` says so. It lists the files that it
-    cannot read."""
+    cannot read, even if it tries no line."""
     files = Files(ManualClock())
     assert tried(files).files == 0
     files.append("/log/a.log", b"1 a\n").unreadable = True
     sample = tried(files)
     assert (sample.files, sample.tried, sample.lines) == (1, 0, 0)
     assert sample.unreadable == [("/log/a.log", "Permission denied")]
+    _, untried = trial.find(SOURCE, files, {})
+    assert untried.unreadable == sample.unreadable
 
 
 def test_colours_and_pieces_are_counted() -> None:
