@@ -4,6 +4,7 @@ the expressions in the role's steps as Ansible does."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,37 @@ def test_the_role_prints_what_matches_nothing(
     assert evaluated(say["when"]) is True
     said = evaluated(say["ansible.builtin.debug"]["msg"])
     assert said == [f"! paths {tmp_path}/b.log takes no file"]
+
+
+def test_the_sources_of_the_example_fit_the_logs_of_debian(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The example inventory's sources read what dpkg and apt write, each record with its time."""
+    logs = {
+        "dpkg.log": "2026-11-29 01:13:05 status installed passwd:amd64 1:4.13 <none>\n",
+        "history.log": "".join(
+            f"\nStart-Date: 2026-11-29  01:{minute}:04\nCommandline: apt-get install make\n"
+            f"Install: make:amd64 (4.3-4.1)\nEnd-Date: 2026-11-29  01:{minute}:09\n"
+            for minute in (13, 29)
+        ),
+    }
+    example = variables.COLLECTION / "inventories/example/group_vars/agents/skidway.yml"
+    sources = yaml.safe_load(example.read_text())["agent_sources"]
+    for each in sources:
+        each["paths"] = [str(tmp_path / Path(each["paths"][0]).name)]
+    config = tmp_path / "agent.yml"
+    about = {"bootstrap.servers": "nowhere:1", "schema.registry.url": "http://nowhere:1"}
+    config.write_text(yaml.safe_dump({**about, "state.dir": "state", "sources": sources}))
+    times = {}
+    for name, text in logs.items():
+        (tmp_path / name).write_text(text)
+        assert main(["agent", "test", str(tmp_path / name), "--config", str(config), "--json"]) == 0
+        results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        times[name] = [each["time"][:16] for each in results]
+    assert times == {
+        "dpkg.log": ["2026-11-29T01:13"],
+        "history.log": ["2026-11-29T01:13", "2026-11-29T01:29"],
+    }
 
 
 @pytest.mark.parametrize(

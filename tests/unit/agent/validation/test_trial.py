@@ -159,4 +159,4 @@ def test_records_of_several_lines_are_counted_as_records() -> None:
     trial.run(compiled(source, Schema(0, derived_schema(source)), 900_000), found, sample, files, 9)
     text = render([sample])
     assert "all of 3 records fit" in text
-    assert "1 record is only a part of what the program wrote as one (multiline.max.lines" in text
+    assert "1 record is only a part of what the program wrote as one: cut at" in text
