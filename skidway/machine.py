@@ -47,6 +47,8 @@ PORTS: dict[int, str] = {
     9106: "ZooKeeper's metrics",
 }
 
+LOCAL = "localhost"
+
 Verdict = Literal["good", "advice", "missing"]
 
 
@@ -68,7 +70,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield _java()
     yield open_files(*resource.getrlimit(resource.RLIMIT_NOFILE))
     yield memory(_memory_bytes())
-    yield _host_name()
+    yield from names()
     yield _machine_id()
     for name, path in (("current directory", directory), ("temporary directory", _temporary())):
         yield writable(name, path)
@@ -175,27 +177,32 @@ def free_port(port: int, user: str, holder: str | None) -> Finding:
     )
 
 
+def names() -> Iterator[Finding]:
+    """Checks that this machine's name and `localhost` have addresses. Spark starts only if both
+    have one."""
+    own = os.environ.get("SPARK_LOCAL_IP") or socket.gethostname()
+    for label, name, address in (("host name", own, "127.0.1.1"), (LOCAL, LOCAL, "127.0.0.1")):
+        try:
+            socket.getaddrinfo(name, None)
+        except OSError:
+            says = f"{name!r} has no address: Spark will not start"
+            advice = f"add the line `{address} {name}` to /etc/hosts"
+            yield Finding(label, _if_spark(), says, advice)
+        else:
+            yield Finding(label, "good", f"{name} has an address")
+
+
+def _if_spark() -> Verdict:
+    """Returns the verdict on something that only Spark needs, and that this machine lacks."""
+    return "advice" if util.find_spec("pyspark") is None else "missing"
+
+
 def _java() -> Finding:
     try:
         found = java.find()
     except SkidwayError as error:
-        needed = util.find_spec("pyspark") is not None
-        return Finding("java", "missing" if needed else "advice", str(error))
+        return Finding("java", _if_spark(), str(error))
     return Finding("java", "good", f"Java {found.version}, {found.source}: {found.command}")
-
-
-def _host_name() -> Finding:
-    name = socket.gethostname()
-    try:
-        socket.getaddrinfo(name, None)
-    except OSError:
-        return Finding(
-            "host name",
-            "advice",
-            f"{name!r} has no address: Spark will not start",
-            f"add `127.0.1.1 {name}` to /etc/hosts, or set SPARK_LOCAL_IP=127.0.0.1",
-        )
-    return Finding("host name", "good", f"{name} has an address")
 
 
 def _machine_id() -> Finding:

@@ -121,7 +121,11 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
     secrets = secret_texts.secrets([each.row for each in found.preview.rows])
     if secrets.rules:
         words = " and ".join(f"`{each}`" for each in secrets.rules)
-        notes.append(f"Some rows contain what looks like secrets. In `shape`, {words} masks them.")
+        shown = " and ".join(f'"{each}"' for each in secrets.examples)
+        notes.append(
+            f"Some rows contain what looks like secrets. In `shape`, {words} masks them. "
+            f"With it, a text becomes: {shown}."
+        )
     notes += secrets.notes
     found = replace(found, notes=(*found.notes, *notes))
     note = ""

@@ -15,6 +15,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skidway.agent.shaping.kinds import KINDS, is_card
+from skidway.agent.validation.excerpts import excerpt
+from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX
 
 LOOKED_AT_MAX: Final = 200
 """`guess` looks for secrets in at most this many rows."""
@@ -24,6 +26,9 @@ CARDS_LEAST: Final = 0.5
 check digit, these numbers are probably cards. Of all other numbers, one in ten has a correct check
 digit by chance.
 """
+
+BEFORE_MASK: Final = 40
+"""How many characters before a masked secret `guess` shows."""
 
 _KINDS: Final = tuple(kind for kind in KINDS if kind != "ips")
 _NUMBERS: Final = re.compile(r"(?<![\w.-])[0-9](?:[ -]?[0-9]){12,18}(?![\w-]|\.[0-9])")
@@ -37,17 +42,20 @@ _ISSUERS: Final = re.compile(
 @dataclass(frozen=True, slots=True)
 class Secrets:
     """What `secrets` found in rows. rules: for each field with secrets, a rule for the setting
-    `shape` that masks these secrets. notes: sentences about numbers that are probably not cards.
+    `shape` that masks these secrets. examples: for each rule, the first text that it changes, from
+    shortly before the mask on, so that people see whether it is a secret. notes: sentences about
+    numbers that are probably not cards.
     """
 
     rules: list[str]
+    examples: list[str]
     notes: list[str]
 
 
 def secrets(rows: Sequence[Mapping[str, Any]]) -> Secrets:
     """Finds the fields whose texts contain secrets that masks recognize."""
     some = rows[:LOOKED_AT_MAX]
-    found = Secrets([], [])
+    found = Secrets([], [], [])
     for field in dict.fromkeys(name for row in some for name in row):
         values = [row.get(field) for row in some]
         texts = pa.array([each for each in values if isinstance(each, str)], pa.string())
@@ -57,7 +65,19 @@ def secrets(rows: Sequence[Mapping[str, Any]]) -> Secrets:
             found.notes.append(note)
         if kinds:
             found.rules.append(f"mask {field} for {', '.join(kinds)}")
+            found.examples.append(_first_masked(texts, kinds))
     return found
+
+
+def _first_masked(texts: pa.StringArray, kinds: Sequence[str]) -> str:
+    masked = texts
+    for kind in kinds:
+        masked = KINDS[kind].mask(masked)
+    pairs = zip(texts.to_pylist(), masked.to_pylist(), strict=True)
+    before, after = next((one, other) for one, other in pairs if one != other)
+    letters = enumerate(zip(before, after, strict=False))
+    begin = next((n for n, (one, other) in letters if one != other), len(before))
+    return excerpt(after[max(begin - BEFORE_MASK, 0) :], SHOWN_CHARACTERS_MAX)
 
 
 def _about_numbers(field: str, texts: Sequence[str]) -> str | None:

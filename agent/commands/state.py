@@ -15,12 +15,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from skidway.agent.files import nameless
+from skidway.agent.files.decompressed import is_decompressed
 from skidway.agent.files.host import Host, shown
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import DATABASE, StateDatabase, open_state
 from skidway.agent.values import identity
-from skidway.agent.values.found import Found
+from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.intents import GIVEN_UP, Intent
 from skidway.agent.values.tracked import FileState, TrackedFile
 from skidway.audit.topic.messages import Loss
@@ -57,7 +59,7 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
             "number": state.number,
             "cluster": state.cluster,
             "unpublished_messages": len(state.outbox()),
-            "files": entries(files, promised, host or OperatingSystem()),
+            "files": entries(files, promised, host or OperatingSystem(), nameless.sizes(directory)),
             "sources": state.sources(),
             "declared": [_declared(loss, paths) for loss in state.losses()],
         }
@@ -70,12 +72,14 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
     these files that were declared lost or uncertain. shown: the result of `show`. Ids are written
     as in the audit's sentences. If the end of a lost or uncertain range is unknown, "or more"
     follows the number of the file's lost or uncertain bytes. If several file ids have the same
-    path, the path is followed by the inode and other facts that distinguish the file ids.
+    path, the path is followed by the inode and other facts that distinguish the file ids. The state
+    of a deleted file that the agent still has open is "deleted, held".
     """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [
         each
         | {"file": str(each["file"]), "path": _path(each)}
+        | ({"state": "deleted, held"} if each["is_held"] else {})
         | {
             fate: f"{each[fate]:,} or more" if (each["file"], fate) in more else each[fate]
             for fate in ("lost", "uncertain")
@@ -98,13 +102,17 @@ def unread(shown: Mapping[str, Any]) -> list[str]:
 
 
 def entries(
-    files: Sequence[TrackedFile], promised: Mapping[int, int], host: Host
+    files: Sequence[TrackedFile],
+    promised: Mapping[int, int],
+    host: Host,
+    held: Mapping[FileKey, int],
 ) -> list[dict[str, Any]]:
     """Returns the list of entries, one for each file id, in the order in which the file ids began.
     Each entry also has `distinction`: what distinguishes the file id from other file ids with the
-    same path; empty if no other file id has this path.
+    same path; empty if no other file id has this path. held: the sizes of the files without a name
+    that the running agent has open.
     """
-    found = [entry(file, promised, host) for file in files]
+    found = [entry(file, promised, host, held) for file in files]
     count = Counter(each["path"] for each in found)
     newest = {file.birth.key: file.file for file in files}
     for file, each in zip(files, found, strict=True):
@@ -115,14 +123,21 @@ def entries(
     return found
 
 
-def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
+def entry(
+    tracked: TrackedFile, promised: Mapping[int, int], host: Host, held: Mapping[FileKey, int]
+) -> dict[str, Any]:
     """Returns the entry of one file id. `bytes` is how many bytes of the file belong to the file
-    id. For an open file, `bytes` is computed from the file's present size on the host.
+    id. For an open file, `bytes` is computed from the file's present size, and `is_held` says that
+    the file was deleted and that only the running agent still has it.
     """
+    is_held = False
     tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
     tracked.read_position = tracked.promised
     if tracked.state is FileState.OPEN:
-        tracked.size = _size_on_host(tracked, host)
+        found, key = _found_on_host(tracked, host), tracked.birth.key
+        is_held = found is None and key in held and not is_decompressed(tracked.location)
+        size = held[key] if is_held else 0 if found is None else found.size
+        tracked.size = max(size, tracked.promised)
     tally = tracked.tally
     return {
         "file": tracked.file,
@@ -133,6 +148,7 @@ def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict
         "born_ns": tracked.birth.born_ns,
         "topic": tracked.birth.topic,
         "state": tracked.state.value,
+        "is_held": is_held,
         "begin": tracked.birth.begin,
         "skipped": tracked.birth.skipped,
         "position": tracked.position,
@@ -261,14 +277,6 @@ def given_up(state: StateDatabase, topic: str) -> list[Intent]:
     changes.put_intents(found)
     state.commit(changes)
     return found
-
-
-def _size_on_host(tracked: TrackedFile, host: Host) -> int:
-    """Returns the file's size now. If the file is not found, returns the position up to which the
-    agent has promised (in its intents) to deliver the file's bytes.
-    """
-    found = _found_on_host(tracked, host)
-    return tracked.promised if found is None else max(found.size, tracked.promised)
 
 
 def _found_on_host(tracked: TrackedFile, host: Host) -> Found | None:

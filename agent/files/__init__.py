@@ -41,6 +41,7 @@ unreadable     paths that could not be read
 matches        sources of which no file was found, and since when
 news           new file ids and losses, which the agent's loop has to write to the state
 handles        a limited number of open files
+nameless       files without a name that a running agent still has open; for another process
 pod_metadata   reads files with the labels of pods
 pod_labels     which labels the records of a file get, and from which position on
 reading        makes readings of tracked files, so that no file waits for long

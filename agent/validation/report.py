@@ -73,8 +73,8 @@ def of_reserved(names: Sequence[str]) -> list[str]:
 def of_pieces(count: int) -> str:
     """Returns a sentence about records that are pieces."""
     return (
-        f"{counted(count, 'record', 'is')} only a part of what the program wrote as one "
-        "(multiline.max.lines and max.line.bytes limit records)"
+        f"{counted(count, 'record', 'is')} only a part of what the program wrote as one: cut at "
+        "multiline.max.lines or max.line.bytes, or before the first line that begins a record"
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Final
 
@@ -107,8 +108,8 @@ class Trial:
 def find(
     source: SourceSettings, host: Host, owners: dict[FileKey, str]
 ) -> tuple[list[Found], Trial]:
-    """Returns the files of a source, and a `Trial` (the result for the source) in which no lines
-    have been tried yet. The file that changed last comes first.
+    """Returns the files of a source that can be opened, and a `Trial` (the result for the source)
+    in which no lines have been tried yet. The file that changed last comes first.
 
     owners: the topic to which each file of the earlier sources goes. The agent gives a file to the
     first source that matches it. So `find` does not return the files in `owners`, and adds to
@@ -119,12 +120,14 @@ def find(
     taken = Counter(owners[each.key] for each in found if each.key in owners)
     found = [each for each in found if each.key not in owners]
     owners.update((each.key, source.topic) for each in found)
-    return found, Trial(
+    closed = dict(_closed(found, host))
+    opened = [each for each in found if each.path not in closed]
+    return opened, Trial(
         source.topic,
         len(found),
         dict(taken),
         patterns=uses(source, host),
-        unreadable=list(scan.unreadable),
+        unreadable=[*scan.unreadable, *closed.items()],
         special=list(scan.special),
     )
 
@@ -138,8 +141,8 @@ def run(
     big_endian: Press | None = None,
 ) -> None:
     """Tries the first FILES_MAX of `files`: of each, at most lines_max first lines and lines_max
-    last lines. Also adds to `trial` the files that cannot be read. big_endian: the press for files
-    that begin with a big-endian byte order mark; `press` is for all other files.
+    last lines. Also adds to `trial` the files whose bytes cannot be read. big_endian: the press for
+    files that begin with a big-endian byte order mark; `press` is for all other files.
     """
     for each in files[:FILES_MAX]:
         try:
@@ -163,6 +166,15 @@ def run(
         if last:
             _press(used, each.path, last, begin, begin + len(last), trial)
     trial.examples = _chosen(trial.examples)
+
+
+def _closed(files: Iterable[Found], host: Host) -> Iterator[tuple[str, str]]:
+    """Yields the path of each file that cannot be opened, and the reason."""
+    for each in files:
+        try:
+            host.open(each.path).close()
+        except OSError as error:
+            yield each.path, error.strerror or str(error)
 
 
 def _first_records(framer: Framer, head: bytes, size: int, records_max: int) -> tuple[bytes, int]:

@@ -88,6 +88,8 @@ def _files(parts: list[str]) -> list[Path]:
     if not (ROOT / ".git").exists():  # ROOT is an unpacked archive of the sources
         found = [p for part in parts for p in [ROOT / part, *(ROOT / part).rglob("*")]]
         return [p.relative_to(ROOT) for p in found if p.is_file() and p.suffix != ".pyc"]
+    if shutil.which("git") is None:
+        raise PackagingFailed("in a clone git must be installed (Debian: apt-get install git)")
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *parts]
     listed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     return [Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file()]

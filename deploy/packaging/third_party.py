@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shutil
 import sysconfig
 import tempfile
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
 """Skidway's programs. For each program, the package `skidway` has an extra of the same name."""
 
 INDEX = "index.json"
+TEMPORARY_BYTES = 3_000_000_000
+"""pip unpacks and builds pyspark in the directory for temporary files, and needs so much space."""
+
 UNBOUND = frozenset({"skidway", "pip", "setuptools", "wheel"})
 """Skidway's own package, and packages that only install other packages. Their wheels need not have
 the versions that are installed in the environment."""
@@ -127,6 +131,12 @@ def _is_installed(file: str) -> bool:
 def _fetch(requirement: str, folder: Path) -> None:
     """Downloads the wheels of a requirement and its dependencies, in the versions that the
     environment has. Builds the wheel of a package if PyPI has only the package's sources."""
+    temporary = Path(tempfile.gettempdir())
+    if (free := shutil.disk_usage(temporary).free) < TEMPORARY_BYTES:
+        raise PackagingFailed(
+            f"{temporary} has {free / 1e9:.1f} GB free, and building pyspark needs "
+            f"{TEMPORARY_BYTES / 1e9:.0f} GB: make room, or set TMPDIR=/var/tmp"
+        )
     installed = sorted(
         f"{each.name}=={each.version}" for each in distributions() if each.name not in UNBOUND
     )

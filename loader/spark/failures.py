@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 
+from skidway import machine
 from skidway.errors import SkidwayError, Unreachable
 
 UNEXPECTED = "a task failed: "
@@ -59,7 +60,8 @@ def not_started(master: str, error: Exception, output: str) -> SkidwayError:
     has written.
 
     If the master of a cluster drops the application, Spark stops itself, and the start then fails
-    with any error. Only Spark's log has the reason.
+    with any error. Only Spark's log has the reason. If a name of this machine has no address, the
+    error says so, because Spark's own text does not say what to do about it.
     """
     text = _text(error)
     killed = _KILLED.search(output)
@@ -67,6 +69,9 @@ def not_started(master: str, error: Exception, output: str) -> SkidwayError:
     causes = _CAUSE.findall(output[: killed.start()] if killed else text)
     if causes and causes[-1] not in reason:
         reason += f" ({causes[-1]})"
+    for lacking in machine.names():
+        if lacking.advice:
+            reason += f"; {lacking.says}; {lacking.advice}"
     kind = Unreachable if _AWAY.search(f"{reason}{text}") else SkidwayError
     return kind(f"Spark did not start on {master}: {reason}")
 

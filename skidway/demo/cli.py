@@ -10,13 +10,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from skidway import machine
 from skidway.demo import sources, summary
 from skidway.demo.display import Display
 from skidway.demo.flow import Demo
 from skidway.demo.site import Site, reserve_ports
 from skidway.demo.supervisor import Stopped
 from skidway.demo.trial import Trial
-from skidway.errors import UsageError
+from skidway.errors import SkidwayError, UsageError
 from skidway.files import DirectoryLock, make_directory, write_atomically
 from skidway.ports import Reservation
 
@@ -60,6 +61,9 @@ def _run(args: argparse.Namespace) -> int:
     if args.lines < 1:
         raise UsageError(f"--lines {args.lines}: at least one line is to be written")
     sources.check_given(args.logs)
+    for lacking in machine.names():
+        if lacking.advice:
+            raise SkidwayError(f"{lacking.says}; {lacking.advice}")
     folder = Path(os.path.abspath(args.dir or _folder(is_quick=args.quick)))
     make_directory(folder)
     with DirectoryLock(folder), Reservation() as kept:

@@ -102,6 +102,30 @@ def test_rotations_to_any_name_while_the_agent_is_down(
     assert "set_apart" not in process.program.output()
 
 
+def test_a_log_that_is_deleted_while_the_broker_is_away_is_accounted_for(
+    tmp_path: Path, agent: Make, own_broker: SkidwayBroker
+) -> None:
+    """If a log with undelivered lines is deleted, the agent still has it open. `agent state show`
+    counts all its bytes, and the lines arrive when the broker is back."""
+    (tmp_path / "log").mkdir()
+    first, second, writer = tmp_path / "log/a.log", tmp_path / "log/b.log", Writer()
+    writer.write(first, 100)
+    process = agent(source(tmp_path / "log/*.log"))
+    process.settings["close.rotated.ms"] = 600_000
+    process.start()
+    all_once(own_broker, writer)
+    own_broker.end()
+    writer.write(second, 100)
+    size = second.stat().st_size
+    eventually(lambda: len(process.ledger()) == 2, what="the agent knows the second log")
+    second.unlink()
+    file = process.ledger()[1]
+    assert file["is_held"]
+    assert (file["bytes"], file["acknowledged"], file["pending"]) == (size, 0, size)
+    own_broker.start()
+    all_once(own_broker, writer)
+
+
 @promise("1 same file")
 def test_an_inode_that_is_taken_again(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker

@@ -520,15 +520,25 @@ def test_times_in_some_messages_are_no_event_times(tmp_path: Path) -> None:
 
 
 def test_texts_that_look_like_secrets_are_named(tmp_path: Path) -> None:
-    """If rows contain texts that look like secrets, `guess` names the rules that mask them. The
-    rules work in the proposed source."""
+    """If rows contain texts that look like secrets, `guess` names the rules that mask them, and
+    shows a masked text of each rule. The rules work in the proposed source."""
     text = "2026-11-23T08:15:01Z INFO card 4111 1111 1111 1111 of ann@example.org, password=x\n"
     found, _ = tried(tmp_path, text * 3)
     rule = "mask message for cards, keys, emails"
-    assert any(f"`{rule}`" in note for note in found.notes)
+    masked = "card [card] of [email], password=[key]"
+    assert any(f"`{rule}`" in note and f'"{masked}"' in note for note in found.notes)
     source = replace(found.source, shape=rule)
     rows_of = preview(source, text.encode(), str(found.path)).rows
-    assert rows_of[0].row["message"] == "card [card] of [email], password=[key]"
+    assert rows_of[0].row["message"] == masked
+
+
+def test_a_text_that_only_looks_like_a_secret_can_be_judged(tmp_path: Path) -> None:
+    """The log of Debian's packages names a package `passwd:amd64`, which looks like a password.
+    `guess` shows this text, even if it is in none of the rows that it shows."""
+    line = "2026-11-23 08:15:01 status installed {}:amd64 1:4.13 <none>\n"
+    text = "".join(line.format(name) for name in [*("tar",) * 30, "passwd"])
+    found, _ = tried(tmp_path, text)
+    assert any('"status installed passwd:[key] 1:4.13 <none>"' in note for note in found.notes)
 
 
 ORDER = 4000000000000000

@@ -4,6 +4,7 @@ the expressions in the role's steps as Ansible does."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -192,7 +193,7 @@ def test_the_role_prints_what_matches_nothing(
     """The role runs `skidway agent validate --strict`, accepts the statuses of good configurations,
     and prints the lines with marks. What `validate` prints about other patterns is left out."""
     look, say = yaml.safe_load((ROLE.parents[1] / "tasks" / "marks.yml").read_text())
-    _, noun, verb, *options = look["ansible.builtin.command"]["argv"]
+    noun, verb, *options = look["vars"]["agent_look"]
     (tmp_path / "a.log").write_text("a line\n")
     document = {
         "bootstrap.servers": "nowhere:1",
@@ -214,6 +215,64 @@ def test_the_role_prints_what_matches_nothing(
     assert evaluated(say["when"]) is True
     said = evaluated(say["ansible.builtin.debug"]["msg"])
     assert said == [f"! paths {tmp_path}/b.log takes no file"]
+
+
+def test_the_sources_of_the_example_fit_the_logs_of_debian(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The example inventory's sources read what dpkg and apt write, each record with its time."""
+    logs = {
+        "dpkg.log": "2026-11-29 01:13:05 status installed passwd:amd64 1:4.13 <none>\n",
+        "history.log": "".join(
+            f"\nStart-Date: 2026-11-29  01:{minute}:04\nCommandline: apt-get install make\n"
+            f"Install: make:amd64 (4.3-4.1)\nEnd-Date: 2026-11-29  01:{minute}:09\n"
+            for minute in (13, 29)
+        ),
+    }
+    example = variables.COLLECTION / "inventories/example/group_vars/agents/skidway.yml"
+    sources = yaml.safe_load(example.read_text())["agent_sources"]
+    for each in sources:
+        each["paths"] = [str(tmp_path / Path(each["paths"][0]).name)]
+    config = tmp_path / "agent.yml"
+    about = {"bootstrap.servers": "nowhere:1", "schema.registry.url": "http://nowhere:1"}
+    config.write_text(yaml.safe_dump({**about, "state.dir": "state", "sources": sources}))
+    times = {}
+    for name, text in logs.items():
+        (tmp_path / name).write_text(text)
+        assert main(["agent", "test", str(tmp_path / name), "--config", str(config), "--json"]) == 0
+        results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        times[name] = [each["time"][:16] for each in results]
+    assert times == {
+        "dpkg.log": ["2026-11-29T01:13"],
+        "history.log": ["2026-11-29T01:13", "2026-11-29T01:29"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("groups", "everything", "rights"),
+    [
+        ([], False, "runuser -u skidway-agent -g skidway-agent -G adm --"),
+        (["ssl", "app"], False, "runuser -u skidway-agent -g skidway-agent -G adm -Gssl -Gapp --"),
+        (["ssl"], True, ""),
+    ],
+)
+def test_the_role_looks_at_the_sources_with_the_rights_of_the_agent(
+    groups: list[str], everything: bool, rights: str
+) -> None:
+    """The role looks for paths that the agent cannot read as the agent's user, with the groups of
+    its unit, because root could read them all. If the agent may read every file, it looks as
+    root."""
+    jinja = NativeEnvironment(undefined=StrictUndefined)
+    jinja.filters["bool"] = bool
+    jinja.filters["regex_replace"] = lambda text, old, new: re.sub(old, new, text)
+    known = {"agent_groups": groups, "agent_read_everything": everything, "skidway_version": "1.2"}
+    role = yaml.safe_load(ROLE.read_text())
+    known["agent_rights"] = jinja.from_string(role["agent_rights"]).render(known)
+    look, _ = yaml.safe_load((ROLE.parents[1] / "tasks" / "marks.yml").read_text())
+    known |= look["vars"]
+    words = jinja.from_string(look["ansible.builtin.command"]["argv"]).render(known)
+    called = "/opt/skidway/1.2/bin/skidway agent validate --strict --lines 0 --config"
+    assert " ".join(words).strip() == f"{rights} {called} /etc/skidway/agent.yml".strip()
 
 
 @pytest.mark.parametrize(

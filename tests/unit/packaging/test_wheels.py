@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from deploy.packaging import own_wheel, wheels
+from deploy.packaging import own_wheel, third_party, wheels
 from deploy.packaging.own_wheel import PackagingFailed, version_or_default
 from deploy.packaging.third_party import PROGRAMS
 
@@ -55,6 +58,22 @@ def test_a_build_that_fails_leaves_what_was_there(
     with pytest.raises(PackagingFailed, match="pip wheel failed"):
         wheels.collect("1.2.3", tmp_path)
     assert [*tmp_path.rglob("*")] == [earlier.parent, earlier]
+
+
+def test_a_machine_on_which_wheels_cannot_be_built_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a clone's machine has no git, or the directory for temporary files is too small to build
+    pyspark, `make wheels` says so in one sentence with what to do, before it builds anything."""
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setattr(own_wheel, "ROOT", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(PackagingFailed, match="apt-get install git"):
+        own_wheel._files(["pyproject.toml"])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2_400_000_000))
+    with pytest.raises(PackagingFailed, match=r"has 2\.4 GB free.*needs 3 GB.*TMPDIR"):
+        third_party._fetch("skidway", tmp_path)
 
 
 def test_every_program_is_an_extra() -> None:

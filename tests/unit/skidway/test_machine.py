@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import resource
+import socket
 from importlib import util
 from pathlib import Path
 
@@ -111,6 +112,41 @@ def test_missing_java_matters_only_where_spark_is_installed(
     monkeypatch.setattr(util, "find_spec", lambda _: None)
     by_name = {f.name: f for f in machine.examine(tmp_path)}
     assert by_name["java"].verdict == "advice"
+
+
+@pytest.mark.parametrize("absent", ["db7", "localhost"])
+def test_a_name_without_address_matters_only_where_spark_is_installed(
+    absent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If this machine's name or `localhost` has no address, Spark does not start. On a host with
+    Spark `skidway doctor` calls it missing, and names the line that /etc/hosts lacks."""
+    nameless(monkeypatch, absent)
+    found = [each for each in machine.names() if each.verdict != "good"]
+    assert [(each.verdict, absent in each.says) for each in found] == [("missing", True)]
+    line = f"127.0.{'1' if absent == 'db7' else '0'}.1 {absent}"
+    assert f"`{line}` to /etc/hosts" in found[0].advice
+    monkeypatch.setattr(util, "find_spec", lambda _: None)
+    assert [each.verdict for each in machine.names() if each.advice] == ["advice"]
+
+
+def test_spark_may_have_an_address_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With SPARK_LOCAL_IP, the machine's own name needs no address."""
+    nameless(monkeypatch, "db7")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    assert [each.verdict for each in machine.names()] == ["good", "good"]
+
+
+def nameless(monkeypatch: pytest.MonkeyPatch, absent: str) -> None:
+    """Makes the machine appear to be named db7, and `absent` to have no address."""
+
+    def resolved(name: str, _: None) -> list[object]:
+        if name == absent:
+            raise socket.gaierror(-2, "Name or service not known")
+        return []
+
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    monkeypatch.setattr(socket, "gethostname", lambda: "db7")
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
 
 
 def test_noexec_temporary_directory_is_told(

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
+import pytest
+
 from skidway.agent.commands.state import entries, rows
+from skidway.agent.files import nameless
 from skidway.agent.state.database import StateDatabase
+from skidway.agent.values.found import FileKey
+from skidway.files import DirectoryLock
 from support.agent_world import World, raw, settings
 
 PATH = "/log/a.log"
@@ -11,7 +19,7 @@ PATH = "/log/a.log"
 
 def paths(world: World) -> list[str]:
     """Returns the column `path` of the table that `agent state show` prints."""
-    files = entries(StateDatabase(world.connection).files(), {}, world.files)
+    files = entries(StateDatabase(world.connection).files(), {}, world.files, {})
     table, _ = rows({"files": files, "declared": []})
     return [each["path"] for each in table]
 
@@ -79,8 +87,43 @@ def test_an_entry_tells_which_file_it_is_about() -> None:
     world.files.append(PATH, b"one\n")
     world.start()
     world.settle(rounds=5)
-    (found,) = entries(StateDatabase(world.connection).files(), {}, world.files)
+    (found,) = entries(StateDatabase(world.connection).files(), {}, world.files, {})
     there = world.files.look(PATH)
     assert there is not None
     assert (found["device"], found["inode"], found["born_ns"]) == (*there.key, there.born_ns)
     assert there.born_ns is not None
+
+
+def test_the_bytes_of_a_deleted_file_that_the_agent_has_open_are_pending() -> None:
+    """If a file is deleted while brokers are away, the agent still has it open. `agent state show`
+    then counts the file's bytes, and calls its state "deleted, held". The numbers add up."""
+    world = a_world()
+    there = world.files.look(PATH)
+    assert there is not None
+    world.files.delete(PATH)
+    (gone,) = entries(StateDatabase(world.connection).files(), {}, world.files, {})
+    assert (gone["bytes"], gone["is_held"]) == (gone["acknowledged"], False)
+    held = {there.key: there.size + 105}
+    files = entries(StateDatabase(world.connection).files(), {}, world.files, held)
+    table, _ = rows({"files": files, "declared": []})
+    assert (table[0]["bytes"], table[0]["pending"]) == (there.size + 105, 105)
+    assert table[0]["state"] == "deleted, held"
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_the_files_without_a_name_that_an_agent_has_open_are_found(
+    tmp_path: Path, *, is_deleted: bool
+) -> None:
+    """The size of a file without a name is read from the process that holds the lock on the state.
+    Files that have a name are left out, and so is everything if no agent runs."""
+    log = tmp_path / "a.log"
+    log.write_bytes(b"x" * 105)
+    with log.open("rb") as opened:
+        status = os.fstat(opened.fileno())
+        if is_deleted:
+            log.unlink()
+        with DirectoryLock(tmp_path / "state"):
+            found = nameless.sizes(tmp_path / "state")
+        key = FileKey(status.st_dev, status.st_ino)
+        assert found.get(key) == (105 if is_deleted else None)
+        assert nameless.sizes(tmp_path / "state") == {}

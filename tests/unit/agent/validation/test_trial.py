@@ -99,13 +99,15 @@ def test_a_format_that_changed_in_the_middle_is_seen() -> None:
 
 def test_paths_that_lead_nowhere_and_files_that_cannot_be_read_are_said() -> None:
     """If no file matches the paths of a source, `validate` says so. It lists the files that it
-    cannot read."""
+    cannot read, even if it tries no line."""
     files = Files(ManualClock())
     assert tried(files).files == 0
     files.append("/log/a.log", b"1 a\n").unreadable = True
     sample = tried(files)
     assert (sample.files, sample.tried, sample.lines) == (1, 0, 0)
     assert sample.unreadable == [("/log/a.log", "Permission denied")]
+    _, untried = trial.find(SOURCE, files, {})
+    assert untried.unreadable == sample.unreadable
 
 
 def test_colours_and_pieces_are_counted() -> None:
@@ -157,4 +159,4 @@ def test_records_of_several_lines_are_counted_as_records() -> None:
     trial.run(compiled(source, Schema(0, derived_schema(source)), 900_000), found, sample, files, 9)
     text = render([sample])
     assert "all of 3 records fit" in text
-    assert "1 record is only a part of what the program wrote as one (multiline.max.lines" in text
+    assert "1 record is only a part of what the program wrote as one: cut at" in text

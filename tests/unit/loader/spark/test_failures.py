@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+
+import pytest
+
 from skidway.errors import SkidwayError, Unreachable
 from skidway.loader.spark.failures import (
     GONE,
@@ -125,6 +129,25 @@ def test_a_start_that_failed_otherwise_has_the_reason_from_the_error() -> None:
     assert str(error).endswith(": FileNotFoundException: /a.tar.gz (Connection refused)")
     assert str(not_started("yarn", ValueError("no port"), "")).endswith(": no port")
     assert str(not_started("yarn", KeyError(), "")).endswith(": KeyError")
+
+
+def test_a_start_on_a_machine_without_a_name_says_what_etc_hosts_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If Spark did not start and this machine's name has no address, the error also names the line
+    that /etc/hosts lacks."""
+
+    def unknown(name: str, _: None) -> list[object]:
+        if name == "db7":
+            raise socket.gaierror(-2, "Name or service not known")
+        return []
+
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    monkeypatch.setattr(socket, "gethostname", lambda: "db7")
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    said = str(not_started("local[2]", RuntimeError("db7: Name or service not known"), ""))
+    assert said.endswith("; add the line `127.0.1.1 db7` to /etc/hosts")
+    assert said.startswith("Spark did not start on local[2]: db7: Name or service not known; 'db7'")
 
 
 def test_an_error_whose_text_the_ended_jvm_has_still_is_one_sentence() -> None:
