@@ -40,6 +40,7 @@ from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.cli.commands import main
 from skidway.cli.moments import parse_moment
 from skidway.errors import Unreachable
+from skidway.invocation import installed
 from skidway.kafka.batch import seal as seal_batch
 from skidway.kafka.columns import decode, encode
 from skidway.kafka.types import TopicPartition
@@ -219,7 +220,10 @@ def test_without_a_topic_a_recount_that_differs_is_told(why: Why) -> None:
     topic has a row, too."""
     status, text = why([*good(), CHANGED], topic=())
     assert (status, "gone: part-1.parquet" in text) == (1, True)
-    assert "on l1: skidway audit recount --output /logs --topic dc1.logs --tell" in text
+    assert (
+        f"on l1: {installed('loader').call} audit recount --output /logs --topic dc1.logs --tell"
+        in text
+    )
     assert "Every bucket" not in text
     status, found = why(short(START + SIZE, 3), "--json", topic=())
     assert (status, [x["bucket"] for x in found["topics"]]) == (1, ["1970-01-01T00:11:00Z", None])

@@ -27,6 +27,7 @@ from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.reports import report
 from skidway.audit.topic.backlog import Backlog, TopicBacklog
 from skidway.audit.topic.messages import encode
+from skidway.invocation import installed
 from skidway.kafka.types import TopicPartition
 from support import one_bucket
 from support.audit_senders import AGENT
@@ -96,7 +97,10 @@ def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
     assert row["since"] == NOW // MINUTE * MINUTE - 9 * MINUTE
     assert row["lacking"] == "mirror, hdfs"
     assert row["bytes"] == 180 * row["records"] > 0
-    assert (row["where"], row["command"]) == ("broker dc1", "skidway mirror status")
+    assert (row["where"], row["command"]) == (
+        "broker dc1",
+        f"{installed('broker').call} mirror status",
+    )
 
 
 @in_state("silent")
@@ -177,7 +181,7 @@ def test_unsafe_bytes_of_a_host_are_at_risk_with_file_time_and_command() -> None
     assert (row["what"], row["bytes"], row["left"]) == ("dc1.nginx on app5", 48_314_518, 92 * 60)
     assert (row["since"], row["lacking"]) == (NOW - 26 * MINUTE, "broker")
     assert row["where"] == "app5: /var/log/nginx/access.log.6"
-    assert row["command"] == "on app5: skidway agent state show"
+    assert row["command"] == f"on app5: {installed('agent').call} agent state show"
     made = Site(silent={"app3": 14}, backlogs={"app3": UNREAD})
     [row] = [x for x in at_risk(made) if "app3" in x["what"]]
     assert (row["left"], row["command"]) == (92 * 60, "on app3: systemctl start skidway-agent")
