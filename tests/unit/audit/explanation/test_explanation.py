@@ -208,7 +208,8 @@ CASES = [
         now=SILENT,
     ),
     Case(
-        Cause.CLUSTER_SILENT, "c2", OF_BROKER + "mirror status", drop=(4,), add=FRESH[1:], now=SILENT
+        Cause.CLUSTER_SILENT, "c2", OF_BROKER + "mirror status", drop=(4,), add=FRESH[1:],
+        now=SILENT,
     ),
     Case(
         Cause.CLUSTER_AWAY, "k1", "systemctl start skidway-broker", drop=(4,), now=SILENT,
@@ -258,7 +259,9 @@ CASES = [
         Cause.STATE_RESTORED, "web1", ACCEPT, drop=(4,),
         add=[seal(AGENT, 2, START, 1), seal(SECOND_EPOCH, 1, DUE + 1, 0)],
     ),
-    Case(Cause.STATE_COPIED, "web1", OF_AGENT + "agent state show", add=[delta(AGENT, 1, count(4))]),
+    Case(
+        Cause.STATE_COPIED, "web1", OF_AGENT + "agent state show", add=[delta(AGENT, 1, count(4))]
+    ),
     Case(Cause.MESSAGES_MISSING, "c1", ACCEPT, add=[delta(BROKER, 3)]),
     Case(Cause.MESSAGES_EXPIRED, "web1", ACCEPT, drop=(0,), add=[seal(AGENT, 3, DUE, 2)]),
     Case(Cause.NEWER_VERSION, "", "skidway --version", unread=True),
