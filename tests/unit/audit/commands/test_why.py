@@ -32,11 +32,13 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.reports.topic_names import is_named, with_rejects
-from skidway.audit.topic import messages
+from skidway.audit.topic import messages, source_report
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import Heartbeat, Message, Range, Seal, Tier
+from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.audit.topic.source_report import SourceReport, UnreadPath
 from skidway.cli.commands import main
 from skidway.cli.moments import parse_moment
 from skidway.errors import Unreachable
@@ -209,6 +211,18 @@ def test_without_a_topic_nothing_is_named_if_all_is_well(why: Why) -> None:
     """If no bucket has a problem, `audit why` says so, and ends with status 0."""
     status, text = why(good(), topic=())
     assert (status, text) == (0, "Every bucket that is due is complete or accepted.\n")
+
+
+def test_without_a_topic_nothing_is_denied_that_is_wrong(why: Why) -> None:
+    """If no bucket has a problem, but something else has, `audit why` says this first, and does not
+    say that all is well beside it."""
+    path = UnreadPath(LOGS.topic, "/log/old.log", "Permission denied", holds=False)
+    body = source_report.body_of(SourceReport(unread=(path,)))
+    told = Note(source_report.KIND, "7", "web1", "dc1", 1, 9, NOW, body)
+    _, text = why([*good(), told], topic=())
+    first, last = text.splitlines()
+    assert "/log/old.log" in first
+    assert last == "Apart from this, every bucket that is due is complete or accepted."
 
 
 CHANGED = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("gone: part-1.parquet",))
