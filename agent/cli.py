@@ -269,6 +269,7 @@ def _validate(args: argparse.Namespace) -> int:
         MARK,
         REGISTRY_TIMEOUT_S,
         document,
+        goodness,
         refusal,
         render,
         strict_refusal,
@@ -300,7 +301,7 @@ def _validate(args: argparse.Namespace) -> int:
             print(settings.idle_reason)
         if machine_id.read() is None:
             print(f"{MARK}{machine_id.MISSING}; the state is bound to it: {machine_id.ADVICE}")
-        print("the configuration is good")
+        print(goodness(trials))
     return 0
 
 

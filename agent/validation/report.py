@@ -54,10 +54,19 @@ def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
 
 def strict_refusal(trials: Sequence[Trial]) -> str | None:
     """Returns a sentence that names the sources with marks; None if there are no such sources."""
+    but = _look(trials)
+    return f"the configuration can be run{but}" if but else None
+
+
+def goodness(trials: Sequence[Trial]) -> str:
+    """Returns a sentence about a configuration that is not refused. It names the sources with
+    marks, whose files may be missing or unreadable only now."""
+    return f"the configuration is good{_look(trials)}"
+
+
+def _look(trials: Sequence[Trial]) -> str:
     marked = [each.topic for each in trials if each.marks]
-    if not marked:
-        return None
-    return f"the configuration can be run, but look at the lines with ! of {', '.join(marked)}"
+    return f", but look at the lines with ! of {', '.join(marked)}" if marked else ""
 
 
 def of_reserved(names: Sequence[str]) -> list[str]:

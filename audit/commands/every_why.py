@@ -11,7 +11,7 @@ from typing import Any
 
 from skidway.audit.commands import options
 from skidway.audit.evidence.evidence import FOREVER, Evidence
-from skidway.audit.explanation.choice import first_explained, is_bad, urgency
+from skidway.audit.explanation.choice import first_explained, is_bad, nothing_due, urgency
 from skidway.audit.explanation.document import document, document_of, sentence
 from skidway.audit.explanation.explanation import Explanation, explain, explain_recounts
 from skidway.audit.explanation.next_command import Access, explain_bucket, show_hosts
@@ -64,13 +64,21 @@ def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
         }
         print_json({"topics": rows} | beside)
     else:
-        said = [_sentence(rows, found, access), *unread.beside, *host_report.remarks(states)]
+        said = [*unread.beside, *host_report.remarks(states)]
         said += [f"next: {show_hosts(access)}"] if is_missed else []
+        said += clock_report.sentences(times)
         if present:
             print_lines(map(sentence, present))
         if rows:
             print(render_table([_text(x, access) for x in rows], COLUMNS))
-        print_lines([*said, *clock_report.sentences(times)])
+            said.insert(
+                0, f"{access.audit('audit why', 'TOPIC')} explains one of them, with all causes."
+            )
+        elif found:
+            said.append(nothing_due(is_alone=not (said or present)))
+        else:
+            said.insert(0, "Nothing was counted: there is no bucket to judge.")
+        print_lines(said)
     is_bad_now = bool(present) or is_missed or bool(unread.fileless) or times.is_ours_wrong
     return int(bool(rows) or not found or is_bad_now)
 
@@ -143,16 +151,6 @@ def _row(
 def _is_same(cause: dict[str, Any], other: dict[str, Any] | None) -> bool:
     """Whether two causes have the same name and the same next command."""
     return other is not None and all(cause[x] == other[x] for x in ("cause", "command"))
-
-
-def _sentence(rows: Sequence[Any], found: Sequence[Any], access: Access) -> str:
-    """Returns the sentence below the table. rows: the rows of the table. found: the verdicts."""
-    if rows:
-        command = access.audit("audit why", "TOPIC")
-        return f"{command} explains one of them, with all causes."
-    if not found:
-        return "Nothing was counted: there is no bucket to judge."
-    return "Every bucket that is due is complete or accepted."
 
 
 def _text(row: dict[str, Any], access: Access) -> dict[str, Any]:

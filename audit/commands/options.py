@@ -20,7 +20,7 @@ from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.explanation.next_command import Access
 from skidway.audit.judgement import roster
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.settings import AuditSettings, check_tiers
+from skidway.audit.settings import TIERS, AuditSettings, check_tiers
 from skidway.audit.topic.messages import Tier
 from skidway.cli.options import bootstrap_server
 from skidway.cli.topics import REFUSED_TIMEOUT_MS
@@ -47,6 +47,16 @@ def add_where(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_expected(parser: argparse.ArgumentParser) -> None:
+    """Adds --tiers and --lateness-ms."""
+    parser.add_argument(
+        "--tiers", metavar="LIST", help=f"which must agree, without exemptions ({','.join(TIERS)})"
+    )
+    parser.add_argument(
+        "--lateness-ms", type=int, metavar="MS", help="allowed after a bucket's end"
+    )
+
+
 def add_topic(parser: argparse.ArgumentParser) -> None:
     """Adds --topic."""
     words = "with its rejects; may be repeated"
@@ -69,11 +79,9 @@ def settings_of(args: argparse.Namespace) -> AuditSettings | None:
 
 
 def _brokers(args: argparse.Namespace, path: Path | None) -> list[str]:
-    """If there is no file with settings, returns `bootstrap.servers` with the brokers of
-    --bootstrap-server, because AuditSettings requires this setting."""
-    if path is not None or args.bootstrap_server is None:
-        return []
-    return [f"bootstrap.servers={args.bootstrap_server}"]
+    """If there is no file with settings, returns `bootstrap.servers` with the brokers that commands
+    without settings ask, because AuditSettings requires this setting."""
+    return [] if path is not None else [f"bootstrap.servers={bootstrap_server(args)}"]
 
 
 def _installed() -> Path:
@@ -144,6 +152,10 @@ def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:
     options += [word for each in args.set for word in ("--set", each)]
     if args.bootstrap_server is not None:
         options += ["--bootstrap-server", args.bootstrap_server]
+    if args.tiers is not None:  # every command of the audit takes the setting
+        options += ["--set", f"tiers=[{args.tiers}]"]
+    if args.lateness_ms is not None:
+        options += ["--set", f"lateness.ms={args.lateness_ms}"]
     return Access(
         socket.gethostname(),
         brokers,

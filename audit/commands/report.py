@@ -30,7 +30,7 @@ from skidway.audit.reports import (
 )
 from skidway.audit.reports.source_remarks import Unread
 from skidway.audit.reports.topic_names import is_named, topics_named, with_rejects
-from skidway.audit.settings import TIERS, AuditSettings
+from skidway.audit.settings import AuditSettings
 from skidway.audit.topic.fieldless_note import Members
 from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
@@ -49,12 +49,7 @@ def register(verbs: Any) -> None:
     options.add_where(parser)
     options.add_topic(parser)
     parser.add_argument("--since", metavar="TIME", help="2026-01-31T10:00:00Z, 90m, 24h, 7d")
-    parser.add_argument(
-        "--tiers", metavar="LIST", help=f"which must agree, without exemptions ({','.join(TIERS)})"
-    )
-    parser.add_argument(
-        "--lateness-ms", type=int, metavar="MS", help="allowed after a bucket's end"
-    )
+    options.add_expected(parser)
     parser.add_argument(
         "--all", action="store_true", help="1 even if buckets are only too young to be complete"
     )

@@ -11,7 +11,14 @@ from skidway.audit.commands.first_line import FirstLine, FirstLines
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import FOREVER, Evidence
-from skidway.audit.explanation.choice import alike, covered, first_explained, is_bad, with_covered
+from skidway.audit.explanation.choice import (
+    alike,
+    covered,
+    first_explained,
+    is_bad,
+    nothing_due,
+    with_covered,
+)
 from skidway.audit.explanation.document import document, document_of, sentence, text
 from skidway.audit.explanation.explanation import Explanation, explain
 from skidway.audit.explanation.present_cause import PresentCause
@@ -49,10 +56,11 @@ def register(verbs: Any) -> None:
     add_config_options(parser)
     add_json_option(parser)
     options.add_where(parser)
+    options.add_expected(parser)
     agent_health.add_option(parser)
     history.add_collector(parser)
     add_registry_option(parser)
-    parser.set_defaults(run=_why, tiers=None, lateness_ms=None)
+    parser.set_defaults(run=_why)
 
 
 Explained = tuple[BucketVerdict, Sequence[Explanation]]
@@ -254,7 +262,7 @@ def _print(
         print_json({"buckets": buckets, "others": others, "alike": same, "causes": causes_now})
         return
     lines = [sentence(x) for x in present]
-    lines += [] if found else ["Every bucket that is due is complete or accepted."]
+    lines += [] if found else [nothing_due(is_alone=not present)]
     for verdict, causes in found:
         said = [x for x, _ in causes]
         is_counted = _is_counted(evidence, verdict)

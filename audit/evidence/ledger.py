@@ -91,19 +91,20 @@ class Ledger:
 
     def take(self, values: Iterable[bytes]) -> None:
         """Stores records of audit topics. values: the values of the records. The caller does not
-        know where and when the records were read, so no position in a topic is stored.
+        know where and when the records were read, so neither a time nor a position is stored.
         """
-        self.take_records(((value, None) for value in values), {}, 0)
+        self.take_records(((value, None) for value in values), {}, None)
 
     def take_records(
         self,
         records: Iterable[tuple[bytes, Heard | None]],
         reached: Mapping[TopicPartition, Position],
-        now_ms: int,
+        now_ms: int | None,
     ) -> int:
         """In one transaction, stores records of the audit topics, and the positions up to which the
         topics were read. records: for each record, its value, and where and when it was read; None
-        if this is not known. Returns the number of records."""
+        if this is not known. now_ms: the time now; None if the records were not read from a topic.
+        Returns the number of records."""
         with self._writing():
             readable = [self._rows.take(value, where) for value, where in records]
             self._rows.write()
@@ -114,7 +115,8 @@ class Ledger:
                     " = (?1, ?2, ?3)), 0), ?3)",
                     ((tp.topic, tp.partition, at.topic_id) for tp, at in reached.items()),
                 )
-            self._connection.execute("UPDATE meta SET taken = ?", (now_ms,))
+            if now_ms is not None:
+                self._connection.execute("UPDATE meta SET taken = ?", (now_ms,))
             self._connection.executemany(
                 "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
                 ((tp.topic, tp.partition, *at) for tp, at in reached.items()),

@@ -31,6 +31,13 @@ def is_bad(verdict: BucketVerdict) -> bool:
     return verdict.is_overdue or verdict.is_warned
 
 
+def nothing_due(*, is_alone: bool) -> str:
+    """Returns a sentence for the case that no bucket is bad. is_alone: whether nothing else is
+    wrong; if something is, the sentence does not deny it."""
+    apart = "Every" if is_alone else "Apart from this, every"
+    return f"{apart} bucket that is due is complete or accepted."
+
+
 def first_explained(bad: Sequence[BucketVerdict]) -> list[BucketVerdict]:
     """Returns the verdicts in `bad` on the worst buckets; they may be buckets of several topics
     with one start. Buckets with the cause that is nearest to the source of trouble come first, and

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
-from skidway.audit.explanation.programs import Programs
+from skidway.audit.explanation.programs import Programs, installed_as
 from skidway.audit.judgement.cause import Cause, Run
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.reports.report import time_text
@@ -197,7 +197,9 @@ def _recount(verdict: BucketVerdict, where: Where) -> NextCommand:
     output, topic = where.place.rpartition("/")[0], topic_name(verdict.source)
     servers = where.access.brokers_from(where.host)
     options = ("--output", output, "--topic", topic, "--tell", *servers)
-    call = where.access.call if where.host in ("", where.access.here) else COMMAND
+    found = where.programs.find("loader", where.host, where.place)
+    own = installed_as("loader") if found is None else found.invocation
+    call = where.access.call if found is None and where.host == where.access.here else own.call
     return NextCommand(where.host, _joined(f"{call} audit recount", options))
 
 

@@ -10,7 +10,7 @@ from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.notes import Note
 from skidway.audit.topic.program_status import ProgramStatus
-from skidway.invocation import Invocation
+from skidway.invocation import Invocation, installed
 
 UNITS: Mapping[str, str] = {
     "agent": "skidway-agent",
@@ -55,7 +55,8 @@ class Programs:
             return found.host, found.invocation.start()
         if not verb:
             return host, self.starts.get(program) or f"systemctl start {UNITS[program]}"
-        return host, Invocation().command(verb)
+        own = Invocation() if program in self.starts else installed_as(program)
+        return host, own.command(verb)
 
     def counter(self, action: str, tier: Tier | None, host: str, clusters: tuple[str, ...]) -> str:
         """Returns the command of systemd that starts a counter or shows its state; or, for a
@@ -108,6 +109,11 @@ class Programs:
             if is_meant and is_of_tier and status.invocation.verb == _VERBS["counter"]:
                 return status.invocation
         return None
+
+
+def installed_as(program: str) -> Invocation:
+    """Returns how a program of this kind runs on a host where its unit is installed."""
+    return installed(UNITS[program].removeprefix("skidway-"))
 
 
 def programs_of(found: Statuses, starts: Mapping[str, str]) -> Programs:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Final
 from uuid import uuid4
 
 from skidway.audit.output.local import LocalOutput, failures
+from skidway.errors import StateRefused
 from skidway.files import fsync_directory
 from skidway.loader.store import PARTIAL_SUFFIX, StoreWriter
 
@@ -124,6 +126,28 @@ class LocalStore(LocalOutput):
         if len(self._made) >= MADE_KEPT_MAX:
             self._made.clear()
         self._made.add(directory)
+
+
+def refuse_root(directory: str, state: str) -> None:
+    """Raises StateRefused if this process is root, and another user owns the store's directory or
+    the directory `state` in it."""
+    for path in (Path(directory), Path(directory, state)):
+        with failures("look at", path):
+            owner = path.stat().st_uid if path.exists() else 0
+        if owner and not os.geteuid():
+            name = _user(owner)
+            raise StateRefused(
+                f"{path} belongs to {name}, who could not write beside root's files: start the "
+                f"loader's unit (systemctl start skidway-loader), or run this as {name} "
+                f"(runuser -u {name} -- ...)"
+            )
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def _remove_tree(directory: Path) -> None:

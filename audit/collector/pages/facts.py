@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from skidway.audit.collector.history_store import Completion
+from skidway.audit.collector.pages import words
 from skidway.audit.collector.pages.pace import Pace, paces
 from skidway.audit.collector.reject_examples import Examples
 from skidway.audit.collector.risks import Kept, backlogs, kept
@@ -19,6 +20,7 @@ from skidway.audit.explanation.present_cause import PresentCause
 from skidway.audit.explanation.present_causes import present_causes
 from skidway.audit.explanation.programs import Programs, programs_of
 from skidway.audit.explanation.worst_problem import Problem, worst_problem
+from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.clocks import Clocks, present_ms
 from skidway.audit.judgement.hosts import HostState
 from skidway.audit.judgement.policy import Policy
@@ -96,6 +98,14 @@ class Facts:
         """What is wrong now, whichever bucket it concerns; the nearest to the source of trouble
         comes first."""
         return present_causes(self.evidence, self.policy, self.now_ms, self.access)
+
+    @cached_property
+    def as_of(self) -> str:
+        """Words that begin a sentence which was true when the collector last read its topics; ""
+        while it reads them."""
+        unread = any(x.cause is Cause.CLUSTER_AWAY and not x.clusters for x in self.present)
+        taken_ms = self.evidence.taken_ms
+        return f"As of {words.moment(taken_ms)}: " if unread and taken_ms else ""
 
     @cached_property
     def worst(self) -> Problem | None:

@@ -3,7 +3,7 @@ are silent, what was rejected, how far behind the topics are, and a grid of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from skidway.audit.collector.pages import rejects, risk, topics, words
@@ -45,8 +45,9 @@ def overview(facts: Facts, unit: str, until: int | None) -> Overview:
     """Returns the first page. unit: whether the columns of its grid are minutes, hours or days.
     until: the grid has only columns that begin before this time (ms); None for the newest columns.
     """
+    found = headline(facts.standing)
     return Overview(
-        headline(facts.standing),
+        replace(found, sentence=f"{facts.as_of}{found.sentence}"),
         alarms(facts),
         (
             topics.freshness_table(facts, SHOWN),

@@ -61,7 +61,8 @@ def table(facts: Facts) -> Table:
         tuple(row for _, row in found),
         empty=f"Not known: {reasons.of_rebuilding(rebuilding)}."
         if rebuilding
-        else "Nothing: every tier has what the newest minutes have, and every host has vouched.",
+        else f"{facts.as_of}Nothing: every tier has what the newest minutes have, and every host "
+        "has vouched.",
         shown_max=SHOWN,
         note=_unsafe_words(facts),
     )

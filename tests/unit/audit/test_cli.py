@@ -525,3 +525,21 @@ def test_a_roster_that_cannot_be_is_refused(
         said = capsys.readouterr()
         assert "roster.yml, line 2: the key 'hosts[0].cluster' is missing" in said.err, verb
         assert said.out == "", verb
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [["--tiers", "agent,broker"], ["--set", "tiers=[agent,broker]"]],
+)
+def test_why_judges_as_the_report_does(
+    expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`why` takes the same options as the report, and a store with settings needs no address of
+    brokers. The commands that are printed next judge by the same tiers."""
+    _store(tmp_path, records=3)
+    capsys.readouterr()
+    assert main(["audit", "why", "--store", str(tmp_path), *expected]) == 1
+    said = capsys.readouterr().out
+    assert "is short by 2 of 5" in said
+    assert f"audit why TOPIC --store {tmp_path} --set 'tiers=[agent,broker]' explains" in said
+    assert "mirror" not in said

@@ -32,14 +32,17 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.reports.topic_names import is_named, with_rejects
-from skidway.audit.topic import messages
+from skidway.audit.topic import messages, source_report
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import Heartbeat, Message, Range, Seal, Tier
+from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.audit.topic.source_report import SourceReport, UnreadPath
 from skidway.cli.commands import main
 from skidway.cli.moments import parse_moment
 from skidway.errors import Unreachable
+from skidway.invocation import installed
 from skidway.kafka.batch import seal as seal_batch
 from skidway.kafka.columns import decode, encode
 from skidway.kafka.types import TopicPartition
@@ -210,6 +213,18 @@ def test_without_a_topic_nothing_is_named_if_all_is_well(why: Why) -> None:
     assert (status, text) == (0, "Every bucket that is due is complete or accepted.\n")
 
 
+def test_without_a_topic_nothing_is_denied_that_is_wrong(why: Why) -> None:
+    """If no bucket has a problem, but something else has, `audit why` says this first, and does not
+    say that all is well beside it."""
+    path = UnreadPath(LOGS.topic, "/log/old.log", "Permission denied", holds=False)
+    body = source_report.body_of(SourceReport(unread=(path,)))
+    told = Note(source_report.KIND, "7", "web1", "dc1", 1, 9, NOW, body)
+    _, text = why([*good(), told], topic=())
+    first, last = text.splitlines()
+    assert "/log/old.log" in first
+    assert last == "Apart from this, every bucket that is due is complete or accepted."
+
+
 CHANGED = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("gone: part-1.parquet",))
 
 
@@ -219,7 +234,10 @@ def test_without_a_topic_a_recount_that_differs_is_told(why: Why) -> None:
     topic has a row, too."""
     status, text = why([*good(), CHANGED], topic=())
     assert (status, "gone: part-1.parquet" in text) == (1, True)
-    assert "on l1: skidway audit recount --output /logs --topic dc1.logs --tell" in text
+    assert (
+        f"on l1: {installed('loader').call} audit recount --output /logs --topic dc1.logs --tell"
+        in text
+    )
     assert "Every bucket" not in text
     status, found = why(short(START + SIZE, 3), "--json", topic=())
     assert (status, [x["bucket"] for x in found["topics"]]) == (1, ["1970-01-01T00:11:00Z", None])

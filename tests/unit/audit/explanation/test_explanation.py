@@ -57,7 +57,7 @@ from skidway.audit.topic.source_report import FilelessSource, SourceReport, Unre
 from skidway.audit.topic.transactions import KIND as TRANSACTIONS
 from skidway.audit.topic.transactions import OpenSince, Transactions
 from skidway.cli.commands import GROUP
-from skidway.invocation import Invocation
+from skidway.invocation import Invocation, installed
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.fold import Fold
 from support.one_bucket import (
@@ -84,6 +84,7 @@ ACCESS = Access("au1", "offline:9092", ("--config", "/etc/my audit.yml"))
 ACCEPT = "skidway audit accept dc1.logs 1970-01-01T00:10:00Z --reason "
 MISSING = FilelessSource("logs", ("/var/log/auth.log",), START)
 CLOSED = SourceReport((UnreadPath("logs", "/var/log/app.log", "Permission denied", holds=True),))
+OF_AGENT, OF_BROKER, OF_LOADER = (f"{installed(x).call} " for x in ("agent", "broker", "loader"))
 UNITS = "systemctl start skidway-audit-count@"
 
 
@@ -193,7 +194,7 @@ NO_TIERS = replace(POLICY, retired_places=("hdfs", "mirror", "broker"))
 
 CASES = [
     Case(Cause.TOO_YOUNG, "", "skidway audit why dc1.logs 1970-01-01T00:10:00Z", now=DUE - 1),
-    Case(Cause.IN_FLIGHT, "web1", "skidway agent state show", drop=(4,)),
+    Case(Cause.IN_FLIGHT, "web1", OF_AGENT + "agent state show", drop=(4,)),
     Case(
         Cause.AGENT_HELD_UP, "r1", "systemctl start skidway-registry", drop=(4,),
         healths={"web1": {"reason": "No schema registry answers (http://r1:8081: refused)."}},
@@ -207,7 +208,8 @@ CASES = [
         now=SILENT,
     ),
     Case(
-        Cause.CLUSTER_SILENT, "c2", "skidway mirror status", drop=(4,), add=FRESH[1:], now=SILENT
+        Cause.CLUSTER_SILENT, "c2", OF_BROKER + "mirror status", drop=(4,), add=FRESH[1:],
+        now=SILENT,
     ),
     Case(
         Cause.CLUSTER_AWAY, "k1", "systemctl start skidway-broker", drop=(4,), now=SILENT,
@@ -228,7 +230,7 @@ CASES = [
         add=[note(AGENT, Obstacle(Kind.REGISTRY, "http://r1:8081", "refused"))],
     ),
     Case(
-        Cause.AGENT_HELD_UP, "web1", "skidway agent state show", drop=(4,),
+        Cause.AGENT_HELD_UP, "web1", OF_AGENT + "agent state show", drop=(4,),
         add=[note(AGENT, Obstacle(Kind.OTHER, "disk", "no space is left"))],
     ),
     Case(
@@ -242,7 +244,7 @@ CASES = [
     Case(Cause.DECLARED_LOSS, "web1", ACCEPT, add=lost(Certainty.LOST)),
     Case(Cause.UNCERTAIN, "web1", ACCEPT, add=lost(Certainty.UNCERTAIN)),
     Case(
-        Cause.SOURCE_WITHOUT_FILES, "web1", "skidway agent validate", drop=(4,),
+        Cause.SOURCE_WITHOUT_FILES, "web1", OF_AGENT + "agent validate", drop=(4,),
         add=[seal(AGENT, 2, -START, 1)], report=SourceReport(fileless=(MISSING,)),
     ),
     Case(
@@ -257,7 +259,9 @@ CASES = [
         Cause.STATE_RESTORED, "web1", ACCEPT, drop=(4,),
         add=[seal(AGENT, 2, START, 1), seal(SECOND_EPOCH, 1, DUE + 1, 0)],
     ),
-    Case(Cause.STATE_COPIED, "web1", "skidway agent state show", add=[delta(AGENT, 1, count(4))]),
+    Case(
+        Cause.STATE_COPIED, "web1", OF_AGENT + "agent state show", add=[delta(AGENT, 1, count(4))]
+    ),
     Case(Cause.MESSAGES_MISSING, "c1", ACCEPT, add=[delta(BROKER, 3)]),
     Case(Cause.MESSAGES_EXPIRED, "web1", ACCEPT, drop=(0,), add=[seal(AGENT, 3, DUE, 2)]),
     Case(Cause.NEWER_VERSION, "", "skidway --version", unread=True),
@@ -290,28 +294,28 @@ CASES = [
     Case(Cause.GAP, "l1", ACCEPT, drop=(3,), add=gap("these offsets are not in the log")),
     Case(Cause.RETENTION, "l1", ACCEPT, drop=(3,), add=gap("these offsets expired")),
     Case(
-        Cause.MIRROR_BEHIND, "c2", "skidway mirror status", drop=(2,),
+        Cause.MIRROR_BEHIND, "c2", OF_BROKER + "mirror status", drop=(2,),
         add=[delta(MIRROR, 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))],
     ),
     Case(
         Cause.LOAD_NOT_RUN, "l1", "systemctl start skidway-loader", drop=(3,),
         add=[delta(HDFS, 1, count(3), ranges=(Range(LOGS, 0, 0, 6),))],
     ),
-    Case(Cause.RECORDS_MISSING, "l1", "skidway audit recount", drop=(3,), add=SHORT),
+    Case(Cause.RECORDS_MISSING, "l1", OF_LOADER + "audit recount", drop=(3,), add=SHORT),
     Case(
-        Cause.RECORDS_MISSING, "c2", "skidway mirror status", drop=(2,),
+        Cause.RECORDS_MISSING, "c2", OF_BROKER + "mirror status", drop=(2,),
         add=[delta(MIRROR, 1, count(3))],
     ),
     Case(
-        Cause.RECORDS_DOUBLED, "l1", "skidway audit recount", drop=(3,),
+        Cause.RECORDS_DOUBLED, "l1", OF_LOADER + "audit recount", drop=(3,),
         add=[delta(HDFS, 1, count(6))],
     ),
     Case(
-        Cause.RECORDS_DIFFER, "l1", "skidway audit recount", drop=(3,),
+        Cause.RECORDS_DIFFER, "l1", OF_LOADER + "audit recount", drop=(3,),
         add=[delta(HDFS, 1, count(5, checksum=98))],
     ),
-    Case(Cause.OUTPUT_CHANGED, "l1", "skidway audit recount", add=[BAD]),
-    Case(Cause.OUTPUT_CHANGED, "l1", "skidway audit recount", drop=(3,), add=[*SHORT, BAD]),
+    Case(Cause.OUTPUT_CHANGED, "l1", OF_LOADER + "audit recount", add=[BAD]),
+    Case(Cause.OUTPUT_CHANGED, "l1", OF_LOADER + "audit recount", drop=(3,), add=[*SHORT, BAD]),
     Case(Cause.RETIRED, "web1", ACCEPT, drop=(1, 2, 3), policy=NO_TIERS, add=[
         delta(x, 1, count(3)) for x in (BROKER, MIRROR, HDFS)
     ]),
@@ -320,7 +324,7 @@ CASES = [
         add=rejected(2), topic="logs.rejected",
     ),
     Case(
-        Cause.WRONG_PATTERN, "web1", "skidway agent validate",
+        Cause.WRONG_PATTERN, "web1", OF_AGENT + "agent validate",
         add=rejected(20), topic="logs.rejected",
     ),
     Case(
@@ -349,7 +353,9 @@ def parsed(line: str) -> argparse.Namespace | None:
     """Returns the arguments of a printed command, parsed as `skidway` parses them, or None if the
     command runs another program."""
     words = shlex.split(line)
-    if words[0] != "skidway" or words[1].startswith("-"):
+    if words[0] == "runuser":
+        words = words[words.index("--") + 1 :]
+    if Path(words[0]).name != "skidway" or words[1].startswith("-"):
         return None
     parser = argparse.ArgumentParser()
     (point,) = (x for x in entry_points(group=GROUP) if x.name == words[1])

@@ -21,12 +21,17 @@ from skidway.audit.evidence.hearing import WINDOW_MS, Reading
 from skidway.audit.evidence.ledger import ledger_of
 from skidway.audit.explanation.explanation import explain
 from skidway.audit.explanation.next_command import SET_CLOCK
+from skidway.audit.explanation.present_causes import COLLECTOR
 from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.standing import NOTHING_JUDGED
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.reports import report
 from skidway.audit.topic.backlog import Backlog, TopicBacklog
 from skidway.audit.topic.messages import encode
+from skidway.audit.topic.notes import Note
+from skidway.audit.topic.program_status import KIND as STATUS
+from skidway.audit.topic.program_status import Kind, Obstacle, ProgramStatus, body_of
+from skidway.invocation import installed
 from skidway.kafka.types import TopicPartition
 from support import one_bucket
 from support.audit_senders import AGENT
@@ -86,6 +91,23 @@ def test_where_nothing_is_wrong_the_page_says_so(site: TestClient) -> None:
     assert "Nothing: every tier has what the newest minutes have, and every host has" in loaded
 
 
+def test_what_was_known_before_the_brokers_stopped_has_a_time() -> None:
+    """While the collector cannot read its topics, the first page says of which time its sentence
+    about all buckets and its table of risks are: newer lines may wait. The note in which the
+    collector says so does not count as something that it has read."""
+    ledger = ledger_of(map(encode, good()))
+    ledger.take_records([], {}, DUE)
+    reason = Obstacle(Kind.CLUSTER, "b1:9092", "refused", DUE + 1)
+    status = body_of(ProgramStatus(obstacles=(reason,)))
+    ledger.take([encode(Note(STATUS, COLLECTOR, "au1", "", 0, 0, DUE + 1, status))])
+    assert ledger.taken_ms == DUE
+    _, _, body = ask(ledger, "/", one_bucket.POLICY, now_ms=DUE + 1)
+    time = words.moment(DUE)
+    assert f"As of {time}: Nothing: every tier has" in body
+    headline = re.search(f"As of {time}: (.*complete.*)", body)
+    assert headline is not None, body
+
+
 @in_state("incomplete")
 def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
     """If a tier (here the mirror) lacks records that an earlier tier has, the table of risks on the
@@ -96,7 +118,10 @@ def test_what_the_mirror_lacks_is_at_risk(site: TestClient) -> None:
     assert row["since"] == NOW // MINUTE * MINUTE - 9 * MINUTE
     assert row["lacking"] == "mirror, hdfs"
     assert row["bytes"] == 180 * row["records"] > 0
-    assert (row["where"], row["command"]) == ("broker dc1", "skidway mirror status")
+    assert (row["where"], row["command"]) == (
+        "broker dc1",
+        f"{installed('broker').call} mirror status",
+    )
 
 
 @in_state("silent")
@@ -177,7 +202,7 @@ def test_unsafe_bytes_of_a_host_are_at_risk_with_file_time_and_command() -> None
     assert (row["what"], row["bytes"], row["left"]) == ("dc1.nginx on app5", 48_314_518, 92 * 60)
     assert (row["since"], row["lacking"]) == (NOW - 26 * MINUTE, "broker")
     assert row["where"] == "app5: /var/log/nginx/access.log.6"
-    assert row["command"] == "on app5: skidway agent state show"
+    assert row["command"] == f"on app5: {installed('agent').call} agent state show"
     made = Site(silent={"app3": 14}, backlogs={"app3": UNREAD})
     [row] = [x for x in at_risk(made) if "app3" in x["what"]]
     assert (row["left"], row["command"]) == (92 * 60, "on app3: systemctl start skidway-agent")
