@@ -222,8 +222,9 @@ def test_a_broker_is_down(site: Incidents) -> None:
     site.healed("stopped-mirror")
     site.pipeline.kill("broker-dc1")
     log.write("app.log", 10)
-    command = site.shows_first("stopped-mirror", "cluster away")
-    assert (command["host"], site.started_by(command)) == (HOST, "broker-dc1")
+    site.shows_first("stopped-mirror", "cluster away")
+    command = site.starts_next("broker-dc1")
+    assert command["host"] == HOST
     offline = site.pipeline.site.health("broker-offline")
     assert f"Cluster {DATACENTER} does not answer" in read(offline)
     status = run_skidway("mirror", "status", "--config", str(site.config("broker-offline")))

@@ -200,13 +200,23 @@ class Incidents:
         seen: list[Any] = []
 
         def is_first() -> bool:
-            seen[:] = [self.first_shown(topic)]
-            return all(x == wanted for x in seen[0].values())
+            with contextlib.suppress(urllib.error.URLError):  # the page may not be served yet
+                seen[:] = [self.first_shown(topic)]
+            return bool(seen) and all(x == wanted for x in seen[0].values())
 
         try:
             eventually(is_first, every_s=0.5)
         except AssertionError as error:
             raise AssertionError(json.dumps(seen)) from error
+        return self._next()
+
+    def starts_next(self, program: str) -> dict[str, str]:
+        """Waits until the report's next command is the one that starts this program, as soon as an
+        attempt to connect has been refused. Returns the command."""
+        eventually(lambda: self.started_by(self._next()) == program, every_s=0.5)
+        return self._next()
+
+    def _next(self) -> dict[str, str]:
         found = self.asked("report")["causes"]
         return dict(found[0]["command"]) if found else {}
 
