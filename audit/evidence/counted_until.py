@@ -28,8 +28,9 @@ class CountedUntil(NamedTuple):
         """Takes it from a heartbeat. If the counter's clock is ahead, the time at which the
         heartbeat was read (`where`) takes the place of the heartbeat's time."""
         said_ms = message.time_ms if where is None else min(message.time_ms, where.taken_ms)
-        behind = {x.source: said_ms - x.lag_ms for x in message.behind}
-        return cls(said_ms - message.lag_ms, behind)
+        others_ms = _before(said_ms, message.lag_ms)
+        times = {x.source: _before(said_ms, x.lag_ms) for x in message.behind}
+        return cls(others_ms, {x: time for x, time in times.items() if time < others_ms})
 
     @classmethod
     def from_row(cls, others_ms: int, behind: str) -> Self:
@@ -53,3 +54,8 @@ class CountedUntil(NamedTuple):
             for x in self.behind.keys() | other.behind.keys()
         }
         return CountedUntil(others_ms, {x: time for x, time in times.items() if time < others_ms})
+
+
+def _before(said_ms: int, lag_ms: int) -> int:
+    """Returns the time before a lag; 0, which proves nothing, if no clock shows this time."""
+    return max(said_ms - max(lag_ms, 0), 0)

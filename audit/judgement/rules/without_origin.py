@@ -80,14 +80,14 @@ def _uncounted(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
             continue
         seen, is_open = facts.evidence.heard_ms(key[:2]), _open_in(facts, key)
         if seen < due:
-            words = f"was heard last at {reasons.of_time(seen)}, before this bucket was due"
-            found = f"{reasons.of_sender(key)} {words}", Cause.COUNTER_STOPPED
+            words = f"{reasons.of_sender(key)} was heard last at {reasons.of_time(seen)}"
+            words, cause = f"{words}, before this bucket was due", Cause.COUNTER_STOPPED
         elif is_open is not None:
-            found = reasons.of_transaction(key, is_open), Cause.TRANSACTION_OPEN
+            words, cause = reasons.of_transaction(key, is_open), Cause.TRANSACTION_OPEN
         else:
             words = reasons.of_counted_until(key, until)
-            found = f"{words}, before this bucket was due", Cause.COUNTER_BEHIND
-        yield Finding(_gravity(facts, due), *found, about=key)
+            words, cause = f"{words}, before this bucket was due", Cause.COUNTER_BEHIND
+        yield Finding(_gravity(facts, due), words, cause, about=key)
 
 
 def _open_in(facts: TopicFacts, key: SenderKey) -> OpenSince | None:
