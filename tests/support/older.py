@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "44972983220e2b0ea63ff228d9d750d4b544b42e"
+COMMIT = "ddcca06e328bd529d888ff08175f30a43cb72ec0"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
