@@ -697,7 +697,7 @@ class World:
     def ledger(self) -> list[dict[str, Any]]:
         state = StateDatabase(self.connection)
         promised = {intent.file: intent.end for intent in state.intents()}
-        return [entry(file, promised, self.files) for file in state.files()]
+        return [entry(file, promised, self.files, {}) for file in state.files()]
 
     def only(self, path: str | None = None) -> dict[str, Any]:
         """Returns the entry for a path in the agent's accounts, which say what happened to the

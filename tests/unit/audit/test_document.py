@@ -13,7 +13,7 @@ import pytest
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.messages import Delta, Message, Range, Seal, Sender, Tier
+from skidway.audit.topic.messages import Delta, Heartbeat, Message, Range, Seal, Sender, Tier
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
@@ -55,7 +55,8 @@ def said() -> list[Message]:
         found.append(Seal(sender, 2, until + 1_000, tuple(sealed)))
     broker = Sender(Tier.BROKER, "dc1", "broker-dc1", "b1", 1)
     ranges = (Range(NGINX, 0, 0, 2_000),)
-    return [*found, Delta(broker, 1, ms("10:04:59"), ranges=ranges, counts=tuple(by_broker))]
+    counted = Delta(broker, 1, ms("10:04:59"), ranges=ranges, counts=tuple(by_broker))
+    return [*found, counted, Heartbeat(broker, 1, ms("10:04:59"))]
 
 
 @pytest.fixture
