@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,10 +96,13 @@ class Reader:
         return run_skidway(*words, env=self.env, cwd=self.folder, within_s=300)
 
     def page(self, path: str) -> str:
-        """Returns what the collector answers for `path`."""
+        """Returns what the collector answers for `path`; "{}" if it does not listen yet."""
         url = f"http://{self.changed('127.0.0.1:8088')}{path}"
-        with urllib.request.urlopen(url, timeout=30) as answer:
-            return str(answer.read().decode())
+        try:
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                return str(answer.read().decode())
+        except urllib.error.URLError:
+            return "{}"
 
     def _words(self, command: list[str], cls: type[Any] | None) -> list[str]:
         """Returns the command with replaced ports, and with settings for the ports that the program
@@ -197,8 +201,8 @@ def settled(shown: str) -> bool:
 
 def complete(shown: str) -> bool:
     page = yaml.safe_load(shown)
-    counts = page["by_verdict"]
-    return bool(counts["complete"]) and not any(
+    counts = page.get("by_verdict", {})
+    return bool(counts.get("complete")) and not any(
         count for word, count in counts.items() if word != "complete"
     )
 

@@ -342,8 +342,8 @@ def test_the_audit_names_an_open_transaction_and_aborted_records(
         log.settle()
         load()
         eventually(lambda: verdicts(report()) == {"complete"}, what="the bucket is complete")
-    found = report()
-    assert f"4 records of aborted transactions of dc1.{log.topic} left out" in found["sentence"]
+        words_of = f"4 records of aborted transactions of dc1.{log.topic} left out"
+        eventually(lambda: words_of in report()["sentence"], what="the aborted records are named")
     words = ["audit", "trace", "--bootstrap-server", log.kafka]
     words += ["--cluster", log.kafka, "--topic", log.topic, "--partition", "0", "--offset", "1"]
     done = run_skidway(*words)
