@@ -4,6 +4,7 @@ tier (broker or mirror).
 continuity  checks that each batch begins where the previous batch ended; if it begins later, the
             offsets in between are reported as missing
 batch_runs  groups batches of a partition, so that they are counted together
+counted_until  up to when all records of the topics are counted
 transactions  reports open transactions, and the number of aborted records
 state       the durable state in one SQLite database: offsets, marks, message numbers, outbox
 counter     counts fetched records, and commits the counts together with the progress

@@ -28,9 +28,10 @@ from prometheus_client import Counter as Metric
 from prometheus_client import Gauge
 
 from skidway import log
-from skidway.audit.counter import continuity
+from skidway.audit.counter import continuity, counted_until
 from skidway.audit.counter.batch_runs import Run, Runs
 from skidway.audit.counter.continuity import Following, Step
+from skidway.audit.counter.counted_until import NEVER, CountedUntil
 from skidway.audit.counter.state import CounterState, PartitionId, Progress
 from skidway.audit.counter.transactions import CountedTransactions, Known
 from skidway.audit.counts import marks, topic_patterns
@@ -42,7 +43,7 @@ from skidway.audit.topic.messages import Gap, Heartbeat, Range, Sender, Tier, en
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka import gaps
-from skidway.kafka.batch import CorruptBatch, read_header
+from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetched, Fetcher
 from skidway.kafka.compaction import COMPACTED, is_compacted
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
@@ -64,14 +65,15 @@ _LAG = Gauge("skidway_audit_counter_lag_records", "Records between positions and
 
 @dataclass(slots=True)
 class _Counted:
-    """One partition that is being counted. stopped: why the partition cannot be counted further;
-    empty while it can be counted."""
+    """One partition that is being counted. durable: up to which offset its counts are durable.
+    stopped: why the partition cannot be counted further; empty while it can be counted."""
 
     source: Source
     following: Following
     marks: dict[FileKey, int]
     aborted: int
-    newest_ms: int = 0
+    until: CountedUntil
+    durable: int
     watermark: int = 0
     stopped: str = ""
 
@@ -102,6 +104,7 @@ class Counter:
         self._health = Health(True)
         self._commit_at = self._refresh_at = clock.monotonic()
         self._beat_at = clock.monotonic() + settings.heartbeat_interval_ms / 1000
+        self._refreshed = NEVER  # every partition that was there at this time is counted
 
     def turn(self, timeout_ms: int, *wake: int) -> None:
         """Finds new topics if a refresh is due, counts the records that have arrived, and commits
@@ -114,31 +117,42 @@ class Counter:
             except KafkaError as error:  # a topic was deleted just now: the next refresh asks again
                 _log.warning("topics_not_refreshed", reason=str(error))
         self._fetch(timeout_ms, *wake)
-        self._transactions.found(self._fetcher.open_transactions)
         if self._clock.monotonic() >= self._commit_at:
             self._commit_at = self._clock.monotonic() + self._settings.commit_interval_ms / 1000
             self.commit()
-            self._transactions.counted(self._positions, self._fetcher.open_transactions)
             self._health = self._examine()
 
     def heartbeat(self) -> bytes | None:
         """Returns the bytes of a heartbeat if a heartbeat is due; otherwise None. Unlike a delta, a
-        heartbeat is not stored in the outbox before it is sent."""
+        heartbeat is not stored in the outbox before it is sent. Call this method only while the
+        outbox is empty: the heartbeat says up to when the published counts have all records."""
         if self._clock.monotonic() < self._beat_at:
             return None
         self._beat_at = self._clock.monotonic() + self._settings.heartbeat_interval_ms / 1000
-        return encode(Heartbeat(self.sender, self._state.number, self._clock.time_ms()))
+        self._look()
+        now, now_ms = self._clock.monotonic(), self._clock.time_ms()
+        found: dict[Source, int] = {}
+        for x in self._partitions.values():
+            time = min(x.until.time, self._refreshed)
+            lag_ms = counted_until.lag_ms(time, now, now_ms)
+            found[x.source] = max(found.get(x.source, 0), lag_ms)
+        lags = counted_until.lags(found)
+        return encode(Heartbeat(self.sender, self._state.number, now_ms, *lags))
 
     def transactions_note(self) -> bytes | None:
         """Returns the bytes of the note about transactions if one is due; otherwise None."""
+        if not self._transactions.is_due:
+            return None
         known = {
-            (x.source, tp): Known(x.aborted, x.newest_ms) for tp, x in self._partitions.items()
+            (x.source, tp): Known(x.aborted, self._until_ms(x))
+            for tp, x in self._partitions.items()
         }
-        return self._transactions.due(self._state.number, known)
+        return self._transactions.note(self._state.number, known, self._fetcher.open_transactions)
 
     def refresh(self) -> None:
         """Begins to count new partitions, and stops counting deleted partitions. The partitions of
         a topic that was deleted and created again count as deleted, and then as new."""
+        asked = self._clock.monotonic()
         found = self._client.metadata().topics
         usable = [name for name, topic in found.items() if topic.error is ErrorCode.NONE]
         chosen = topic_patterns.choose(self._settings.topics, usable)
@@ -154,12 +168,21 @@ class Counter:
             elif self._seek_again and not self._partitions[tp].stopped:
                 self._fetcher.seek(tp, self._partitions[tp].following.fetch_offset)
         self._seek_again, self._failure = False, ""
+        self._refreshed = asked
 
     def commit(self) -> None:
         """Stores positions, marks and the deltas of the records that were counted since the last
         commit, in one transaction."""
+        for x in self._partitions.values():
+            x.durable = x.following.position.next_offset
+        self._look()
         if not self._progress.positions:
             return
+        self._progress.until_ms = {
+            (x.source, tp.partition): self._until_ms(x)
+            for tp, x in self._partitions.items()
+            if (x.source, tp.partition) in self._progress.positions
+        }
         previous = self._state.touched(key for key, _ in self._counts.items())
         numbered = number_deltas(
             self.sender,
@@ -202,11 +225,18 @@ class Counter:
         _log.error("cluster_unreachable", reason=reason)
         self._health = Health(False, {"unreachable": reason})
 
-    @property
-    def _positions(self) -> dict[TopicPartition, int]:
-        """The next offset of each partition that can be counted."""
-        followed = ((tp, x) for tp, x in self._partitions.items() if not x.stopped)
-        return {tp: x.following.position.next_offset for tp, x in followed}
+    def _look(self) -> None:
+        """Notes up to when each partition is counted. A partition that cannot be counted further
+        keeps its time, so its topic does too."""
+        for tp, x in self._partitions.items():
+            end = self._fetcher.ends.get(tp)
+            if end is not None:
+                x.until.answered(end.asked, end.high_watermark)
+            x.until.counted(x.durable)
+
+    def _until_ms(self, counted: _Counted) -> int:
+        now_ms = self._clock.time_ms()
+        return now_ms - counted_until.lag_ms(counted.until.time, self._clock.monotonic(), now_ms)
 
     # Topics.
 
@@ -237,9 +267,17 @@ class Counter:
         key = (source, tp.partition)
         following = continuity.resumed(self._state.position(key))
         marks, aborted = self._state.marks(key), self._state.aborted(key)
-        self._partitions[tp] = _Counted(source, following, marks, aborted)
+        until = CountedUntil(self._time_of(self._state.until_ms(key)))
+        durable = following.position.next_offset
+        self._partitions[tp] = _Counted(source, following, marks, aborted, until, durable)
         self._fetcher.seek(tp, following.fetch_offset)
         _log.info("partition_followed", partition=str(tp), offset=following.fetch_offset)
+
+    def _time_of(self, until_ms: int) -> float:
+        """Returns a time of the state in monotonic seconds; NEVER if it is in the future, because
+        the clock was set back."""
+        ago_ms = self._clock.time_ms() - until_ms
+        return NEVER if ago_ms < 0 else self._clock.monotonic() - ago_ms / 1000
 
     def _forget(self, tp: TopicPartition) -> None:
         self.commit()  # if the partition comes back, counting goes on from the stored position
@@ -266,7 +304,6 @@ class Counter:
         if counted is None or counted.stopped:
             return
         counted.watermark = part.high_watermark
-        counted.newest_ms = read_header(part.batches[-1]).max_timestamp
         try:
             for run in self._runs.of(counted.following, part.batches):
                 self._count_run(part.tp, counted, run)
@@ -380,7 +417,7 @@ class Counter:
             "stopped": stopped,
             "failed": self._failure,
             "compacted": self._compacted,
-            "open_transactions": self._transactions.long_open(),
+            "open_transactions": self._transactions.long_open(self._fetcher.open_transactions),
         }
         return Health(not (stopped or self._failure), detail)
 

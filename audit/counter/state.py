@@ -1,6 +1,7 @@
 """A counter's durable state, in one SQLite database.
 
-    partitions   per source topic and partition: the next offset, and the last batch before it
+    partitions   per source topic and partition: the next offset, the last batch before it, and up
+                 to when all records are counted
     marks        per partition and (agent, file): the highest end of the counted records
     aborted      per partition: how many records of aborted transactions were left out
     touched      per (source topic, agent, bucket): the number of the bucket's last delta
@@ -27,7 +28,7 @@ from skidway.audit.topic.messages import Delta, encode
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import Source
 
-FORMAT = 2
+FORMAT = 3
 
 _SCHEMA = """
 CREATE TABLE meta (
@@ -40,7 +41,7 @@ CREATE TABLE sources (
 );
 CREATE TABLE partitions (
     source INTEGER, partition INTEGER, next_offset INTEGER,
-    base_offset INTEGER, crc INTEGER, leader_epoch INTEGER,
+    base_offset INTEGER, crc INTEGER, leader_epoch INTEGER, counted_until INTEGER,
     PRIMARY KEY (source, partition)
 ) WITHOUT ROWID;
 CREATE TABLE marks (
@@ -81,11 +82,13 @@ class Position:
 
 @dataclass(slots=True)
 class Progress:
-    """The positions, marks and numbers of aborted records that one transaction makes durable."""
+    """The positions, marks and numbers of aborted records that one transaction makes durable.
+    until_ms: for each position, up to when all records are counted, in ms since 1970."""
 
     positions: dict[PartitionId, Position] = field(default_factory=dict)
     marks: dict[PartitionId, dict[FileKey, int]] = field(default_factory=dict)
     aborted: dict[PartitionId, int] = field(default_factory=dict)
+    until_ms: dict[PartitionId, int] = field(default_factory=dict)
 
 
 class CounterState:
@@ -143,6 +146,14 @@ class CounterState:
         if row is None:
             return Position()
         return Position(row[0], None if row[1] is None else BatchId(*row[1:]))
+
+    def until_ms(self, partition: PartitionId) -> int:
+        """Returns up to when all records of a partition are counted; 0 if this is not known."""
+        row = self._connection.execute(
+            "SELECT counted_until FROM partitions WHERE source = ? AND partition = ?",
+            (self._source(partition[0]), partition[1]),
+        ).fetchone()
+        return 0 if row is None else int(row[0])
 
     def marks(self, partition: PartitionId) -> dict[FileKey, int]:
         """Returns the marks of a partition, by (agent, file)."""
@@ -242,10 +253,16 @@ class CounterState:
     def _save_progress(self, progress: Progress) -> None:
         database: sqlite3.Connection = self._connection
         database.executemany(
-            "INSERT OR REPLACE INTO partitions VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO partitions VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
-                (self._sources[source], partition, position.next_offset, *_batch_row(position))
-                for (source, partition), position in progress.positions.items()
+                (
+                    self._sources[key[0]],
+                    key[1],
+                    position.next_offset,
+                    *_batch_row(position),
+                    progress.until_ms.get(key, 0),
+                )
+                for key, position in progress.positions.items()
             ),
         )
         database.executemany(

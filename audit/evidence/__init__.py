@@ -15,6 +15,7 @@ guarded          guards bytes in the store with a CRC
 number_bases     base numbers: the number of an agent's delta is stored as its difference from a
                  base
 tally_packing    encodes the tallies of a bucket in few bytes
+counted_until    up to when counters say that they have counted the records of each topic
 evidence         tallies, seals, losses and gaps as values, without I/O
 loss_buckets     the buckets that declared losses name and in which nothing was counted
 ledger           stores all messages in SQLite

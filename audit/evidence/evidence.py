@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.evidence.counted_until import CountedUntil
 from skidway.audit.evidence.hearing import Log, Offsets, Reading, SenderName
 from skidway.audit.evidence.overlaps import Pair
 from skidway.audit.evidence.rereading import Rereadings
@@ -202,6 +203,7 @@ class Evidence:
     rebuilding: how many messages the ledger still lacks while it is being rebuilt; 0 if it is
         complete. While the ledger is being rebuilt, nothing can be judged.
     heard: when each sender sent its last delta, seal or heartbeat.
+    counted: what each counter says about the time up to which it has counted.
     readings: by how much each sender's clock differs from the reader's clock.
     offsets: by agent, the least and greatest offset of those of the agent's messages that have the
         present name of the agent's host. The module hearing explains the fields heard, readings and
@@ -233,6 +235,7 @@ class Evidence:
     unread: dict[str, int] = field(default_factory=dict)
     rebuilding: int = 0
     heard: dict[SenderName, int] = field(default_factory=dict)
+    counted: dict[SenderKey, CountedUntil] = field(default_factory=dict)
     readings: dict[SenderName, Reading] = field(default_factory=dict)
     offsets: dict[int, dict[Log, Offsets]] = field(default_factory=dict)
     overlaps: set[Pair] = field(default_factory=set)
@@ -267,6 +270,12 @@ class Evidence:
         clock, or the time at which the reader read the message, whichever is earlier. Returns 0 if
         no such message arrived."""
         return self.heard.get(sender, self.last_seen.get(sender, 0))
+
+    def counted_until_ms(self, sender: SenderKey, source: Source) -> int:
+        """Returns up to when a counter says that it has counted all records of a topic; 0 if it
+        does not say it of any time."""
+        said = self.counted.get(sender)
+        return 0 if said is None else said.until_ms(source)
 
     def first_heard(self, agent: int) -> int | None:
         """Returns the earliest time in any message of an agent, by the agent's clock, in ms.

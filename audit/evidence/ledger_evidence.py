@@ -19,6 +19,7 @@ from skidway.audit.database import storable
 from skidway.audit.evidence import pruning, tally_rows
 from skidway.audit.evidence.agent_numbers import AgentNumbers
 from skidway.audit.evidence.announced import Announced, Notes
+from skidway.audit.evidence.counted_until import CountedUntil
 from skidway.audit.evidence.evidence import (
     Coverage,
     Evidence,
@@ -347,6 +348,12 @@ class _Reader:
         found, select = self._found, self._connection.execute
         rows = select("SELECT tier, producer, time FROM heard")
         found.heard = {(_TIERS[tier], producer): time for tier, producer, time in rows}
+        rows = select(
+            "SELECT tier, producer, epoch, others, behind FROM counted_until"
+            " JOIN senders ON id = sender"
+        )
+        for tier, producer, epoch, *said in rows:
+            found.counted[SenderKey(_TIERS[tier], producer, epoch)] = CountedUntil.from_row(*said)
         rows = select("SELECT * FROM readings")
         found.readings = {(_TIERS[tier], producer): Reading(*x) for tier, producer, *x in rows}
         for host, agent, *log, first, last in select("SELECT * FROM offsets"):

@@ -284,7 +284,7 @@ class Rows:
 
     def _take_heartbeat(self, message: Heartbeat, where: Heard | None) -> None:
         self._heard.add(message, where)
-        self._pending.claim(self._sender(message.sender), message)
+        self._pending.claim(self._sender(message.sender), message, where)
 
     def _take_numbered(self, message: Delta | Seal, value: bytes, where: Heard | None) -> None:
         self._heard.add(message, where)

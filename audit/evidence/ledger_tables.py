@@ -61,6 +61,7 @@ CREATE TABLE coverage (
     source INTEGER, sender INTEGER, partition INTEGER, first INTEGER, end INTEGER,
     PRIMARY KEY (source, sender, partition)
 ) WITHOUT ROWID;
+CREATE TABLE counted_until (sender INTEGER PRIMARY KEY, others INTEGER, behind TEXT);
 CREATE TABLE agents (source INTEGER, agent INTEGER, PRIMARY KEY (source, agent)) WITHOUT ROWID;
 CREATE TABLE last_seen (
     tier TEXT, producer TEXT, time INTEGER, PRIMARY KEY (tier, producer)
@@ -157,6 +158,7 @@ INSERT INTO meta VALUES (1, 0, 0)
         same values.
     seal_ends: the first and the newest seal of each agent, epoch and set of topics.
     seal_topics: the sets of topics, each as a JSON array of ids of sources.
+    counted_until: up to when counters have counted the records of each topic.
     beginnings: when agents were first heard, under each name of their hosts.
     bounds: the bounds for event times that agents announced.
     inodes: when the inode of each announced file was made, and the id of the file whose content the

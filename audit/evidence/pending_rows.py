@@ -16,7 +16,9 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from skidway.audit.topic.messages import Delta, Heartbeat, Seal
+from skidway.audit.evidence.counted_until import CountedUntil
+from skidway.audit.evidence.hearing import Heard
+from skidway.audit.topic.messages import Delta, Heartbeat, Seal, Tier
 
 _SENDERS = """
 UPDATE senders SET known = known + ?2, last = max(coalesce(last, ?3), ?3),
@@ -56,6 +58,7 @@ class PendingRows:
     def __init__(self) -> None:
         self._senders: dict[int, _Arrived] = {}
         self._claims: dict[int, Heartbeat] = {}
+        self._until: dict[int, CountedUntil] = {}
         self._coverage: dict[tuple[int, int, int], tuple[int, int]] = {}
 
     def number(self, sender: int, message: Delta | Seal) -> None:
@@ -69,11 +72,14 @@ class PendingRows:
         if message.number < arrived.first.number:
             arrived.first = message
 
-    def claim(self, sender: int, message: Heartbeat) -> None:
-        """Adds the number that a heartbeat contains: the number of the sender's last numbered
-        message."""
+    def claim(self, sender: int, message: Heartbeat, where: Heard | None) -> None:
+        """Adds what a heartbeat says: the number of the sender's last numbered message and, if the
+        sender is a counter, up to when it has counted."""
         known = self._claims.get(sender, message)
         self._claims[sender] = max(known, message, key=lambda x: (x.number, x.time_ms))
+        if message.sender.tier in (Tier.BROKER, Tier.MIRROR):
+            said = CountedUntil.of(message, where)
+            self._until[sender] = said.joined(self._until.get(sender, said))
 
     def cover(self, key: tuple[int, int, int], first: int, end: int) -> None:
         """Adds offsets that a sender counted. key: source, sender and partition."""
@@ -84,6 +90,14 @@ class PendingRows:
         """Writes all rows."""
         for statement, rows in self._statements():
             connection.executemany(statement, rows)
+        for sender, said in self._until.items():
+            known = connection.execute(
+                "SELECT others, behind FROM counted_until WHERE sender = ?", (sender,)
+            ).fetchone()
+            found = said if known is None else said.joined(CountedUntil.from_row(*known))
+            connection.execute(
+                "INSERT OR REPLACE INTO counted_until VALUES (?, ?, ?)", (sender, *found.to_row())
+            )
 
     def _statements(self) -> Iterator[tuple[str, Iterator[tuple[object, ...]]]]:
         yield _SENDERS, self._sender_rows()

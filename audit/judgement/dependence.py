@@ -9,8 +9,8 @@ senders were heard, and the present time. Only a few of these changes matter for
              the bucket after their newest seal (`late`). A newer seal of any other agent changes
              nothing
     heard    for an agent of these two groups, the verdict depends only on whether the agent is
-             silent. For records without origin, the verdict depends on the time at which a counter
-             was last heard, but only if this was before the bucket was due
+             silent. For records without origin, the verdict depends on the time up to which a
+             counter has counted, but only if this is before the bucket was due
     time     whether the bucket is due, and whether it has been due for silence_ms
 
 All other evidence that concerns every bucket is the *shape* of the topic. If the shape changes,
@@ -102,7 +102,7 @@ class Dependence:
     def of_records_without_origin(self, bucket: BucketId) -> tuple[object, ...] | None:
         """The evidence on which the rules about records without origin depend. None if this
         evidence cannot change any more, because all counters that are the first to count such
-        records were heard since the bucket was due.
+        records have counted up to the time at which the bucket was due.
         """
         found = tuple(without_origin.depends_on(self._facts, bucket))
         return found or None

@@ -100,6 +100,12 @@ def of_transaction(key: SenderKey, found: OpenSince) -> str:
     return f"{of_sender(key)} waits: {of_open(found)}"
 
 
+def of_counted_until(key: SenderKey, until_ms: int) -> str:
+    """Words that say up to when a counter has counted a topic."""
+    when = f"only until {of_time(until_ms)}" if until_ms else "not yet up to any known time"
+    return f"{of_sender(key)} has counted this topic {when}"
+
+
 def of_open(found: OpenSince) -> str:
     """Words that name an open transaction."""
     return (

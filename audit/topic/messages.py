@@ -188,15 +188,28 @@ class Seal:
 
 
 @dataclass(frozen=True, slots=True)
+class Behind:
+    """How far a counter is behind in a topic (see Heartbeat)."""
+
+    source: Source
+    lag_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Says that the sender is running, and nothing about its lines. number: the number of the
-    sender's last numbered message. If the audit lacks the message with this number, it knows that
-    messages are missing.
+    """Says that the sender is running. number: the number of the sender's last numbered message. If
+    the audit lacks the message with this number, it knows that messages are missing.
+
+    lag_ms: only in heartbeats of counters: all records that were in the topics `lag_ms` before the
+    heartbeat are counted, and the numbered messages have their counts. behind: the topics for which
+    this holds only with a greater lag. No other message says up to when a counter has counted.
     """
 
     sender: Sender
     number: int
     time_ms: int
+    lag_ms: int = 0
+    behind: tuple[Behind, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +302,8 @@ def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
         "losses": [],
         "gaps": [],
         "sealed": None,
+        "lag_ms": 0,
+        "behind": [],
         "lateness_ms": sender.bounds.lateness_ms,
         "ahead_ms": sender.bounds.ahead_ms,
     }
@@ -300,6 +315,9 @@ def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
         record["gaps"] = [_flat(x, "partition", "first", "end", "reason") for x in message.gaps]
     elif isinstance(message, Seal):
         record["sealed"] = SealColumns.of(message.topics).to_record()
+    else:
+        record["lag_ms"] = message.lag_ms
+        record["behind"] = [_flat(x, "lag_ms") for x in message.behind]
     return record
 
 
@@ -313,7 +331,7 @@ _ANNOUNCEMENT_FIELDS = (
 )  # fmt: skip
 
 
-def _flat(part: Range | Loss | Gap, *names: str) -> dict[str, Any]:
+def _flat(part: Range | Loss | Gap | Behind, *names: str) -> dict[str, Any]:
     record = {name: getattr(part.source, name) for name in _SOURCE_FIELDS}
     for name in names:
         field = getattr(part, name)
@@ -340,7 +358,8 @@ def _audit_message(record: dict[str, Any]) -> Delta | Seal | Heartbeat:
     )
     number, time_ms = record["number"], record["time"]
     if record["kind"] == "HEARTBEAT":
-        return Heartbeat(sender, number, time_ms)
+        behind = tuple(Behind(**_nested(x)) for x in record["behind"])
+        return Heartbeat(sender, number, time_ms, record["lag_ms"], behind)
     if record["kind"] == "SEAL":
         return Seal(sender, number, time_ms, _seals(record))
     columns = record["columns"]

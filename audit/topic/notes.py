@@ -1,5 +1,4 @@
-"""Notes: messages of `_skidway_audit` that make no verdict better. (Only those of the kind
-`transactions` can make one worse.)
+"""Notes: messages of `_skidway_audit` that change no verdict.
 
 A note contains information that helps people, for example which bytes no broker has acknowledged
 yet. Notes are JSON, and not Avro in single-object encoding. If notes had an Avro schema, a newer

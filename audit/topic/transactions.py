@@ -6,23 +6,24 @@
 The names are those of the source topic. ABORTED is the number of records that the counter left out,
 because their transactions were aborted. OPEN is null, or [PARTITION, OFFSET, SINCE] if a
 transaction is open: nobody counts or loads the records of PARTITION from OFFSET on before it ends.
-SINCE (ms) is the time up to which the counter has counted all records of the topic. If transactions
-are open in several partitions, OPEN is the one with the lowest SINCE. The note leaves out topics
-that have neither.
-
-This note makes no verdict better, but an open transaction delays one (judgement.rules).
+SINCE (ms) is the time up to which the counter has counted all records of the partition. If
+transactions are open in several partitions, OPEN is the one with the lowest SINCE. The note leaves
+out topics that have neither.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from skidway.audit.topic.notes import Note, is_count
+from skidway.audit.topic.notes import NOTE_BYTES_MAX, Note, is_count
 from skidway.kafka.source import Source
 
 KIND: Final = "transactions"
 TOPICS_MAX: Final = 500
+TOPICS_BYTES_MAX: Final = NOTE_BYTES_MAX // 2
 
 
 class OpenSince(NamedTuple):
@@ -41,16 +42,16 @@ class Transactions(NamedTuple):
 
 
 def body_of(found: Mapping[Source, Transactions]) -> dict[str, Any]:
-    """Returns the body of a note, with at most TOPICS_MAX topics: first those with an open
-    transaction, and of the others those with most aborted records."""
+    """Returns the body of a note, with at most TOPICS_MAX topics and TOPICS_BYTES_MAX bytes: first
+    the topics with an open transaction, and of the others those with most aborted records."""
     named = {source: x for source, x in found.items() if x.aborted or x.open}
     ordered = sorted(named.items(), key=lambda each: (each[1].open is None, -each[1].aborted))
-    return {
-        "topics": [
-            [x.cluster, x.cluster_id, x.topic, x.topic_id, told.aborted, told.open and [*told.open]]
-            for x, told in ordered[:TOPICS_MAX]
-        ]
-    }
+    rows = [
+        [x.cluster, x.cluster_id, x.topic, x.topic_id, told.aborted, told.open and [*told.open]]
+        for x, told in ordered[:TOPICS_MAX]
+    ]
+    ends = accumulate(len(json.dumps(row)) for row in rows)
+    return {"topics": [row for row, end in zip(rows, ends, strict=True) if end <= TOPICS_BYTES_MAX]}
 
 
 def transactions_of(note: Note) -> dict[Source, Transactions]:

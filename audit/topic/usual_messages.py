@@ -78,7 +78,9 @@ def _decode(value: bytes) -> Delta | Seal | Heartbeat:
     if value[_BODY] != _HEARTBEAT:
         raise _Unusual
     at = _skip(value, at, "ranges", "columns", "losses", "gaps", "sealed")
-    return Heartbeat(_sender(sender, value[at:]), number, time_ms)
+    lag_ms, at = _long(value, at)
+    at = _skip(value, at, "behind")
+    return Heartbeat(_sender(sender, value[at:]), number, time_ms, lag_ms)
 
 
 def _delta(value: bytes, at: int, sender: bytes, number: int, time_ms: int) -> Delta:
@@ -88,7 +90,7 @@ def _delta(value: bytes, at: int, sender: bytes, number: int, time_ms: int) -> D
         names, at = _bytes(value, at + 1)
         table, at = _bytes(value, at)
         counts = CountColumns.from_bytes(_text(names), table)
-    at = _skip(value, at, "columns or filtered", "losses", "gaps", "sealed")
+    at = _skip(value, at, "columns or filtered", "losses", "gaps", "sealed", "lag", "behind")
     return Delta(_sender(sender, value[at:]), number, time_ms, ranges, counts)
 
 
@@ -99,6 +101,7 @@ def _seal(value: bytes, at: int, sender: bytes, number: int, time_ms: int) -> Se
     names, at = _bytes(value, at + 1)
     table, at = _bytes(value, at)
     offsets, at = _bytes(value, at)
+    at = _skip(value, at, "lag", "behind")
     seals = SealColumns.from_bytes(_text(names), table, offsets)
     return Seal(_sender(sender, value[at:]), number, time_ms, seals)
 

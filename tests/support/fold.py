@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import Sums
+from skidway.audit.evidence.counted_until import CountedUntil
 from skidway.audit.evidence.evidence import (
     NEVER_AHEAD_MS,
     Coverage,
@@ -131,6 +132,9 @@ class Fold:
         if isinstance(message, Heartbeat):
             known_claim = self._claims.get(key, message)
             self._claims[key] = max(known_claim, message, key=lambda x: (x.number, x.time_ms))
+            if key.tier in (Tier.BROKER, Tier.MIRROR):
+                said, counted = CountedUntil.of(message, where), self._evidence.counted
+                counted[key] = said.joined(counted.get(key, said))
             return
         known = self._messages.setdefault(key, {})
         if message.number not in known:
@@ -148,6 +152,7 @@ class Fold:
             last_seen=dict(self._evidence.last_seen),
             bounds=dict(self._bounds),
             heard=dict(self._hearings.heard),
+            counted=dict(self._evidence.counted),
             readings={
                 name: reading
                 for name, found in self._hearings.readings.items()

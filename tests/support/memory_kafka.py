@@ -32,7 +32,7 @@ from skidway.kafka.client import (
     Partition,
     TopicMetadata,
 )
-from skidway.kafka.client.fetching import whole_batches
+from skidway.kafka.client.fetching import LogEnd, whole_batches
 from skidway.kafka.client.transactions import OpenTransaction
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
@@ -198,10 +198,13 @@ class MemoryFetcher:
 
     Like the real fetcher, this one stops a partition that cannot be read: it raises the error once,
     after the batches that it fetched before the error, and reads the partition again only after
-    `seek`. `fetch_count` is the number of times that it asked the cluster for a partition.
+    `seek`. With a clock, it has `ends` like the real fetcher. `fetch_count` is the number of times
+    that it asked the cluster for a partition.
     """
 
-    def __init__(self, cluster: MemoryCluster, batches_max: int = 1_000) -> None:
+    def __init__(
+        self, cluster: MemoryCluster, batches_max: int = 1_000, clock: Clock | None = None
+    ) -> None:
         self._cluster = cluster
         self._batches_max = batches_max
         self.positions: dict[TopicPartition, int] = {}
@@ -210,7 +213,11 @@ class MemoryFetcher:
         self._errors_due = 0
         self.stopped: TopicPartition | None = None
         self.refusals: dict[TopicPartition, tuple[float, str]] = {}
+        self.clock = clock
+        self.ends: dict[TopicPartition, LogEnd] = {}
         self.open_transactions: dict[TopicPartition, OpenTransaction] = {}
+        self.held: dict[TopicPartition, int] = {}
+        """The high watermarks of partitions in which a transaction is open at the log's end."""
         self.fetch_count = 0
 
     @property
@@ -223,6 +230,7 @@ class MemoryFetcher:
 
     def remove(self, tp: TopicPartition) -> None:
         self.positions.pop(tp, None)
+        self.ends.pop(tp, None)
         self._halted.pop(tp, None)
 
     def poll(self, timeout_ms: int, *wake: int) -> list[Fetched]:
@@ -245,6 +253,8 @@ class MemoryFetcher:
         elif not log.start <= position <= log.end:
             error = OffsetOutOfRange(tp, position, log.start, log.end)
         else:
+            if self.clock is not None:
+                self._note_end(self.clock.monotonic(), tp, log.end)
             records = memoryview(b"".join(log.at(position)[: self._batches_max]))
             try:
                 batches, self.positions[tp] = whole_batches(records, position)
@@ -254,6 +264,13 @@ class MemoryFetcher:
         self._halted[tp] = error
         self._errors.append((tp, error))
         return None
+
+    def _note_end(self, now: float, tp: TopicPartition, end: int) -> None:
+        self.ends[tp] = LogEnd(self.held.get(tp, end), now)
+        if tp in self.held:
+            self.open_transactions.setdefault(tp, OpenTransaction(end, now))
+        else:
+            self.open_transactions.pop(tp, None)
 
     def _raise_error(self) -> None:
         while self._errors:

@@ -1,8 +1,7 @@
 """Finds, without I/O, reasons to doubt the counts of records without origin. No agent sends or
-seals such records. Instead of a seal, the audit needs a message from the counters that are the
-first to count such records, normally those of the tier broker. A counter is heard when a message
-from it arrives. If a transaction is open in the topic, a message says only that the counter has
-counted the records up to the time at which it began to wait for the end of the transaction."""
+seals such records. Instead of a seal, the audit needs the heartbeats of the counters that are the
+first to count such records, normally those of the tier broker. A heartbeat says up to when the
+counter has counted all records of the topic. Nothing else shows this."""
 
 from __future__ import annotations
 
@@ -32,28 +31,31 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Yields the findings on a bucket in which no record without origin was counted. A counter that
-    was not heard since the bucket was due may still count such records. So there is a finding for
-    each such counter among the `_first_counters`. If no counter of the `_first_tier` ever reported
-    the topic, there is one finding for this tier, until one of the tier's counters is heard after
-    the bucket is due.
+    has not counted up to the time at which the bucket was due may still count such records. So
+    there is a finding for each such counter among the `_first_counters`. If no counter of the
+    `_first_tier` ever reported the topic, there is one finding for this tier, until one of the
+    tier's counters has counted up to that time.
     """
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
-    yield from _unheard(facts, bucket)
+    yield from _uncounted(facts, bucket)
     tier = None if _first_counters(facts) else _first_tier(facts)
-    if tier is not None and _heard_ms(facts, tier) < due:
+    if tier is not None and _counted_by(facts, tier) < due:
         words = f"no counter of tier {tier.value.lower()} was heard since this bucket was due"
         yield Finding(_gravity(facts, due), words, Cause.COUNTER_STOPPED, about=Place(tier, ""))
 
 
 def depends_on(facts: TopicFacts, bucket: BucketId) -> Iterator[object]:
-    """Of the facts that `findings` uses, yields those that change with each message: the times at
-    which counters were heard. For each of the `_first_counters` that was last heard before the
-    bucket was due, yields the counter and that time. (See `_counted_until`.)
+    """Of the facts that `findings` uses, yields those that change with each message. For each of
+    the `_first_counters` that has not counted up to the time at which the bucket was due, yields
+    the counter, the time up to which it has counted, and why not further.
     """
-    until = ((key, _counted_until(facts, key)) for key in _first_counters(facts))
-    yield from (each for each in until if each[1] < facts.due(bucket))
+    due = facts.due(bucket)
+    for key in _first_counters(facts):
+        until = facts.evidence.counted_until_ms(key, facts.source)
+        if until < due:
+            yield key, until, _open_in(facts, key), min(facts.evidence.heard_ms(key[:2]), due)
 
 
 def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
@@ -64,28 +66,28 @@ def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
         words = "nobody counts what has no origin before it is loaded"
         yield Finding(Status.UNKNOWN, words, Cause.TIER_ABSENT, about=Place(Tier.BROKER, ""))
     else:
-        yield from _unheard(facts, bucket)
+        yield from _uncounted(facts, bucket)
     yield _FROM_BROKER_ON
 
 
-def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
-    """Yields a finding for each of the `_first_counters` that was not heard since the bucket was
-    due, or that waits for the end of a transaction since before this time."""
+def _uncounted(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
+    """Yields a finding for each of the `_first_counters` that has not counted all records up to the
+    time at which the bucket was due."""
     due = facts.due(bucket)
     for key in _first_counters(facts):
-        seen = facts.evidence.heard_ms(key[:2])
-        is_open = _open_in(facts, key)
-        if is_open is not None and is_open.since_ms < due <= seen:
-            words = reasons.of_transaction(key, is_open)
-            yield Finding(_gravity(facts, due), words, Cause.TRANSACTION_OPEN, about=key)
-        elif seen < due:
-            yield Finding(
-                _gravity(facts, due),
-                f"{reasons.of_sender(key)} was heard last at {reasons.of_time(seen)},"
-                " before this bucket was due",
-                Cause.COUNTER_STOPPED,
-                about=key,
-            )
+        until = facts.evidence.counted_until_ms(key, facts.source)
+        if until >= due:
+            continue
+        seen, is_open = facts.evidence.heard_ms(key[:2]), _open_in(facts, key)
+        if seen < due:
+            words = f"{reasons.of_sender(key)} was heard last at {reasons.of_time(seen)}"
+            words, cause = f"{words}, before this bucket was due", Cause.COUNTER_STOPPED
+        elif is_open is not None:
+            words, cause = reasons.of_transaction(key, is_open), Cause.TRANSACTION_OPEN
+        else:
+            words = reasons.of_counted_until(key, until)
+            words, cause = f"{words}, before this bucket was due", Cause.COUNTER_BEHIND
+        yield Finding(_gravity(facts, due), words, cause, about=key)
 
 
 def _open_in(facts: TopicFacts, key: SenderKey) -> OpenSince | None:
@@ -93,16 +95,10 @@ def _open_in(facts: TopicFacts, key: SenderKey) -> OpenSince | None:
     return None if told is None else told.open
 
 
-def _counted_until(facts: TopicFacts, key: SenderKey) -> int:
-    """Returns the time up to which a counter vouches that it has counted the topic's records."""
-    is_open, heard_ms = _open_in(facts, key), facts.evidence.heard_ms(key[:2])
-    return heard_ms if is_open is None else min(is_open.since_ms, heard_ms)
-
-
 def _gravity(facts: TopicFacts, due: int) -> Status:
-    """Returns the status of a finding on a counter that was not heard since `due`. Until silence_ms
-    have passed since `due`, the status is OPEN, because the counter may only be late. After that,
-    the status is UNKNOWN.
+    """Returns the status of a finding on a counter that has not counted up to `due`. Until
+    silence_ms have passed since `due`, the status is OPEN, because the counter may only be late.
+    After that, the status is UNKNOWN.
     """
     return Status.OPEN if facts.now_ms < due + facts.policy.silence_ms else Status.UNKNOWN
 
@@ -147,12 +143,12 @@ def _first_tier(facts: TopicFacts) -> Tier | None:
     return next((x for x in tiers if not facts.retired.holds_tier(x)), None)
 
 
-def _heard_ms(facts: TopicFacts, tier: Tier) -> int:
-    """The time at which a counter of this tier was last heard; 0 for never. In the tier broker,
-    only counters of the topic's own cluster count the topic."""
+def _counted_by(facts: TopicFacts, tier: Tier) -> int:
+    """The time up to which a counter of this tier has counted the topic; 0 for never. In the tier
+    broker, only counters of the topic's own cluster count the topic."""
     return max(
         (
-            facts.evidence.heard_ms(key[:2])
+            facts.evidence.counted_until_ms(key, facts.source)
             for key, numbers in facts.evidence.senders.items()
             if key.tier is tier
             and (tier is not Tier.BROKER or numbers.cluster == facts.source.cluster)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from skidway.kafka.client.client import Client
-from skidway.kafka.client.fetching import Fetched, Fetching
+from skidway.kafka.client.fetching import Fetched, Fetching, LogEnd
 from skidway.kafka.client.pump import FetchPump
 from skidway.kafka.client.transactions import OpenTransaction
 from skidway.kafka.types import TopicPartition
@@ -58,6 +58,12 @@ class Fetcher:
         """The end of what can be read of each partition, from the last answer for that partition:
         the high watermark, or the last stable offset if a transaction is open."""
         return self._fetching.high_watermarks
+
+    @property
+    def ends(self) -> Mapping[TopicPartition, LogEnd]:
+        """The high watermark of each partition, from the last answer for that partition, whether a
+        transaction is open or not."""
+        return self._fetching.ends
 
     @property
     def open_transactions(self) -> Mapping[TopicPartition, OpenTransaction]:

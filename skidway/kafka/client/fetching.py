@@ -77,6 +77,16 @@ class Fetched:
     unbroken: bool = False
 
 
+class LogEnd(NamedTuple):
+    """The high watermark of a partition, from its last answer. asked: when the answer was asked
+    for, in monotonic seconds. Every record that was committed before then is below the high
+    watermark.
+    """
+
+    high_watermark: int
+    asked: float
+
+
 class PlannedFetch(NamedTuple):
     """A Fetch request that must be sent to an address now."""
 
@@ -118,6 +128,7 @@ class _Ready(NamedTuple):
 class _Open(NamedTuple):
     address: Address
     generations: dict[TopicPartition, int]
+    asked: float
 
 
 class Fetching:
@@ -147,6 +158,7 @@ class Fetching:
         self._interruptions: dict[TopicPartition, str] = {}
         self._refusals: dict[TopicPartition, tuple[float, str]] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
+        self.ends: dict[TopicPartition, LogEnd] = {}
         self.open_transactions: dict[TopicPartition, OpenTransaction] = {}
         """The partitions in which an open transaction keeps committed records back."""
         self.has_stale_leaders = False
@@ -167,6 +179,7 @@ class Fetching:
         backoff = Backoff(self._random)
         generation = next(self._generations)
         self.high_watermarks.pop(tp, None)
+        self.ends.pop(tp, None)
         self.open_transactions.pop(tp, None)
         self._readings[tp] = _Reading(offset, generation, self._max_bytes, backoff)
 
@@ -176,6 +189,7 @@ class Fetching:
         self._interruptions.pop(tp, None)
         self._refusals.pop(tp, None)
         self.high_watermarks.pop(tp, None)
+        self.ends.pop(tp, None)
         self.open_transactions.pop(tp, None)
 
     @property
@@ -205,7 +219,7 @@ class Fetching:
                 self._note_refusal(tp, now, "its leader is not known, or cannot be reached")
             elif address not in busy:
                 places.setdefault(address, []).append(tp)
-        return [self._fetch(address, tps) for address, tps in places.items()]
+        return [self._fetch(address, tps, now) for address, tps in places.items()]
 
     def answered(
         self, request_id: int, answer: FetchAnswer, now: float, place: Place | None = None
@@ -220,6 +234,8 @@ class Fetching:
             generation = opened.generations.pop(tp, -1)
             reading = self._readings.get(tp)
             if reading is not None and reading.generation == generation:
+                if part.error_code == ErrorCode.NONE:
+                    self.ends[tp] = LogEnd(part.high_watermark, opened.asked)
                 self._take_part(place or (opened.address, 0), tp, reading, part, now)
         for tp, generation in opened.generations.items():  # partitions that the response lacks
             self._later(tp, generation, now, "left out of the broker's answer")
@@ -302,7 +318,7 @@ class Fetching:
         current = reading is not None and reading.generation == ready.generation
         return reading if current else None
 
-    def _fetch(self, address: Address, tps: list[TopicPartition]) -> PlannedFetch:
+    def _fetch(self, address: Address, tps: list[TopicPartition], now: float) -> PlannedFetch:
         targets: dict[str, list[FetchTarget]] = {}  # in the order in which `tps` names topics
         for tp in tps:
             reading = self._readings[tp]
@@ -313,7 +329,7 @@ class Fetching:
         request = Fetch(wanted, self._max_wait_ms, self._min_bytes, most, self._isolation_level)
         request_id = next(self._ids)
         generations = {tp: self._readings[tp].generation for tp in tps}
-        self._open[request_id] = _Open(address, generations)
+        self._open[request_id] = _Open(address, generations, now)
         return PlannedFetch(request_id, address, request)
 
     def _later(self, tp: TopicPartition, generation: int, now: float, why: str) -> None:
@@ -375,8 +391,8 @@ class Fetching:
             return end
         known = self.open_transactions.get(tp)
         if known is None or known.offset != stable:
-            known = OpenTransaction(stable, end, now, tp not in self.high_watermarks)
-        self.open_transactions[tp] = known._replace(end=end)
+            known = OpenTransaction(stable, now)
+        self.open_transactions[tp] = known
         return stable
 
     def _refused(

@@ -21,14 +21,10 @@ from skidway.kafka.batch import CorruptBatch, check, emptied, read_header
 
 class OpenTransaction(NamedTuple):
     """Committed records of a partition can be read up to `offset` only, because a transaction is
-    open there. end: the high watermark. since: when the broker first answered with this offset, in
-    monotonic seconds. is_older: whether the transaction may be older than that, because this was
-    the first answer."""
+    open there. since: when the broker first answered with this offset, in monotonic seconds."""
 
     offset: int
-    end: int
     since: float
-    is_older: bool = False
 
 
 def committed(

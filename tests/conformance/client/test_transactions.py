@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 import struct
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,9 +27,10 @@ from skidway.agent.delivery.read_back import Rows
 from skidway.agent.program import connected
 from skidway.audit.counter.counter import Counter
 from skidway.audit.counter.state import CounterState
+from skidway.audit.evidence.counted_until import CountedUntil
 from skidway.audit.settings import CounterSettings
 from skidway.audit.topic import messages, notes
-from skidway.audit.topic.messages import Delta
+from skidway.audit.topic.messages import Delta, Heartbeat
 from skidway.audit.topic.transactions import Transactions, transactions_of
 from skidway.clock import SystemClock
 from skidway.kafka import columns
@@ -272,6 +274,39 @@ def test_the_counter_counts_committed_records(
     assert (counting.gaps, counting.stopped) == ([], {})
 
 
+def test_a_counter_vouches_for_nothing_behind_the_first_open_transaction(
+    log: Log, tmp_path: Path
+) -> None:
+    """Of several transactions that overlap, one stays open. From its first record on, no heartbeat
+    of the counter says that it has counted up to a time after this record: not the heartbeat at
+    once, not when the other transactions have ended, and not after a restart of the counter. When
+    the transaction has ended, a heartbeat says it."""
+    first, second = log.producer(), log.producer()
+    counting = Counting(log, tmp_path)
+    with counting:
+        log.send(log.plain, 0)
+        counting.until(lambda: counting.vouched_ms() > 0)
+        first.begin_transaction()
+        log.send(first, 1)
+        second.begin_transaction()
+        at = log.send(second, 2)
+        sent_ms = time.time_ns() // 1_000_000
+        log.send(log.plain, 3)
+        seen = [counting.vouched_ms() for _ in range(20)]
+        first.commit_transaction(60)
+        log.settle(at)
+        counting.until(lambda: counting.counted() == 2)
+        seen += [counting.vouched_ms() for _ in range(20)]
+    with counting:
+        told = counting.until(lambda: counting.told().open is not None)
+        seen += [counting.vouched_ms() for _ in range(20)]
+        assert 0 < max(seen) <= sent_ms
+        assert (told.open.offset, told.open.since_ms <= sent_ms) == (at, True)
+        second.commit_transaction(60)
+        counting.until(lambda: counting.vouched_ms() > sent_ms)
+    assert counting.counted() == 4
+
+
 def test_the_audit_names_an_open_transaction_and_aborted_records(
     log: Log, still_open: Producer, tmp_path: Path
 ) -> None:
@@ -390,6 +425,17 @@ class Counting:
     def health(self) -> dict[str, Any]:
         self._turn()
         return self._counter.health.detail
+
+    def vouched_ms(self) -> int:
+        """Returns up to when the counter now says that it has counted the topic."""
+        self._turn()
+        self._counter._beat_at = 0.0
+        value = self._counter.heartbeat()
+        assert value is not None
+        said = messages.decode(value)
+        assert isinstance(said, Heartbeat)
+        [source] = self._counter.topics.values()
+        return CountedUntil.of(said, None).until_ms(source)
 
     def _turn(self) -> None:
         self._counter.turn(100)

@@ -30,6 +30,7 @@ from skidway.audit.reports import report
 from skidway.audit.topic.count_columns import FARTHEST_MS, LONGEST_MS, Count
 from skidway.audit.topic.decisions import Revocation
 from skidway.audit.topic.messages import (
+    Behind,
     Certainty,
     Delta,
     Heartbeat,
@@ -362,25 +363,26 @@ def test_only_what_changed_is_judged() -> None:
 
 
 @promise("6 without origin")
-def test_a_bucket_is_judged_again_when_its_transaction_has_ended() -> None:
-    """The judge judges a bucket of records without origin again when a counter no longer waits for
-    the end of a transaction that began before the bucket was due."""
+def test_a_bucket_is_judged_again_when_its_counter_has_counted_further() -> None:
+    """The judge judges a bucket of records without origin again when a heartbeat says that the
+    counter has counted up to the time at which the bucket was due."""
     site, now = Site(), ManualClock().time_ms()
     start = now // SIZE * SIZE
     counted = (Count(LOGS, 0, start, SIZE, 5, 5, 5),)
-    is_open = Transactions(0, OpenSince(0, 5, start))
+    waits = body_of({LOGS: Transactions(0, OpenSince(0, 5, start))})
+    note = Note(KIND, BROKER.producer, BROKER.host, BROKER.cluster, 1, 1, now, waits)
     site.ledger.take([encode(Delta(BROKER, 1, now, (Range(LOGS, 0, 0, 5),), counted))])
-    verdicts = []
-    for number, said in enumerate([is_open, is_open, Transactions(0)]):
-        body = body_of({LOGS: said})
-        note = Note(KIND, BROKER.producer, BROKER.host, BROKER.cluster, 1, number, now, body)
+    found = []
+    for lag_ms, notes in ((2 * SIZE, []), (3 * SIZE, [encode(note)]), (0, [])):
         site.clock.advance(SIZE / 1000)
-        heard = Heartbeat(BROKER, 1, site.clock.time_ms())
-        site.ledger.take([encode(note), encode(heard)])
-        found = site.judge.step()
-        assert found.by_status == judged(site.ledger.evidence(), POLICY, heard.time_ms).by_status
-        verdicts += found.by_status
-    assert verdicts == [Status.OPEN, Status.OPEN, Status.COMPLETE]
+        now_ms = site.clock.time_ms()
+        heard = Heartbeat(BROKER, 1, now_ms, behind=(Behind(LOGS, lag_ms),))
+        site.ledger.take([*notes, encode(heard)])
+        step = site.judge.step()
+        again = judged(site.ledger.evidence(), POLICY, now_ms)
+        assert step.by_status == again.by_status
+        found += step.by_status
+    assert found == [Status.OPEN, Status.OPEN, Status.COMPLETE]
 
 
 def test_each_loss_changes_verdicts() -> None:

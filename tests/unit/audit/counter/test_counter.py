@@ -16,12 +16,11 @@ from skidway.audit.counts import checksum
 from skidway.audit.database import DatabaseFailed, failures
 from skidway.audit.settings import CounterSettings
 from skidway.audit.topic import messages, notes
-from skidway.audit.topic.messages import Delta
+from skidway.audit.topic.messages import Delta, Heartbeat
 from skidway.audit.topic.transactions import OpenSince, Transactions, transactions_of
 from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
 from skidway.kafka import columns, gaps
 from skidway.kafka.batch import TRANSACTIONAL, emptied, read_header
-from skidway.kafka.client.transactions import OpenTransaction
 from skidway.kafka.columns import Origins
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
@@ -52,7 +51,10 @@ class Site:
         self.counter = self.start()
 
     def start(self) -> Counter:
-        client, self.fetcher = MemoryClient(self.cluster, self.clock), MemoryFetcher(self.cluster)
+        client, self.fetcher = (
+            MemoryClient(self.cluster, self.clock),
+            MemoryFetcher(self.cluster, clock=self.clock),
+        )
         self.counter = Counter(self.settings, client, self.fetcher, self.state, self.clock)
         return self.counter
 
@@ -536,51 +538,86 @@ def test_aborted_records_are_left_out_and_named_by_number(site: Site) -> None:
     assert _told(site) == {"logs": Transactions(5)}
 
 
-def test_an_open_transaction_is_told_until_everything_behind_it_is_counted(site: Site) -> None:
-    """The counter reports since when a transaction is open, and at which offset. It takes this back
-    only when it has stored the counts of all records up to the high watermark that it knew. If the
-    transaction is open for long, /health names it."""
+def test_an_open_transaction_is_told(site: Site) -> None:
+    """The counter reports up to when it has counted the topic, and at which offset a transaction is
+    open. If the transaction is open for long, /health names it."""
     site.run(1)
-    began_ms = site.clock.time_ms()
-    held = {LOGS: OpenTransaction(0, 4, site.clock.monotonic())}
-    site.fetcher.open_transactions = held
+    until_ms = site.clock.time_ms()
+    site.fetcher.held = {LOGS: 4}
     site.run(1)
     assert site.counter.health.detail["open_transactions"] == {}
-    assert _told(site) == {"logs": Transactions(0, OpenSince(0, 0, began_ms))}
+    assert _told(site) == {"logs": Transactions(0, OpenSince(0, 0, until_ms))}
     site.clock.advance(60)
     site.run(1)
     [words] = site.counter.health.detail["open_transactions"].values()
     assert "a transaction is open at offset 0 since" in words
-    site.fetcher.open_transactions = {}
-    site.run(1)
-    site.clock.advance(300)
-    assert _told(site) == {"logs": Transactions(0, OpenSince(0, 0, began_ms))}
-    _append(site, LOGS, 0, 4)
-    site.run(1)
+    site.fetcher.held = {}
+    site.run(2)
     assert _told(site) == {}
     assert site.counter.health.detail["open_transactions"] == {}
 
 
-def test_a_transaction_is_told_before_the_next_heartbeat(site: Site) -> None:
-    """The counter reports a transaction that it has just found in the next message beside its
-    deltas, however short the time since its last report is."""
-    site.run(1)
-    assert _told(site) == {}
-    site.fetcher.open_transactions = {LOGS: OpenTransaction(0, 4, site.clock.monotonic())}
-    site.run(1)
-    assert site.counter.transactions_note() is not None
-    assert site.counter.transactions_note() is None
+def _lags(site: Site) -> tuple[int, dict[str, int]]:
+    """The lag of most topics, and the lags of others, of the counter's next heartbeat."""
+    value = site.counter.heartbeat()
+    while value is None:
+        site.run(1)
+        value = site.counter.heartbeat()
+    said = messages.decode(value)
+    assert isinstance(said, Heartbeat)
+    return said.lag_ms, {x.source.topic: x.lag_ms for x in said.behind}
 
 
-def test_a_counter_that_starts_does_not_know_since_when_a_transaction_is_open(site: Site) -> None:
-    """If a transaction was open already when the counter started, the counter vouches only for the
-    time of the newest record before the transaction."""
+def test_a_heartbeat_says_up_to_when_the_durable_counts_have_all_records(tmp_path: Path) -> None:
+    """Records that are not counted yet, or whose counts are not durable, hold their topic back, and
+    no other topic. When their counts are durable, nothing is held back."""
+    site = Site(tmp_path, topics=[".*"], commit_interval_ms=100_000)
+    for name in ("logs", "other"):
+        site.cluster.create(name)
+    site.run(1)
+    assert _lags(site) == (0, {})
     _append(site, LOGS, 0, 4)
-    site.fetcher.open_transactions = {
-        LOGS: OpenTransaction(4, 6, site.clock.monotonic(), is_older=True)
-    }
-    site.run()
-    assert _told(site) == {"logs": Transactions(0, OpenSince(0, 4, 1_000_030))}
+    site.clock.advance(10)
+    site.counter.turn(0)
+    assert _lags(site) == (0, {"logs": 10_000})
+    site.counter.commit()
+    site.run(1)
+    assert _lags(site) == (0, {})
+
+
+def test_a_transaction_holds_its_topic_back_also_after_a_restart(site: Site) -> None:
+    """While a transaction is open, the heartbeat says up to when the counter had counted before it,
+    although transactions behind it begin and end, and although the counter starts again."""
+    _append(site, LOGS, 0, 4)
+    site.run(3)
+    assert _lags(site) == (0, {})
+    until_ms = site.clock.time_ms()
+    site.cluster.create("other")
+    site.fetcher.held = {LOGS: 6}
+    site.run(2)
+    lag_ms = site.clock.time_ms() - until_ms
+    assert _lags(site) == (0, {"logs": lag_ms})
+    stored_ms = site.state.until_ms((site.counter.topics["logs"], 0))
+    assert 0 < stored_ms <= until_ms
+    site.start()
+    site.fetcher.held = {LOGS: 9}
+    site.run(2)
+    assert _lags(site) == (0, {"logs": site.clock.time_ms() - stored_ms})
+    site.fetcher.held = {}
+    site.run(1)
+    assert _lags(site) == (0, {})
+
+
+def test_a_partition_that_cannot_be_counted_holds_its_topic_back(site: Site) -> None:
+    """If the counter has stopped counting a partition, or its leader does not answer, the counter
+    does not say that it has counted the topic up to the present."""
+    site.cluster.create("other")
+    site.run(2)
+    site.cluster.fetch_errors[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    site.run(3)
+    lag_ms, behind = _lags(site)
+    assert (lag_ms, [*behind]) == (0, ["logs"])
+    assert behind["logs"] >= 20_000
 
 
 def test_a_compacted_topic_is_not_counted_and_named_so(site: Site) -> None:

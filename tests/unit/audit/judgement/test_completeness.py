@@ -95,7 +95,7 @@ def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
         (START, Status.COMPLETE),
     ]
     assert not found.is_short
-    assert not only([seal(AGENT, 1, DUE, 0), Delta(BROKER, 1, DUE)]).is_short
+    assert not only([seal(AGENT, 1, DUE, 0), Delta(BROKER, 1, DUE), HEARD]).is_short
 
 
 @promise("6 source without files")
@@ -104,7 +104,7 @@ def test_no_record_is_no_proof_while_a_source_has_no_file() -> None:
     span, also before the source was configured. If all sources have files, it is complete."""
     for until in (END, EMPTY):
         about = question(until=until)
-        alive = [Heartbeat(AGENT, 1, NOW), Delta(BROKER, 1, DUE)]
+        alive = [Heartbeat(AGENT, 1, NOW), Delta(BROKER, 1, DUE), HEARD]
         [found] = asked([seal(AGENT, 1, -EMPTY, 0), *alive], about=about)
         assert found.is_short
         assert "source on web1 has matched no file since 1970-01-01 00:09:00" in found.doubts[0]
@@ -219,16 +219,18 @@ def test_a_topic_that_nobody_loads_is_complete_without_the_output() -> None:
 
 
 def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> None:
-    """If no counter ever reported the topic, the audit waits for a message from a counter in the
-    topic's cluster. The topic is complete only when such a message has arrived after the last
-    bucket of the requested span was due (old enough to be complete). Only this message proves that
-    the topic has no records."""
+    """If no counter ever reported the topic, the audit waits for a heartbeat of a counter in the
+    topic's cluster. The topic is complete only when such a heartbeat says that everything is
+    counted up to the time at which the last bucket of the requested span was due (old enough to be
+    complete). Only this proves that the topic has no records."""
     sealed: list[Message] = [seal(AGENT, 1, DUE, 0)]
     abroad = replace(BROKER, cluster="dc2", producer="broker-dc2")
-    for late in ([], [Delta(BROKER, 1, DUE - 1)], [Delta(abroad, 1, DUE)]):
+    counted: list[Message] = [Delta(BROKER, 1, DUE)]
+    early, behind = Heartbeat(BROKER, 1, DUE - 1), Heartbeat(BROKER, 1, DUE, lag_ms=1)
+    for late in ([], counted, [*counted, early], [*counted, behind], [Heartbeat(abroad, 1, DUE)]):
         found = only([*sealed, *late])
         assert "no counter of tier broker was heard since" in reasons([found])
-    assert not only([*sealed, Delta(BROKER, 1, DUE)]).is_short
+    assert not only([*sealed, *counted, HEARD]).is_short
     without = replace(POLICY, tiers=(Tier.AGENT, Tier.HDFS))
     assert not only(sealed, without).is_short
 

@@ -10,7 +10,7 @@ import pytest
 
 from skidway.audit.collector.risks import backlogs
 from skidway.audit.evidence.ledger import Ledger
-from skidway.audit.topic import load_note, messages, usual_messages
+from skidway.audit.topic import load_note, messages, notes, transactions, usual_messages
 from skidway.audit.topic.backlog import (
     FILES_MAX,
     KIND,
@@ -28,7 +28,7 @@ from skidway.audit.topic.notes import NOTE_BYTES_MAX, Note, encode
 from skidway.audit.topic.retention import TOPICS_MAX as RETENTIONS_MAX
 from skidway.audit.topic.retention import body_of as retention_body
 from skidway.audit.topic.retention import known_ms, retention_of
-from skidway.audit.topic.transactions import transactions_of
+from skidway.audit.topic.transactions import OpenSince, Transactions, transactions_of
 from skidway.kafka.source import Source
 from skidway.schemas import single_object
 from support.promises import promise
@@ -121,6 +121,18 @@ def test_what_a_note_does_not_tell_is_not_known() -> None:
     rows = [["a"], 3, [*"citd", 1, [2]], [*"citd", -1, None], [*"citd", 1, 3]]
     assert transactions_of(replace(NOTE, body={"topics": rows})) == {}
     assert transactions_of(replace(NOTE, body={})) == {}
+
+
+@pytest.mark.parametrize(("topics", "length"), [(600, 5), (490, 249)])
+def test_a_note_about_many_transactions_is_small(topics: int, length: int) -> None:
+    """However many topics have transactions, and however long the names are, every reader accepts
+    the note. It names the topics with an open transaction first."""
+    named = [Source("dc1", "id", f"{n:03}".ljust(length, "é"), "id") for n in range(topics)]
+    found = {x: Transactions(1) for x in named} | {named[-1]: Transactions(0, OpenSince(0, 5, 9))}
+    value = encode(replace(NOTE, body=transactions.body_of(found)))
+    told = transactions_of(notes.decode(value))
+    assert told[named[-1]] == found[named[-1]]
+    assert 20 < len(told) < topics
 
 
 def test_a_note_names_what_is_lost_first_and_is_small() -> None:

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from skidway.audit.judgement.verdict import Status
+from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.topic.messages import (
+    Behind,
     Gap,
     Heartbeat,
     Range,
@@ -202,20 +204,54 @@ def told(said: Transactions, number: int = 1) -> Note:
     return Note(KIND, BROKER.producer, BROKER.host, BROKER.cluster, 1, number, DUE, body)
 
 
+def cause_of(found: BucketVerdict) -> Cause:
+    return found.agents[0].findings[0].cause
+
+
+def beat(lag_ms: int = 0, *behind: Behind, time_ms: int = DUE + 50) -> Heartbeat:
+    return Heartbeat(BROKER, 1, time_ms, lag_ms, behind)
+
+
 @promise("6 without origin")
-def test_an_open_transaction_keeps_a_bucket_open() -> None:
-    """While a transaction is open that began before the bucket was due, the bucket is not complete,
-    although the counter is heard: it cannot count what is behind the transaction. The verdict names
-    the transaction. When it has ended, the bucket is complete."""
-    counted = from_the_broker_on()
+def test_only_the_heartbeat_of_a_counter_says_up_to_when_it_has_counted() -> None:
+    """A bucket of records without origin is complete only if a heartbeat of the counter says that
+    everything is counted up to the time at which the bucket was due. Other messages of the counter
+    do not say it, however late they come, and neither does a heartbeat about other topics."""
+    counted = from_the_broker_on()[:-1]
+    late = replace(counted[0], time_ms=DUE + 99)
+    assert verdict([late, *counted[1:]]).status is Status.OPEN
+    found = verdict([*counted, beat(51)])
+    assert (found.status, cause_of(found)) == (Status.OPEN, Cause.COUNTER_BEHIND)
+    assert "the broker counter broker-dc1 has counted this topic only until" in found.reasons[0]
+    assert verdict([*counted, beat(51)], now=DUE + 100_000).status is Status.UNKNOWN
+    assert verdict([*counted, beat(0, Behind(LOGS, 51))]).status is Status.OPEN
+    other = replace(LOGS, topic="other")
+    assert verdict([*counted, beat(0, Behind(other, 51))]).status is Status.COMPLETE
+    assert verdict([*counted, beat(51, Behind(other, 99))]).status is Status.OPEN
+    assert verdict([*counted, beat(50)]).status is Status.COMPLETE
+
+
+@promise("6 without origin")
+def test_what_a_counter_once_said_stays_true() -> None:
+    """A bucket that was complete stays complete, although the counter starts again and says that
+    it does not know up to when it has counted."""
+    counted = from_the_broker_on()[:-1]
+    starts = beat(DUE + 60, time_ms=DUE + 60)
+    for said in ([beat(), starts], [starts, beat()]):
+        assert verdict([*counted, *said]).status is Status.COMPLETE
+    assert verdict([*counted, starts]).status is Status.OPEN
+
+
+@promise("6 without origin")
+def test_a_note_about_a_transaction_only_names_it() -> None:
+    """No verdict depends on the note about transactions, which may be lost or late. If the counter
+    has not counted far enough, and the note names an open transaction, the verdict names it too."""
+    counted = from_the_broker_on()[:-1]
     waits = told(Transactions(0, OpenSince(3, 17, DUE - 1)))
-    found = verdict([*counted, waits])
-    assert found.status is Status.OPEN
+    assert verdict([*counted, waits, beat()]).status is Status.COMPLETE
+    found = verdict([*counted, waits, beat(51)])
+    assert (found.status, cause_of(found)) == (Status.OPEN, Cause.TRANSACTION_OPEN)
     assert found.reasons[0].startswith(
         "the broker counter broker-dc1 waits: a transaction is open at offset 17 of partition 3"
     )
-    assert verdict([*counted, waits], now=DUE + 100_000).status is Status.UNKNOWN
-    later = told(Transactions(0, OpenSince(3, 17, DUE)))
-    assert verdict([*counted, later]).status is Status.COMPLETE
-    ended = told(Transactions(5), number=2)
-    assert verdict([*counted, waits, ended]).status is Status.COMPLETE
+    assert verdict([*counted, told(Transactions(0)), beat(51)]).status is Status.OPEN

@@ -24,7 +24,7 @@ from skidway.kafka.batch import (
     stamp,
 )
 from skidway.kafka.client.cluster import Address
-from skidway.kafka.client.fetching import Fetched, Fetching
+from skidway.kafka.client.fetching import Fetched, Fetching, LogEnd
 from skidway.kafka.client.transactions import OpenTransaction, committed
 from skidway.kafka.protocol.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchedPartition
@@ -156,17 +156,18 @@ def test_the_end_is_where_the_first_transaction_is_open() -> None:
     log.send(2, 1, Codec.NONE)
     log.append(4, -1, 0)
     assert [x.high_watermark for x in fetch(reader, log, 9, now=5.0)] == [3]
-    assert reader.high_watermarks == {TP: 3}
+    assert (reader.high_watermarks, reader.ends) == ({TP: 3}, {TP: LogEnd(9, 5.0)})
     log.append(1, -1, 0)
     assert fetch(reader, log, 9, now=7.0) == []
-    assert reader.open_transactions == {TP: OpenTransaction(3, 10, 5.0, is_older=True)}
+    assert reader.open_transactions == {TP: OpenTransaction(3, 5.0)}
     log.finish(1, commits=False)
     [last] = fetch(reader, log, 9, now=8.0)
     assert (last.high_watermark, reader.open_transactions) == (11, {})
+    assert reader.ends == {TP: LogEnd(11, 8.0)}
     assert [*values(last.batches)] == [5, 6, 7, 8, 9]
     log.send(1, 1, Codec.NONE)
     assert fetch(reader, log, 9, now=9.0) == []
-    assert reader.open_transactions == {TP: OpenTransaction(11, 12, 9.0)}
+    assert reader.open_transactions == {TP: OpenTransaction(11, 9.0)}
 
 
 def test_a_damaged_batch_of_an_aborted_transaction_is_found() -> None:
