@@ -218,7 +218,7 @@ def _elsewhere(found: Iterable[Explained]) -> list[Explained]:
     If several buckets have the same cause, returns it only for the first of them. The command shows
     these causes if there is no bucket at which somebody should look.
     """
-    passing = (Cause.TOO_YOUNG, Cause.IN_FLIGHT, Cause.FILTERED)
+    passing = (Cause.TOO_YOUNG, Cause.IN_FLIGHT, Cause.COUNTER_BEHIND, Cause.FILTERED)
     kept: list[Explained] = []
     seen: set[Explanation] = set()
     for verdict, causes in found:

@@ -40,8 +40,8 @@ TOPICS: dict[str, dict[str, Any]] = {
 }
 SOON: Mapping[str, Mapping[str, Any]] = {
     "audit": {"silence.ms": 8_000},
-    "count-dc1": {"heartbeat.interval.ms": 1_000},
-    "count-offline": {"heartbeat.interval.ms": 1_000},
+    "count-dc1": {"heartbeat.interval.ms": 1_000, "metadata.max.age.ms": 500},
+    "count-offline": {"heartbeat.interval.ms": 1_000, "metadata.max.age.ms": 500},
     "loader": {"spark.above.offsets": 1_000_000, "metrics.listener": None},
 }
 """Settings with which a program counts as silent after some seconds."""
