@@ -61,6 +61,7 @@ from support.one_bucket import (
     START,
     count,
     delta,
+    from_the_broker_on,
     good,
     seal,
 )
@@ -291,6 +292,18 @@ def test_a_bucket_in_which_nothing_was_counted_is_not_only_called_complete(why: 
     assert text.splitlines() == ["dc1.logs 1970-01-01T00:10:00Z is complete."]
     _, document = why([], "1970-01-01T00:01:00Z", "--json")
     assert document["buckets"][0]["counted"] is False
+
+
+def test_a_counter_that_is_only_behind_makes_no_empty_bucket_wanting(why: Why) -> None:
+    """If nothing was counted in the newest bucket that is due, and the counters were heard but have
+    not counted up to this time yet, `audit why` ends with status 0. It explains this bucket if the
+    argument BUCKET names it."""
+    heard = [Heartbeat(x, 1, LATER, lag_ms=SIZE) for x in (BROKER, MIRROR, HDFS)]
+    said = [*from_the_broker_on(), *heard]
+    status, text = why(said, now=LATER)
+    assert (status, "counter behind" in text) == (0, False), text
+    _, text = why(said, "1970-01-01T00:12:30Z", now=LATER)
+    assert "counter behind" in text
 
 
 @pytest.mark.parametrize("is_followed", [True, False])
