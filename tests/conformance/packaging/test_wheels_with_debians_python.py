@@ -25,7 +25,8 @@ def test_wheels_are_made_with_the_python_of_the_distribution(tmp_path: Path) -> 
     tree = copied_tree(tmp_path / "tree")
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     env["PIP_CACHE_DIR"] = str(cache_without_wheels(tmp_path / "cache"))
-    said = run(["make", "wheels", f"PYTHON={PYTHON}", f"VERSION={VERSION}"], cwd=tree, env=env)
+    command = ["make", "--no-print-directory", "wheels", f"PYTHON={PYTHON}", f"VERSION={VERSION}"]
+    said = run(command, cwd=tree, env=env)
     folder = tree / "dist" / "wheels" / VERSION
     assert said.splitlines()[-1].endswith(f"lists of them in {folder}")
     manifest = json.loads((folder / "wheels.json").read_text())
