@@ -350,6 +350,26 @@ def test_the_audit_names_an_open_transaction_and_aborted_records(
     assert f"the record at offset 1 of {log.tp} was aborted" in done.stdout + done.stderr
 
 
+def test_trace_names_the_transaction_that_hides_a_record(log: Log, still_open: Producer) -> None:
+    """Of a record behind an open transaction, `skidway audit trace` says where the transaction is
+    open; of an offset behind the log's end, it says where the log ends. When the transaction has
+    ended, it shows the record."""
+    words = ["audit", "trace", "--bootstrap-server", log.kafka, "--cluster", log.kafka]
+    words += ["--topic", log.topic, "--partition", "0", "--offset"]
+
+    def said(offset: int) -> str:
+        done = run_skidway(*words, str(offset))
+        return done.stdout + done.stderr
+
+    is_open = f"a transaction is open at offset {OPEN_AT} of {log.tp}"
+    assert is_open in said(OPEN_AT)
+    assert is_open in said(OPEN_AT + 1)
+    assert f"the log of {log.tp} has the offsets 0 to {OPEN_AT + 1} only" in said(OPEN_AT + 2)
+    still_open.commit_transaction(60)
+    log.settle()
+    assert f"{log.tp} at offset {OPEN_AT + 1}" in said(OPEN_AT + 1)
+
+
 def test_an_agent_finds_its_records_behind_an_open_transaction(
     log: Log, still_open: Producer
 ) -> None:
