@@ -13,9 +13,9 @@ not understand the records. Like the loader, the counter recognizes repeats by m
 (`counts.marks`) and drops them, so it counts unique records.
 
 One thread owns the whole counter. If the counter cannot count a partition further, it stops
-counting this partition, and /health names the partition. This happens, for example, if a batch is
-damaged, or if the log has another batch in place of the batch that was counted last. The counter
-still counts the other partitions.
+counting this partition, and /health and a note to the audit name the partition. This happens, for
+example, if a batch is damaged, or if the log has another batch in place of the batch that was
+counted last. The counter still counts the other partitions.
 """
 
 from __future__ import annotations
@@ -144,7 +144,9 @@ class Counter:
         if not self._transactions.is_due:
             return None
         known = {
-            (x.source, tp): Known(x.aborted, self._until_ms(x))
+            (x.source, tp): Known(
+                x.aborted, self._until_ms(x), x.following.position.next_offset, x.stopped
+            )
             for tp, x in self._partitions.items()
         }
         return self._transactions.note(self._state.number, known, self._fetcher.open_transactions)

@@ -260,9 +260,9 @@ def test_the_counter_counts_committed_records(
     on, although the last batches that it knows are of an aborted transaction."""
     counting = Counting(log, tmp_path)
     with counting:
-        told = counting.until(lambda: counting.told().open is not None)
+        told = counting.until(lambda: counting.told().held is not None)
     assert (counting.counted(), told.aborted) == (3, 3)
-    assert (told.open.partition, told.open.offset) == (0, 8)
+    assert (told.held.partition, told.held.offset) == (0, 8)
     still_open.abort_transaction(60)
     log.transaction(9, 10, commits=False)
     with counting:
@@ -298,10 +298,10 @@ def test_a_counter_vouches_for_nothing_behind_the_first_open_transaction(
         counting.until(lambda: counting.counted() == 2)
         seen += [counting.vouched_ms() for _ in range(20)]
     with counting:
-        told = counting.until(lambda: counting.told().open is not None)
+        told = counting.until(lambda: counting.told().held is not None)
         seen += [counting.vouched_ms() for _ in range(20)]
         assert 0 < max(seen) <= sent_ms
-        assert (told.open.offset, told.open.since_ms <= sent_ms) == (at, True)
+        assert (told.held.offset, told.held.since_ms <= sent_ms) == (at, True)
         second.commit_transaction(60)
         counting.until(lambda: counting.vouched_ms() > sent_ms)
     assert counting.counted() == 4
