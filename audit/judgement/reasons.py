@@ -116,10 +116,8 @@ def of_held(found: Held) -> str:
     """Words that name an open transaction, or the place at which a counter has stopped."""
     if found.reason:
         return f"partition {found.partition} from offset {found.offset} on: {found.reason}"
-    return (
-        f"a transaction is open at offset {found.offset} of partition {found.partition} since"
-        f" {of_time(found.since_ms)}"
-    )
+    since = f" since {of_time(found.since_ms)}" if found.since_ms else ""
+    return f"a transaction is open at offset {found.offset} of partition {found.partition}{since}"
 
 
 class Said(NamedTuple):

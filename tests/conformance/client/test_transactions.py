@@ -7,6 +7,7 @@ import json
 import random
 import struct
 import time
+import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,7 +43,15 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.datasource.source import SkidwaySource
 from skidway.schemas.client import RegistryClient
 from support.kafka import ApacheKafka, topic_name
-from support.processes import Program, eventually, run_skidway, running, skidway
+from support.processes import (
+    Program,
+    answers,
+    eventually,
+    free_port,
+    run_skidway,
+    running,
+    skidway,
+)
 from support.registry import Registry
 from support.zookeeper import ZooKeeper
 
@@ -307,43 +316,63 @@ def test_a_counter_vouches_for_nothing_behind_the_first_open_transaction(
     assert counting.counted() == 4
 
 
-def test_the_audit_names_an_open_transaction_and_aborted_records(
-    log: Log, still_open: Producer, tmp_path: Path
+@pytest.mark.parametrize("commits", [True, False])
+def test_the_audit_names_an_open_transaction_and_what_became_of_it(
+    log: Log, still_open: Producer, tmp_path: Path, commits: bool
 ) -> None:
-    """While a transaction is open, the audit does not call its bucket complete, although broker and
-    loader have counted the same records, and names the transaction. When it was aborted, the bucket
-    is complete. The report says how many records were aborted, and a trace says it of one."""
-    counter = Program(
-        skidway("audit", "count", *_sets(log, tmp_path, {"heartbeat.interval.ms": "1000"})),
-        tmp_path / "count.out",
-    )
-    words = ["audit", "report", "--json", "--bootstrap-server", log.kafka, "--tiers", "broker,hdfs"]
-    words += ["--topic", log.topic, "--lateness-ms", "0"]
+    """While a transaction is open, a running collector does not call its bucket complete, although
+    counter and loader have counted the same records, and names the transaction as the cause. When
+    it has ended, the bucket is complete with the right counts. The collector says how many records
+    were aborted, and a trace says it of one."""
+    cluster = "commits" if commits else "aborts"  # each counter has a name of its own
+    pages, where = f"127.0.0.1:{free_port()}", ["--set", f"bootstrap.servers={log.kafka}"]
+    sets = _sets(log, tmp_path, {"heartbeat.interval.ms": "1000", "cluster.name": cluster})
+    counter = Program(skidway("audit", "count", *sets), tmp_path / "count.out")
+    settings = {
+        "store.dir": tmp_path / "store", "tiers": "broker,hdfs", "lateness.ms": 0,
+        "listener": pages, "metrics.listener": "127.0.0.1:0",
+    }  # fmt: skip
+    sets = [*where, *(x for each in settings.items() for x in ("--set", "=".join(map(str, each))))]
+    collector = Program(skidway("audit", "run", *sets), tmp_path / "audit.out")
 
-    def report() -> dict[str, Any]:
-        done = run_skidway(*words)
-        assert done.returncode in (0, 1), done.stderr
-        return dict(json.loads(done.stdout))
+    def asked(more: str = "") -> dict[str, Any]:
+        address = f"http://{pages}/buckets.json?topic={cluster}.{log.topic}{more}"
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            return dict(json.load(answer))
 
-    def verdicts(found: dict[str, Any]) -> set[str]:
-        return {each["verdict"] for each in found["buckets"]}
+    def verdicts() -> set[str]:
+        return {each["verdict"] for each in asked()["buckets"]}
 
-    def is_named(found: dict[str, Any]) -> bool:
-        return f"a transaction is open at offset {OPEN_AT}" in json.dumps(found["buckets"])
+    def causes() -> dict[str, str]:
+        starts = {each["bucket"] for each in asked()["buckets"]}
+        said = (x for start in starts for x in asked(f"&bucket={start}")["explanations"])
+        return {each["cause"]: each["words"] for each in said}
+
+    def counts(tier: str) -> int:
+        places = (place for bucket in asked()["buckets"] for place in bucket["places"])
+        return sum(place["count"] for place in places if place["tier"] == tier)
 
     def load() -> None:
-        assert _load(log, tmp_path / "rows", "bucket.ms=2000")["status"] == 0
+        assert (
+            _load(log, tmp_path / "rows", "bucket.ms=2000", f"cluster.name={cluster}")["status"]
+            == 0
+        )
 
-    with running(counter, lambda: True):
+    with (
+        running(counter, lambda: True),
+        running(collector, lambda: answers(f"http://{pages}/buckets.json")),
+    ):
         load()
-        eventually(lambda: is_named(report()), what="the open transaction is named")
-        assert "complete" not in verdicts(report())
-        still_open.abort_transaction(60)
+        is_open = f"a transaction is open at offset {OPEN_AT}"
+        eventually(lambda: is_open in causes().get("transaction open", ""), what="it is named")
+        assert "complete" not in verdicts()
+        still_open.commit_transaction(60) if commits else still_open.abort_transaction(60)
         log.settle()
         load()
-        eventually(lambda: verdicts(report()) == {"complete"}, what="the bucket is complete")
-        words_of = f"4 records of aborted transactions of dc1.{log.topic} left out"
-        eventually(lambda: words_of in report()["sentence"], what="the aborted records are named")
+        eventually(lambda: verdicts() == {"complete"}, what="the buckets are complete")
+        assert counts("broker") == counts("hdfs") == (5 if commits else 4)
+        words_of = f"{3 if commits else 4} records of aborted transactions of {cluster}.{log.topic}"
+        eventually(lambda: words_of in asked()["sentence"], what="the aborted records are named")
     words = ["audit", "trace", "--bootstrap-server", log.kafka]
     words += ["--cluster", log.kafka, "--topic", log.topic, "--partition", "0", "--offset", "1"]
     done = run_skidway(*words)

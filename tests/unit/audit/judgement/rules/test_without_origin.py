@@ -254,6 +254,8 @@ def test_a_note_about_a_transaction_only_names_it() -> None:
     assert found.reasons[0].startswith(
         "the broker counter broker-dc1 waits: a transaction is open at offset 17 of partition 3"
     )
+    since_ever = told(Transactions(0, Held(3, 17, 0)))
+    assert verdict([*counted, since_ever, beat(51)]).reasons[0].endswith("of partition 3")
     assert verdict([*counted, told(Transactions(0)), beat(51)]).status is Status.OPEN
 
 
