@@ -20,7 +20,6 @@ still counts the other partitions.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -42,6 +41,7 @@ from skidway.audit.settings import CounterSettings
 from skidway.audit.topic.messages import Gap, Heartbeat, Range, Sender, Tier, encode
 from skidway.clock import Clock
 from skidway.errors import Unreachable
+from skidway.host_name import host_name
 from skidway.kafka import gaps
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetched, Fetcher
@@ -90,7 +90,7 @@ class Counter:
         self._fetcher = fetcher
         self._state = state
         self._clock = clock
-        tier, host = Tier(settings.tier.upper()), socket.gethostname()
+        tier, host = Tier(settings.tier.upper()), host_name(settings.host_name)
         self.sender = Sender(tier, settings.cluster, settings.producer_name, host, state.epoch)
         self._transactions = CountedTransactions(self.sender, clock)
         self._partitions: dict[TopicPartition, _Counted] = {}

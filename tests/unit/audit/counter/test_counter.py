@@ -186,6 +186,15 @@ def test_a_topic_that_was_away_between_two_commits_is_counted_once(tmp_path: Pat
     assert _counted(site.deltas()) == 20
 
 
+def test_messages_name_the_host_as_the_settings_do(tmp_path: Path) -> None:
+    """The counts of a counter name its host by the setting `host.name`."""
+    site = Site(tmp_path, host_name="au1.example")
+    site.cluster.create("logs")
+    _append(site, LOGS, 0, 5)
+    site.run()
+    assert {x.sender.host for x in site.deltas()} == {"au1.example"}
+
+
 def test_records_without_origin_are_counted_by_offset(site: Site) -> None:
     """Records without origin are counted by their offsets, under agent 0 and with 0 bytes."""
     _append(site, LOGS, 0, 10, origin=False)
