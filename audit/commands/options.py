@@ -26,7 +26,7 @@ from skidway.cli.options import bootstrap_server
 from skidway.cli.topics import REFUSED_TIMEOUT_MS
 from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused, UsageError
-from skidway.host_name import installed_host_name
+from skidway.host_name import host_name, installed_host_name
 from skidway.kafka.client import Client
 from skidway.telemetry import host_and_port
 
@@ -169,9 +169,7 @@ def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:
 
 def here(given: AuditSettings | None) -> str:
     """The name of this host. given: the settings of the audit, if this command has them."""
-    if given is not None and given.host_name:
-        return given.host_name
-    return installed_host_name(DIRECTORY)
+    return installed_host_name(DIRECTORY) if given is None else host_name(given.host_name)
 
 
 def _stopped(args: argparse.Namespace, given: AuditSettings | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from argparse import Namespace
 from pathlib import Path
 
@@ -40,3 +41,7 @@ def test_commands_name_this_host_as_the_programs_here_do(
     (tmp_path / "audit.yml").write_text("bootstrap.servers: h:1\nhost.name: au2\n")
     given.set = []
     assert options.here(options.settings_of(given)) == "au2"
+    given.config = tmp_path / "demo.yml"
+    given.config.write_text("bootstrap.servers: h:1\n")
+    said = options.here(options.settings_of(given))
+    assert said == socket.gethostname(), "the programs of that configuration call it so"
