@@ -164,13 +164,14 @@ def pressed(topic: str, result: Pressed) -> None:
 
 def lines_rejected(what: Untold) -> None:
     """Lines of a topic were rejected, and no log entry has counted them yet. Logs an entry that
-    gives the path and position of one of these lines.
+    gives the number of their files, and the path and position of the first of these lines.
     """
     _log.warning(
         "lines_rejected",
         topic=what.topic,
         lines=what.count,
         reasons=what.reasons,
+        files=what.files,
         path=what.path,
         position=what.position,
     )

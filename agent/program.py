@@ -12,7 +12,6 @@ thread measures compressed files, one prepares changed settings, and one serves 
 from __future__ import annotations
 
 import signal
-import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -50,6 +49,7 @@ from skidway.clock import Clock, SystemClock
 from skidway.dataclass import dataclass
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock
+from skidway.host_name import host_name
 from skidway.kafka.client import READ_UNCOMMITTED, Client, Delivery, Fetcher, Producer
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
@@ -271,14 +271,10 @@ def find(
         own.close()
 
 
-def _host_name(settings: AgentSettings) -> str:
-    return settings.host_name or socket.gethostname()
-
-
 def _sender(settings: AgentSettings, state: StateDatabase, cluster: Cluster) -> Sender:
-    host_name = _host_name(settings)
+    name = host_name(settings.host_name)
     bounds = Bounds(settings.lateness_ms, AHEAD_MS_MAX)
-    return Sender(Tier.AGENT, cluster.name, str(state.agent), host_name, state.epoch, bounds)
+    return Sender(Tier.AGENT, cluster.name, str(state.agent), name, state.epoch, bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +288,7 @@ class Waiting:
     @property
     def host_name(self) -> str:
         """The name of the host, as the audit knows it."""
-        return _host_name(self.settings)
+        return host_name(self.settings.host_name)
 
     def wait(self, error: Exception, seconds: float, shutdown: Shutdown) -> None:
         """Waits until the shutdown, at most so long."""
@@ -390,7 +386,7 @@ class RunningAgent:
         # This method has seven arguments, because the caller makes these objects, and still uses
         # some of them when it no longer uses the `RunningAgent`.
         self._settings = settings
-        self._host_name = _host_name(settings)
+        self._host_name = host_name(settings.host_name)
         self._asking, client = clients
         self._clock = clock
         self._shutdown = shutdown

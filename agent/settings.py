@@ -19,6 +19,7 @@ from skidway.agent.values import path_texts
 from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
+from skidway.host_name import host_name_setting
 from skidway.kafka.source import check_cluster_name
 from skidway.schemas.client import RegistrySecuritySettings, check_urls
 from skidway.settings import setting
@@ -521,11 +522,7 @@ class AgentSettings(RegistrySecuritySettings):
         None,
         help="Name of the cluster, without a dot; if not set, the agent asks the broker for it.",
     )
-    host_name: str | None = setting(
-        "host.name",
-        None,
-        help="Name of this host in announcements; if not set, the host's own name.",
-    )
+    host_name: str | None = host_name_setting()
     metrics_listener: str = setting(
         "metrics.listener", "127.0.0.1:9101", help="Where /metrics and /health answer."
     )

@@ -22,6 +22,7 @@ from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.audit.topic.messages import Tier
 from skidway.errors import ConfigurationRefused
+from skidway.host_name import host_name_setting
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.settings import setting
 
@@ -55,6 +56,7 @@ class CounterSettings:
         [".*"],
         help="Topics to count: names, or regular expressions that match whole names.",
     )
+    host_name: str | None = host_name_setting()
     state_dir: Path = setting(
         "state.dir", help="Directory of offsets, marks and unpublished counts."
     )
@@ -119,6 +121,7 @@ class AuditSettings:
         "bootstrap.servers",
         help="Brokers of the cluster where all audit topics meet: host:port, comma-separated.",
     )
+    host_name: str | None = host_name_setting()
     store_dir: Path = setting(
         "store.dir",
         Path("/var/lib/skidway/audit"),

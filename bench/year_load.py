@@ -121,7 +121,7 @@ class Loads:
             "client": self._client, "registry": _Registry(), "spark": spark,
             "cluster_id": self._cluster.cluster_id, "audit_topics": [AUDIT],
         }  # fmt: skip
-        with OwnNote(store, self._clock) as note:
+        with OwnNote(store, self._clock, self._settings.host) as note:
             parts = Parts(self._settings, store=store, clock=self._clock, feed=feed, **others)
             progress = RunProgress(self._clock, lambda _: None, note)
             (outcome,) = load_all(parts, [topic], progress, lambda _: None)

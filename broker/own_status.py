@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from skidway import invocation
 from skidway.audit.topic.program_status import BrokerStatus, Kind, Obstacle
 from skidway.broker.settings import BrokerSettings
+from skidway.host_name import host_name
 
 
 def own_status(
@@ -25,7 +25,7 @@ def own_status(
     found += (each for x in mirrors if (each := away(x)) is not None)
     started = invocation.of_this_process()
     clusters = tuple(x.cluster for x in settings.mirror_sources)
-    return BrokerStatus("", socket.gethostname(), started, tuple(found), clusters)
+    return BrokerStatus("", host_name(settings.host_name), started, tuple(found), clusters)
 
 
 def away(mirror: Mapping[str, Any]) -> Obstacle | None:

@@ -11,6 +11,7 @@ from skidway.broker.groups.limits import GroupLimits
 from skidway.broker.log.config import FOREVER_MS, UNLIMITED, WEEK_MS, LogConfig
 from skidway.coordination import check_connect
 from skidway.errors import ConfigurationRefused, UsageError
+from skidway.host_name import host_name_setting
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.source import check_cluster_name
 from skidway.settings import setting
@@ -87,6 +88,7 @@ class BrokerSettings:
         "main",
         help="Name of the cluster, without a dot; mirrors put it in front of topic names.",
     )
+    host_name: str | None = host_name_setting()
     listeners: list[str] = setting(
         "listeners",
         ["PLAINTEXT://127.0.0.1:9092"],

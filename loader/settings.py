@@ -7,6 +7,7 @@ from pathlib import Path
 
 from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.errors import ConfigurationRefused, UsageError
+from skidway.host_name import host_name, host_name_setting
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.loader.planning import plan, topics
@@ -46,6 +47,7 @@ class LoaderSettings(RegistrySecuritySettings):
         help="Name of the cluster to load from, without a dot; if not set, the brokers are asked"
         " for it.",
     )
+    host_name: str | None = host_name_setting()
     group_id: str = setting(
         "group.id",
         "skidway-loader",
@@ -137,6 +139,11 @@ class LoaderSettings(RegistrySecuritySettings):
         """Returns the value of `cluster_name`, or the default name if `cluster_name` is not set. A
         run sets `cluster_name` after it has asked the brokers for the name of their cluster."""
         return self.cluster_name or DEFAULT_CLUSTER
+
+    @property
+    def host(self) -> str:
+        """Returns the name of this host."""
+        return host_name(self.host_name)
 
     @property
     def master(self) -> str:

@@ -1,10 +1,10 @@
 """Counts the rejected lines of each topic, for the log, and computes their share of the
 topic's recent lines.
 
-A log entry gives the topic, the reasons, the number of lines, and the path and position of one of
-these lines, but never a line's content. The share covers the last one to two minutes in which lines
-came. So if no more lines come, the share stays as it was after the last lines, until no source has
-the topic any more.
+A log entry gives the topic, the reasons, the number of lines and of files, and the path and
+position of one of these lines, but never a line's content. The share covers the last one to two
+minutes in which lines came. So if no more lines come, the share stays as it was after the last
+lines, until no source has the topic any more.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ of its rejected lines is."""
 @dataclass(frozen=True, slots=True)
 class Untold:
     """Lines of one topic that were rejected, and that no log entry of the agent has counted yet.
-    path, position: where the first of these lines begins.
+    files: how many files they are in. path, position: where the first of these lines begins.
     """
 
     topic: str
     reasons: dict[str, int]
+    files: int
     path: str
     position: int
 
@@ -60,6 +61,7 @@ class _Topic:
     current: _Half
     before: _Half
     reasons: Counter[str] = field(default_factory=Counter)
+    files: set[int] = field(default_factory=set)
     example: tuple[str, int] = ("", 0)
     latest: tuple[str, str, int] = ("", "", 0)
     told_at: float | None = None
@@ -100,6 +102,7 @@ class Rejections:
             known.example = first.path, first.first
         known.latest = first.reason, first.path, first.first
         known.reasons.update(line.reason for line in rejected)
+        known.files.update(line.file for line in rejected)
 
     def due(self, now: float) -> list[Untold]:
         """Returns the rejected lines about which a log entry is due now (a topic gets at most one
@@ -110,8 +113,10 @@ class Rejections:
             if known.told_at is not None and now - known.told_at < TELL_EVERY_S:
                 continue
             if known.reasons:
-                found.append(Untold(topic, dict(known.reasons), *known.example))
+                reasons, files = dict(known.reasons), len(known.files)
+                found.append(Untold(topic, reasons, files, *known.example))
                 known.reasons.clear()
+                known.files.clear()
                 known.told_at = now
             elif topic not in self._present:
                 del self._topics[topic]

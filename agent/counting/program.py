@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import resource
 import select
-import socket
 from contextlib import ExitStack
 from typing import Final
 
@@ -18,6 +17,7 @@ from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.watching import Watch
 from skidway.clock import SystemClock
 from skidway.files import DirectoryLock
+from skidway.host_name import installed_host_name
 from skidway.service import Shutdown
 
 TELL_EVERY_S: Final = 60.0
@@ -37,7 +37,7 @@ def run(settings: CountSettings, shutdown: Shutdown) -> int:
         stack.callback(state.close)
         clock = SystemClock()
         loop = CountLoop(
-            settings, state, OperatingSystem(), clock, socket.gethostname(), _open_files_max()
+            settings, state, OperatingSystem(), clock, installed_host_name(), _open_files_max()
         )
         stack.callback(loop.close)
         watch = Watch(settings.patterns)

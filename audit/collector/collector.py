@@ -55,6 +55,7 @@ from skidway.audit.topic.program_status import Kind, Obstacle, ProgramStatus, bo
 from skidway.clock import Clock
 from skidway.errors import SkidwayError, Unreachable
 from skidway.files import DirectoryLock
+from skidway.host_name import host_name
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.errors import KafkaError
@@ -115,7 +116,7 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         telemetry.start()
         stack.callback(telemetry.stop)
         access = Access.of(
-            invocation.of_this_process(), socket.gethostname(), settings.bootstrap_servers,
+            invocation.of_this_process(), host_name(settings.host_name), settings.bootstrap_servers,
             settings.start_commands,
         )  # fmt: skip
         examples = RejectExamples(
@@ -238,7 +239,7 @@ class _Loop:
         name = self._settings.bootstrap_servers
         found = (Obstacle(Kind.CLUSTER, name, reason, now_ms),) if reason else ()
         status = body_of(ProgramStatus(invocation.of_this_process(), found))
-        host = socket.gethostname()
+        host = host_name(self._settings.host_name)
         self._ledger.take([encode(Note(STATUS, COLLECTOR, host, "", 0, 0, now_ms, status))])
 
     def _tell_blocked(self, blocked: Mapping[TopicPartition, SkidwayError]) -> None:

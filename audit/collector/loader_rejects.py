@@ -51,8 +51,8 @@ def example(client: Client, source: Source, record: RejectedRecord) -> RejectedE
     if topic is None or not _has_partition(client, topic, record.partition):
         return None
     tp, offset = TopicPartition(topic, record.partition), record.offset
-    first, end = SiteCluster(client, source.cluster).span(tp)
-    if not first <= offset < end:
+    first, readable, _ = SiteCluster(client, source.cluster).span(tp)
+    if not first <= offset < readable:
         return None
     for _, header, raw in read_batches(client, {tp: (offset, offset + 1)}, ONE_BATCH):
         if not header.is_control and header.base_offset <= offset <= header.last_offset:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import socket
 import urllib.error
 from collections.abc import Mapping
 from typing import Any
@@ -25,10 +24,10 @@ def add_option(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def healths(url: str) -> Mapping[str, Mapping[str, Any]]:
+def healths(url: str, here: str) -> Mapping[str, Mapping[str, Any]]:
     """Returns the JSON document that the agent of this host serves at /health. Its key is the name
-    of this host that the agent tells the audit. Returns an empty mapping if no agent answers.
-    Raises UsageError if `url` is not a URL."""
+    of this host that the agent tells the audit, or else `here`. Returns an empty mapping if no
+    agent answers. Raises UsageError if `url` is not a URL."""
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"--agent-health {url!r} is not a URL like {DEFAULT_URL}.")
     try:
@@ -44,4 +43,4 @@ def healths(url: str) -> Mapping[str, Mapping[str, Any]]:
         return {}
     if not isinstance(document, dict):
         return {}
-    return {str(document.get("host") or socket.gethostname()): document}
+    return {str(document.get("host") or here): document}

@@ -16,6 +16,7 @@ from skidway.audit.comparison.lines import FileLines
 from skidway.audit.comparison.matching import NO_TIME, Records
 from skidway.audit.comparison.notes import Notes
 from skidway.audit.comparison.shapes import SHAPES, Shape
+from skidway.audit.tracing.logs import open_transactions, spans_of_topics
 from skidway.cli.moments import parse_since
 from skidway.cli.options import add_bootstrap_option, add_json_option
 from skidway.cli.output import print_json, print_lines, table
@@ -90,6 +91,7 @@ def _compare(args: argparse.Namespace) -> int:
         since_ms = notes.from_ms()
     begun, now_ms = time.monotonic(), SystemClock().time_ms()
     with connect(args) as client:
+        unread = open_transactions(spans_of_topics(client, [args.topic]))
         slack_ms = 0 if notes is None else STAMPED_EARLIER_MS
         found = _reach(client, args.topic, since_ms, slack_ms)
         # `_reach` has looked up the ends of the partitions. The files are read only now, so they
@@ -110,6 +112,7 @@ def _compare(args: argparse.Namespace) -> int:
         certain_ms=certain_ms,
     )
     said = [*reports.sentences(result, records, args.limit, is_counted=counted is not None)]
+    said += [f"Not all records were compared: {each}." for each in unread]
     if counted is not None:
         said += reports.sentences_of_notes(counted, now_ms)
     has_stopped = counted is not None and reports.has_stopped(counted, now_ms)

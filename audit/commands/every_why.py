@@ -58,7 +58,7 @@ def run(args: Any, settings: Any, policy: Policy, clock: Clock) -> int:
     if args.json:
         beside = {
             "sources": unread.sentences,
-            "hosts": host_report.summary(states),
+            "hosts": host_report.summary(states, unread.hosts),
             "clocks": clock_report.document(times),
             "causes": [document_of(x) for x in present],
         }

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import socket
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -84,7 +83,7 @@ class FirstLines:
         inodes: dict[tuple[int, int], int],
     ) -> None:
         self._args, self._settings, self._inodes = args, settings, inodes
-        self._here = socket.gethostname()
+        self._here = options.here(settings)
         self._left = READ_MAX
 
     def of(self, verdict: BucketVerdict, found: Explanation) -> FirstLine | None:

@@ -80,12 +80,14 @@ def _hosts(args: argparse.Namespace) -> int:
         print(f"note: {reasons.of_unread(evidence.unread)}", file=sys.stderr)
     now_ms = clock.time_ms()
     states, times = survey(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
+    unread = source_remarks.unread(evidence, policy, now_ms)
     if args.json:
-        print_json(host_report.document(states) | {"clocks": clock_report.document(times)})
+        beside = {"sources": unread.sentences, "clocks": clock_report.document(times)}
+        print_json(host_report.document(states, unread.hosts) | beside)
     else:
         table(host_report.table(states), host_report.COLUMNS)
-        unread = source_remarks.unread(evidence, policy, now_ms).sentences
-        print_lines([host_report.sentence(states), *unread, *clock_report.sentences(times)])
+        said = [host_report.sentence(states, unread.hosts), *unread.sentences]
+        print_lines([*said, *clock_report.sentences(times)])
     is_missed = not states or any(state.is_missed for state in states)
     return int(is_missed or times.is_ours_wrong)
 

@@ -26,6 +26,7 @@ from skidway.cli.options import bootstrap_server
 from skidway.cli.topics import REFUSED_TIMEOUT_MS
 from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused, UsageError
+from skidway.host_name import host_name, installed_host_name
 from skidway.kafka.client import Client
 from skidway.telemetry import host_and_port
 
@@ -157,13 +158,18 @@ def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:
     if args.lateness_ms is not None:
         options += ["--set", f"lateness.ms={args.lateness_ms}"]
     return Access(
-        socket.gethostname(),
+        here(given),
         brokers,
         tuple(options),
         invocation.of_this_process().call,
         starts={} if given is None else given.start_commands,
         stopped=_stopped(args, given),
     )
+
+
+def here(given: AuditSettings | None) -> str:
+    """The name of this host. given: the settings of the audit, if this command has them."""
+    return installed_host_name(DIRECTORY) if given is None else host_name(given.host_name)
 
 
 def _stopped(args: argparse.Namespace, given: AuditSettings | None) -> str:

@@ -58,7 +58,8 @@ def _recount(args: argparse.Namespace) -> int:
     since_ms = None if since_ms is None else since_ms - since_ms % faults.HOUR_MS
     compared = _compared(args, settings, output, since_ms, clock)
     if args.tell:
-        results = recount_report.results(compared, output.url, since_ms, clock.time_ms())
+        host = options.here(settings)
+        results = recount_report.results(compared, host, output.url, since_ms, clock.time_ms())
         values = [encode(result) for result in results]
         publication.say(args, settings, values, clock, "what the recount found")
     if args.json:

@@ -74,7 +74,7 @@ def _report(args: argparse.Namespace) -> int:
     found = _judged(args, settings, policy, access)
     if args.json:
         beside = {
-            "hosts": host_report.summary(found.hosts),
+            "hosts": host_report.summary(found.hosts, found.unread.hosts),
             "clocks": clock_report.document(found.clocks),
             "causes": [document_of(x) for x in found.present],
             "worst": None if found.worst is None else found.worst.document(),

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import socket
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
@@ -83,7 +82,7 @@ def opened(
             _distinct(clusters),
             output,
             _tiers(settings, clusters, output),
-            _host_state(args, host),
+            _host_state(args, settings, host),
         )
 
 
@@ -146,10 +145,12 @@ def _tiers(
     return () if output is None else (logs.BROKER, "hdfs")
 
 
-def _host_state(args: argparse.Namespace, host: str | None) -> HostState | None:
+def _host_state(
+    args: argparse.Namespace, settings: AuditSettings | None, host: str | None
+) -> HostState | None:
     config: Path | None = args.agent_config
     if config is None:
-        if host != socket.gethostname() or not os.access(AGENT_CONFIG, os.R_OK):
+        if host != options.here(settings) or not os.access(AGENT_CONFIG, os.R_OK):
             return None
         config = AGENT_CONFIG
     try:

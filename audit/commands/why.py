@@ -88,7 +88,7 @@ def _why(args: argparse.Namespace) -> int:
     if not any(is_named(x, names) for x in evidence.topics):
         raise UsageError(f"The audit does not know the topic {args.topic}.")
     access = options.access_of(args, settings)
-    healths = agent_health.healths(args.agent_health)
+    healths = agent_health.healths(args.agent_health, access.here)
 
     def explained(verdict: BucketVerdict, last: int | None = None) -> Explained:
         return verdict, explain(verdict, evidence, policy, now_ms, access, healths, last)

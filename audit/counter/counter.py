@@ -13,14 +13,13 @@ not understand the records. Like the loader, the counter recognizes repeats by m
 (`counts.marks`) and drops them, so it counts unique records.
 
 One thread owns the whole counter. If the counter cannot count a partition further, it stops
-counting this partition, and /health names the partition. This happens, for example, if a batch is
-damaged, or if the log has another batch in place of the batch that was counted last. The counter
-still counts the other partitions.
+counting this partition, and /health and a note to the audit name the partition. This happens, for
+example, if a batch is damaged, or if the log has another batch in place of the batch that was
+counted last. The counter still counts the other partitions.
 """
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -42,6 +41,7 @@ from skidway.audit.settings import CounterSettings
 from skidway.audit.topic.messages import Gap, Heartbeat, Range, Sender, Tier, encode
 from skidway.clock import Clock
 from skidway.errors import Unreachable
+from skidway.host_name import host_name
 from skidway.kafka import gaps
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetched, Fetcher
@@ -90,7 +90,7 @@ class Counter:
         self._fetcher = fetcher
         self._state = state
         self._clock = clock
-        tier, host = Tier(settings.tier.upper()), socket.gethostname()
+        tier, host = Tier(settings.tier.upper()), host_name(settings.host_name)
         self.sender = Sender(tier, settings.cluster, settings.producer_name, host, state.epoch)
         self._transactions = CountedTransactions(self.sender, clock)
         self._partitions: dict[TopicPartition, _Counted] = {}
@@ -144,7 +144,9 @@ class Counter:
         if not self._transactions.is_due:
             return None
         known = {
-            (x.source, tp): Known(x.aborted, self._until_ms(x))
+            (x.source, tp): Known(
+                x.aborted, self._until_ms(x), x.following.position.next_offset, x.stopped
+            )
             for tp, x in self._partitions.items()
         }
         return self._transactions.note(self._state.number, known, self._fetcher.open_transactions)

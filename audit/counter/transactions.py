@@ -1,4 +1,5 @@
-"""What the counter says about transactions: where one is open, and how many records were aborted.
+"""What the counter says about transactions (where one is open, and how many records were aborted),
+and about partitions that it has stopped counting.
 
 The records behind an open transaction cannot be read, so they are not counted. Heartbeats say up to
 when the counter has counted (see counted_until). The note (audit.topic.transactions) says why it
@@ -16,7 +17,7 @@ from skidway import log
 from skidway.audit.topic import notes, transactions
 from skidway.audit.topic.messages import Sender
 from skidway.audit.topic.notes import Note
-from skidway.audit.topic.transactions import OpenSince, Transactions
+from skidway.audit.topic.transactions import REASON_MAX, Held, Transactions
 from skidway.clock import Clock
 from skidway.kafka.client.transactions import OpenTransaction
 from skidway.kafka.source import Source
@@ -35,10 +36,13 @@ _log = log.get(__name__)
 
 class Known(NamedTuple):
     """What the counter knows about a partition. aborted: how many records were aborted. until_ms:
-    up to when all records are counted."""
+    up to when all records are counted. next_offset: up to which offset. stopped: why it cannot be
+    counted further; "" if it can."""
 
     aborted: int
     until_ms: int
+    next_offset: int
+    stopped: str
 
 
 class CountedTransactions:
@@ -84,7 +88,10 @@ class CountedTransactions:
         what is known about each counted partition."""
         now = self._clock.monotonic()
         self._look_at = now + CHANGES_EVERY_S
-        facts = {key: known.aborted for key, known in partitions.items()}, dict(now_open)
+        facts = (
+            {key: (known.aborted, known.stopped) for key, known in partitions.items()},
+            dict(now_open),
+        )
         if facts == self._told and now < self._tell_at:
             return None
         self._told, self._tell_at = facts, now + TELL_EVERY_S
@@ -99,11 +106,15 @@ def _by_source(
     partitions: Mapping[tuple[Source, TopicPartition], Known], now_open: Open
 ) -> dict[Source, Transactions]:
     counts: Counter[Source] = Counter()
-    oldest: dict[Source, OpenSince] = {}
+    worst: dict[Source, Held] = {}
     for (source, tp), known in partitions.items():
         counts[source] += known.aborted
-        each = now_open.get(tp)
-        if each is not None:
-            found = OpenSince(tp.partition, each.offset, known.until_ms)
-            oldest[source] = min(oldest.get(source, found), found, key=lambda x: x.since_ms)
-    return {source: Transactions(count, oldest.get(source)) for source, count in counts.items()}
+        if known.stopped or tp in now_open:
+            at = known.next_offset if known.stopped else now_open[tp].offset
+            found = Held(tp.partition, at, known.until_ms, known.stopped[:REASON_MAX])
+            worst[source] = min(worst.get(source, found), found, key=_least_hope)
+    return {source: Transactions(count, worst.get(source)) for source, count in counts.items()}
+
+
+def _least_hope(held: Held) -> tuple[bool, int]:
+    return not held.reason, held.since_ms

@@ -3,7 +3,7 @@ where the cause lies (host, file or offsets), and the command to run next."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -419,8 +419,9 @@ class _Explainer:
         gaps = [x for x in self._topic.gaps if x.sender in senders]
         if where.cause is not Cause.RECORDS_MISSING:
             return replace(where, cause=self._cause_of_more(where.cause, place))
-        if self._held_back:
-            return replace(where, cause=Cause.TRANSACTION_OPEN, words=self._held_back)
+        held = self._held(senders)
+        if held is not None:
+            return replace(where, cause=held[0], words=held[1])
         behind = offsets_behind(self._evidence, self._topic, place)
         if senders and place.tier is not Tier.HDFS and self._is_silent(senders[-1][:2]):
             return replace(where, cause=Cause.COUNTER_STOPPED, offsets=behind)
@@ -432,14 +433,20 @@ class _Explainer:
             return self._of_gap(max(gaps, key=lambda x: x.time_ms), where)
         return replace(where, cause=self._cause_of_more(where.cause, place))
 
-    @cached_property
-    def _held_back(self) -> str:
-        """Words that name a transaction that was open before the bucket was due, and still is:
-        nobody counts or loads what is behind it. Empty if there is none."""
+    def _held(self, senders: Sequence[SenderKey]) -> tuple[Cause, str] | None:
+        """Returns what has held up these counters since before the bucket was due, as cause and
+        words: a partition at which one of them has stopped, or a transaction, behind which nobody
+        counts or loads. Returns None if there is neither."""
         due = self._verdict.bucket + self._verdict.bucket_ms + self._policy.lateness_ms
-        told = (x.open for x in self._topic.transactions.values())
-        found = [x for x in told if x is not None and x.since_ms < due]
-        return reasons.of_open(min(found, key=lambda x: x.since_ms)) if found else ""
+        told = {name: x.held for name, x in self._topic.transactions.items()}
+        held = {name: x for name, x in told.items() if x is not None and x.since_ms < due}
+        for key in senders:
+            if key.producer in held and held[key.producer].reason:
+                return Cause.PARTITION_STOPPED, reasons.of_held_counter(key, held[key.producer])
+        is_open = [x for x in held.values() if not x.reason]
+        if not is_open:
+            return None
+        return Cause.TRANSACTION_OPEN, reasons.of_held(min(is_open, key=lambda x: x.since_ms))
 
     def _cause_of_more(self, cause: Cause, place: Place) -> Cause:
         if place.tier is not Tier.HDFS:
@@ -463,6 +470,9 @@ class _Explainer:
         placed = self._of_sender(newest, where)
         if place.tier is not Tier.HDFS and self._is_silent(newest[:2]):
             return replace(placed, cause=Cause.COUNTER_STOPPED)
+        held = self._held([newest])
+        if held is not None:
+            return replace(placed, cause=held[0], words=held[1])
         if place.tier is Tier.MIRROR:
             return replace(placed, cause=Cause.MIRROR_BEHIND)
         if where.cause is Cause.COUNTER_STOPPED:

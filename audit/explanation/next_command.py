@@ -107,6 +107,9 @@ _LOOPBACK = re.compile(r"^(?:127\.[0-9.]+|localhost|\[::1\]):")
 _OF_ROWS = (
     Cause.RECORDS_MISSING, Cause.RECORDS_DOUBLED, Cause.RECORDS_DIFFER, Cause.OUTPUT_CHANGED,
 )  # fmt: skip
+_OF_COUNTER = {
+    Cause.COUNTER_STOPPED: "start", Cause.TIER_ABSENT: "start", Cause.PARTITION_STOPPED: "restart"
+}  # fmt: skip
 _ON_AUDIT = {
     Cause.REBUILDING: ("audit report", "--topic", "{topic}"),
     Cause.COUNTER_BEHIND: ("audit report", "--topic", "{topic}"),
@@ -138,8 +141,8 @@ def next_command(cause: Cause, verdict: BucketVerdict, words: str, where: Where)
         return NextCommand("", where.access.audit(*(known.get(x, x) for x in _ON_AUDIT[cause])))
     if cause is Cause.REJECTED and where.tier is not Tier.HDFS:
         return NextCommand("", rejected_show(verdict.source, where.access, where.is_mirrored))
-    if cause in (Cause.COUNTER_STOPPED, Cause.TIER_ABSENT):
-        return NextCommand(where.host, _counter("start", where))
+    if cause in _OF_COUNTER:
+        return NextCommand(where.host, _counter(_OF_COUNTER[cause], where))
     if where.tier is Tier.HDFS and cause in _OF_ROWS:
         return _recount(verdict, where)
     if cause is Cause.RECORDS_MISSING:

@@ -34,6 +34,7 @@ class Cause(StrEnum):
     HOST_NEVER_HEARD = "host never heard"
     COUNTER_STOPPED = "counter stopped"
     COUNTER_BEHIND = "counter behind"
+    PARTITION_STOPPED = "partition stopped"
     TRANSACTION_OPEN = "transaction open"
     COUNTERS_COLLIDE = "counters collide"
     TIER_ABSENT = "tier absent"
@@ -162,6 +163,10 @@ _TABLE = {
     Cause.COUNTER_STOPPED: _Row("The counter of this tier does not run."),
     Cause.COUNTER_BEHIND: _Row(
         "The counter of this tier was heard lately, and has not come so far yet."
+    ),
+    Cause.PARTITION_STOPPED: _Row(
+        "The counter cannot count a partition further, and does not go on by itself: end the "
+        "reason, then start the counter again."
     ),
     Cause.TRANSACTION_OPEN: _Row(
         "A producer has not ended a transaction, so nobody counts or loads what is behind it. If "

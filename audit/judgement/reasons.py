@@ -13,9 +13,10 @@ from skidway.audit.counts.checksum import brief
 from skidway.audit.counts.counts import NO_AGENT, Sums
 from skidway.audit.evidence.evidence import GapNote, LossNote
 from skidway.audit.evidence.tallies import SenderKey
+from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.verdict import AgentVerdict, Place
 from skidway.audit.topic.messages import Certainty, Tier
-from skidway.audit.topic.transactions import OpenSince
+from skidway.audit.topic.transactions import Held
 
 NAMES_MAX = 3
 """A reason names at most this many hosts or schemas."""
@@ -95,9 +96,9 @@ def of_gap(note: GapNote) -> str:
     )
 
 
-def of_transaction(key: SenderKey, found: OpenSince) -> str:
-    """Words that say that a counter waits for the end of a transaction."""
-    return f"{of_sender(key)} waits: {of_open(found)}"
+def of_held_counter(key: SenderKey, found: Held) -> str:
+    """Words that say why a counter cannot go on."""
+    return f"{of_sender(key)} {'has stopped' if found.reason else 'waits'}: {of_held(found)}"
 
 
 def of_counted_until(key: SenderKey, until_ms: int) -> str:
@@ -106,12 +107,17 @@ def of_counted_until(key: SenderKey, until_ms: int) -> str:
     return f"{of_sender(key)} has counted this topic {when}"
 
 
-def of_open(found: OpenSince) -> str:
-    """Words that name an open transaction."""
-    return (
-        f"a transaction is open at offset {found.offset} of partition {found.partition} since"
-        f" {of_time(found.since_ms)}"
-    )
+def cause_of(found: Held) -> Cause:
+    """The cause that holds a counter up."""
+    return Cause.PARTITION_STOPPED if found.reason else Cause.TRANSACTION_OPEN
+
+
+def of_held(found: Held) -> str:
+    """Words that name an open transaction, or the place at which a counter has stopped."""
+    if found.reason:
+        return f"partition {found.partition} from offset {found.offset} on: {found.reason}"
+    since = f" since {of_time(found.since_ms)}" if found.since_ms else ""
+    return f"a transaction is open at offset {found.offset} of partition {found.partition}{since}"
 
 
 class Said(NamedTuple):

@@ -46,11 +46,11 @@ def words(state: HostState) -> str:
     return said
 
 
-def sentence(states: Sequence[HostState]) -> str:
-    """The state of all hosts in a few sentences."""
+def sentence(states: Sequence[HostState], lacking: Sequence[str] = ()) -> str:
+    """The state of all hosts in a few sentences. lacking: the hosts whose agents lack a log."""
     if not states:
         return "No host is named by a roster, and none was ever heard."
-    return " ".join([_missed_sentence(states), *namesakes_sentences(states)])
+    return " ".join([_missed_sentence(states, lacking), *namesakes_sentences(states)])
 
 
 def remarks(states: Sequence[HostState]) -> list[str]:
@@ -60,15 +60,17 @@ def remarks(states: Sequence[HostState]) -> list[str]:
     return [sentence(states)] if is_said else []
 
 
-def _missed_sentence(states: Sequence[HostState]) -> str:
+def _missed_sentence(states: Sequence[HostState], lacking: Sequence[str]) -> str:
     expected = [state for state in states if state.expected]
     missed = [state for state in expected if state.is_missed]
     if not missed:
-        return f"All {len(expected)} expected hosts report."
+        all_ = f"All {len(expected)} expected hosts report"
+        return f"{all_}, but not all logs are read on {_first(lacking)}." if lacking else f"{all_}."
     verb = "does" if len(missed) == 1 else "do"
     names = _missed_names(missed)
     late = " in time" if any(state.status is HostStatus.BEHIND for state in missed) else ""
-    return f"{len(missed)} of {len(expected)} expected hosts {verb} not report{late} ({names})."
+    said = f"{len(missed)} of {len(expected)} expected hosts {verb} not report{late} ({names})."
+    return f"{said} Not all logs are read on {_first(lacking)}." if lacking else said
 
 
 def namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
@@ -88,10 +90,13 @@ def _missed_names(missed: Sequence[HostState]) -> str:
     for status in MISSED:
         names = [_missed_name(state) for state in missed if state.status is status]
         if names:
-            shown = ", ".join(names[: report.REASONS_SHOWN])
-            more = len(names) - report.REASONS_SHOWN
-            parts.append(f"{status.value}: {shown}{f' and {more} more' if more > 0 else ''}")
+            parts.append(f"{status.value}: {_first(names)}")
     return "; ".join(parts)
+
+
+def _first(names: Sequence[str]) -> str:
+    more = len(names) - report.REASONS_SHOWN
+    return ", ".join(names[: report.REASONS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _missed_name(state: HostState) -> str:
@@ -110,32 +115,39 @@ def status_of(state: HostState) -> Status | None:
     return Status.UNKNOWN if state.status is HostStatus.NEVER_HEARD else Status.INCOMPLETE
 
 
-def status(states: Sequence[HostState]) -> Status:
-    """The gravest of the statuses that `status_of` returns for these hosts; OPEN if it returns None
-    for all hosts."""
-    return max((found for x in states if (found := status_of(x)) is not None), default=Status.OPEN)
+def status(states: Sequence[HostState], lacking: Sequence[str] = ()) -> Status:
+    """The gravest of the statuses that `status_of` returns for these hosts, and at least UNKNOWN if
+    the agents of some hosts lack a log; OPEN if it returns None for all hosts."""
+    found = [each for x in states if (each := status_of(x)) is not None]
+    return max([*found, *([Status.UNKNOWN] if lacking else [])], default=Status.OPEN)
 
 
-def summary(states: Sequence[HostState]) -> dict[str, Any]:
-    """The totals over all hosts as JSON: how many hosts are in each state, and a text that says
-    so."""
+def summary(states: Sequence[HostState], lacking: Sequence[str] = ()) -> dict[str, Any]:
+    """The totals over all hosts as JSON: how many hosts are in each state, the hosts whose agents
+    lack a log, and a text that says so."""
     by_state = Counter(state.status for state in states)
     return {
-        "sentence": sentence(states),
+        "sentence": sentence(states, lacking),
         "expected": sum(state.expected for state in states),
         "missed": sum(state.is_missed for state in states),
+        "lacking_logs": list(lacking),
         "by_state": {status.value: by_state.get(status, 0) for status in HostStatus},
     }
 
 
 def document(
-    states: Sequence[HostState], begin: int = 0, count: int | None = None
+    states: Sequence[HostState],
+    lacking: Sequence[str] = (),
+    begin: int = 0,
+    count: int | None = None,
 ) -> dict[str, Any]:
     """The report as JSON: totals over all hosts, and an entry for each host from index `begin` on.
     If `count` is given, there are at most `count` entries.
     """
     end = len(states) if count is None else begin + count
-    return summary(states) | {"hosts": [host_document(state) for state in states[begin:end]]}
+    return summary(states, lacking) | {
+        "hosts": [host_document(state) for state in states[begin:end]]
+    }
 
 
 def host_document(state: HostState) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -78,7 +77,7 @@ def document(compared: Compared) -> dict[str, Any]:
 
 
 def results(
-    compared: Compared, output: str, since_ms: int | None, time_ms: int
+    compared: Compared, host: str, output: str, since_ms: int | None, time_ms: int
 ) -> Iterator[RecountResult]:
     """The messages that report the results to the collector, one for each topic. There is no
     message about rows whose source topic is unknown. since_ms: the time from which on rows were
@@ -86,7 +85,7 @@ def results(
     for found, differences in compared:
         if found.committed.source is not None:
             yield RecountResult(
-                time_ms, socket.gethostname(), output, found.committed.source, since_ms,
+                time_ms, host, output, found.committed.source, since_ms,
                 found.loads, found.files, found.rows, len(found.faults.kept) + found.faults.more,
                 len(differences), tuple(_reasons(found, differences)[:REASONS_MAX]),
             )  # fmt: skip

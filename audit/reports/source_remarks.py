@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.judgement import fileless
@@ -22,11 +23,13 @@ SHOWN = 5
 class Unread:
     """What agents cannot read. fileless: the sources that have never matched a file; their topics
     are unknown. held: sentences about paths that hold a seal. others: about paths that hold none,
-    and about sources that matched a file before."""
+    and about sources that matched a file before. hosts: the hosts that lack a log: whose agents
+    have a path that holds a seal, or a source without files."""
 
     fileless: tuple[Fileless, ...]
     held: tuple[str, ...]
     others: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
 
     @property
     def sentences(self) -> list[str]:
@@ -55,15 +58,16 @@ def unread(
     is_meant: whether a topic is asked for; None if all topics are."""
     common = CommonFacts(evidence, policy, present_ms(evidence, policy, now_ms))
     missing = [x for x in fileless.of_evidence(common) if is_meant is None or is_meant(x.source)]
-    heard = (
+    heard = [
         agent
         for agent in sorted(evidence.source_reports)
         if now_ms - evidence.heard_ms((Tier.AGENT, str(agent))) <= policy.silence_ms
-    )
+    ]
     said = [x for agent in heard for x in _of_agent(evidence, agent)]
-    meant = [x for x in said if is_meant is None or is_meant(x[0])]
-    held, others = ([words for _, holds, words in meant if holds is x] for x in (True, False))
-    return Unread(tuple(missing), tuple(held), tuple(others))
+    meant = [x for x in said if is_meant is None or (x.source is not None and is_meant(x.source))]
+    held, others = ([x.words for x in meant if x.holds is holds] for holds in (True, False))
+    hosts = {x.host for x in meant if x.lacks} | {x.host or str(x.agent) for x in missing}
+    return Unread(tuple(missing), tuple(held), tuple(others), tuple(sorted(hosts)))
 
 
 def _first(said: Sequence[str]) -> list[str]:
@@ -72,16 +76,27 @@ def _first(said: Sequence[str]) -> list[str]:
     return [*said[:SHOWN], *named]
 
 
-def _of_agent(evidence: Evidence, agent: int) -> Iterator[tuple[Source, bool, str]]:
-    """Yields the topic of each path and source that the agent names, whether it holds the seal, and
-    a sentence."""
+class _Said(NamedTuple):
+    """A path or a source that an agent names. source: its topic; None if nothing of the topic was
+    ever sealed or counted. holds: whether it holds the topic's seal. lacks: whether a log is not
+    read because of it. words: a sentence."""
+
+    host: str
+    source: Source | None
+    holds: bool
+    lacks: bool
+    words: str
+
+
+def _of_agent(evidence: Evidence, agent: int) -> Iterator[_Said]:
     report = evidence.source_reports[agent]
     host = evidence.hosts.get(agent, "") or str(agent)
     topics = {x.topic: x for x, topic in evidence.topics.items() if agent in topic.agents}
     for path in report.unread:
         held = ", and does not seal the topic" if path.holds else ""
-        if path.topic in topics:
-            yield topics[path.topic], path.holds, f"{path.topic} on {host}: {path.words}{held}."
+        words = f"{path.topic} on {host}: {path.words}{held}."
+        yield _Said(host, topics.get(path.topic), path.holds, path.holds, words)
     for source in report.fileless:
-        if source.since_ms is None and source.topic in topics:
-            yield topics[source.topic], False, f"{source.topic} on {host}: {source.words}."
+        if source.since_ms is None:
+            words = f"{source.topic} on {host}: {source.words}."
+            yield _Said(host, topics.get(source.topic), False, True, words)

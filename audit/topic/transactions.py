@@ -1,14 +1,15 @@
-"""The report of a counter about transactions in the topics that it counts, as the body of a note
-(see module notes).
+"""The report of a counter about transactions in the topics that it counts, and about partitions
+that it cannot count further, as the body of a note (see module notes).
 
-    {"topics": [[CLUSTER, CLUSTER_ID, TOPIC, TOPIC_ID, ABORTED, OPEN], ...]}
+    {"topics": [[CLUSTER, CLUSTER_ID, TOPIC, TOPIC_ID, ABORTED, HELD], ...]}
 
 The names are those of the source topic. ABORTED is the number of records that the counter left out,
-because their transactions were aborted. OPEN is null, or [PARTITION, OFFSET, SINCE] if a
-transaction is open: nobody counts or loads the records of PARTITION from OFFSET on before it ends.
-SINCE (ms) is the time up to which the counter has counted all records of the partition. If
-transactions are open in several partitions, OPEN is the one with the lowest SINCE. The note leaves
-out topics that have neither.
+because their transactions were aborted. HELD is null, or [PARTITION, OFFSET, SINCE, REASON] if the
+counter does not count the records of PARTITION from OFFSET on. REASON says why it has stopped this
+partition for good. It is empty if a transaction is open: then nobody counts or loads these records
+before it ends. SINCE (ms) is the time up to which the counter has counted all records of the
+partition. If several partitions are held, HELD is a stopped one if there is one, and of these the
+one with the lowest SINCE. The note leaves out topics that have neither.
 """
 
 from __future__ import annotations
@@ -24,30 +25,33 @@ from skidway.kafka.source import Source
 KIND: Final = "transactions"
 TOPICS_MAX: Final = 500
 TOPICS_BYTES_MAX: Final = NOTE_BYTES_MAX // 2
+REASON_MAX: Final = 500
 
 
-class OpenSince(NamedTuple):
-    """A transaction that is open, at an offset of a partition (see the module's docstring)."""
+class Held(NamedTuple):
+    """Where a counter cannot go on, and why (see the module's docstring). reason: "" if it waits
+    for the end of a transaction."""
 
     partition: int
     offset: int
     since_ms: int
+    reason: str = ""
 
 
 class Transactions(NamedTuple):
-    """What a counter says about a topic. open: None if no transaction is open."""
+    """What a counter says about a topic. held: None if nothing holds it up."""
 
     aborted: int
-    open: OpenSince | None = None
+    held: Held | None = None
 
 
 def body_of(found: Mapping[Source, Transactions]) -> dict[str, Any]:
     """Returns the body of a note, with at most TOPICS_MAX topics and TOPICS_BYTES_MAX bytes: first
-    the topics with an open transaction, and of the others those with most aborted records."""
-    named = {source: x for source, x in found.items() if x.aborted or x.open}
-    ordered = sorted(named.items(), key=lambda each: (each[1].open is None, -each[1].aborted))
+    the topics that are held, and of the others those with most aborted records."""
+    named = {source: x for source, x in found.items() if x.aborted or x.held}
+    ordered = sorted(named.items(), key=lambda each: (each[1].held is None, -each[1].aborted))
     rows = [
-        [x.cluster, x.cluster_id, x.topic, x.topic_id, told.aborted, told.open and [*told.open]]
+        [x.cluster, x.cluster_id, x.topic, x.topic_id, told.aborted, told.held and [*told.held]]
         for x, told in ordered[:TOPICS_MAX]
     ]
     ends = accumulate(len(json.dumps(row)) for row in rows)
@@ -62,13 +66,15 @@ def transactions_of(note: Note) -> dict[Source, Transactions]:
     found = {}
     for row in rows[:TOPICS_MAX] if isinstance(rows, list) else ():
         if isinstance(row, list) and len(row) == 6:
-            *names, aborted, still_open = row
-            is_sound = is_count(aborted) and (still_open is None or _is_open(still_open))
+            *names, aborted, held = row
+            is_sound = is_count(aborted) and (held is None or _is_held(held))
             if is_sound and all(isinstance(x, str) for x in names):
-                known = None if still_open is None else OpenSince(*still_open)
+                known = None if held is None else Held(*held)
                 found[Source(*names)] = Transactions(aborted, known)
     return found
 
 
-def _is_open(row: object) -> bool:
-    return isinstance(row, list) and len(row) == 3 and all(map(is_count, row))
+def _is_held(row: object) -> bool:
+    if not isinstance(row, list) or len(row) != 4 or not isinstance(row[-1], str):
+        return False
+    return all(map(is_count, row[:-1]))

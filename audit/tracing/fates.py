@@ -43,9 +43,9 @@ class LogFacts:
     """What a search found out about the line in a cluster. record: the line's record; None if it
     was not found. begins: the first offset that the record's partition still has; if the partition
     is unknown, the greatest first offset of all searched partitions; 0 if nothing has expired.
-    is_behind: whether another cluster has the record, at an offset that this cluster's partition
-    has not reached yet. why: why the record was not found, in words; "" if there is nothing to
-    say."""
+    is_behind: whether the cluster may have the record later: another cluster has it at an
+    offset that this cluster's partition has not reached yet, or a transaction is open. why: why
+    the record was not found, in words; "" if there is nothing to say."""
 
     cluster: str
     tier: str
@@ -116,6 +116,8 @@ def _absent(facts: LogFacts, host: HostFacts, byte: int, place: str) -> Fate:
             words = f"the agent declared bytes {each.first:,} to {end}: {each.reason}"
             state = State(each.certainty.lower())
             return Fate(facts.tier, state, place, each.time_ms, "declared", words)
+    if facts.is_behind:
+        return Fate(facts.tier, State.PENDING, place, detail=facts.why)
     if host.filtered:
         rules = ", ".join(f"{rule} ({count:,})" for rule, count in host.filtered.items())
         words = f"not lost, not rejected: one of these rules left it out, or it expired: {rules}"

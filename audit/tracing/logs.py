@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from skidway.audit.tracing.lines import REJECTED_SUFFIX, LineRecord
 from skidway.audit.tracing.log_search import LogSearch, record_at
 from skidway.kafka.batch import BatchHeader
-from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.kafka.client import EARLIEST, LATEST, READ_UNCOMMITTED, Client
 from skidway.kafka.columns import unpack
 from skidway.kafka.source import Source, cluster_name_of, sources_of
 from skidway.kafka.types import TopicPartition
@@ -27,17 +27,33 @@ ONE_BATCH: Final = 64 * 1024
 that the response has few other batches. A single batch may be larger than the limit."""
 
 
+OPEN: Final = "a transaction is open at offset {at} of {tp}: nothing can be read from there on"
+
+
+class Span(NamedTuple):
+    """The offsets of a partition. first: the first offset. readable: up to where committed records
+    can be read. end: the high watermark. If a transaction is open, it begins at `readable`, and
+    `end` is greater; otherwise both are the same."""
+
+    first: int
+    readable: int
+    end: int
+
+
+Spans = dict[TopicPartition, Span]
+
+
 @dataclass(slots=True)
 class SiteCluster:
     """A cluster to search. topics: by source cluster and source topic, the topic's name in this
-    cluster. read: a function that reads ranges of the cluster's logs. known: for each partition,
-    its first offset and high watermark at the time when the cluster was first asked for them."""
+    cluster. read: a function that reads ranges of the cluster's logs. known: the offsets of each
+    partition at the time when the cluster was first asked for them."""
 
     client: Client
     name: str
     topics: dict[tuple[str, str], str] = field(default_factory=dict)
     read: Read = read_batches
-    known: Ranges = field(default_factory=dict)
+    known: Spans = field(default_factory=dict)
 
     def tier(self, source: Source) -> str:
         """The tier of this cluster for the records of a source topic: broker in the source's own
@@ -51,12 +67,10 @@ class SiteCluster:
         found = (self.topics.get((source.cluster, name)) for name in names)
         return [name for name in found if name is not None]
 
-    def span(self, tp: TopicPartition) -> tuple[int, int]:
-        """The first offset of a partition, and the high watermark. Raises KafkaError if there is no
-        such partition."""
+    def span(self, tp: TopicPartition) -> Span:
+        """The offsets of a partition. Raises KafkaError if there is no such partition."""
         if tp not in self.known:
-            first = self.client.list_offsets({tp: EARLIEST})[tp].offset
-            self.known[tp] = first, self.client.list_offsets({tp: LATEST})[tp].offset
+            self.known |= spans_of(self.client, [tp])
         return self.known[tp]
 
     def source_named(self, topic: str) -> tuple[str, str] | None:
@@ -88,25 +102,44 @@ def look(
     return SiteCluster(client, name, {(x.cluster, x.topic): n for n, x in sources.items()})
 
 
-def spans(client: Client, topics: Sequence[str], since_ms: int | None) -> tuple[Ranges, Ranges]:
-    """Returns two ranges of offsets for each partition of these topics. The first range begins at
-    the first record with an event time of `since_ms` or later, and ends at the high watermark. The
-    second range has the offsets before the first range. Without `since_ms`, the first range has all
-    offsets.
-    """
+def spans_of(client: Client, tps: Sequence[TopicPartition]) -> Spans:
+    """Returns the offsets of partitions. Raises KafkaError if one of them does not exist."""
+    first = client.list_offsets(dict.fromkeys(tps, EARLIEST))
+    # What arrives between the two questions does not look like an open transaction.
+    end = client.list_offsets(dict.fromkeys(tps, LATEST), READ_UNCOMMITTED)
+    readable = client.list_offsets(dict.fromkeys(tps, LATEST))
+    return {
+        tp: Span(first[tp].offset, readable[tp].offset, max(readable[tp].offset, end[tp].offset))
+        for tp in tps
+    }
+
+
+def spans_of_topics(client: Client, topics: Sequence[str]) -> Spans:
+    """Returns the offsets of the partitions of these topics."""
     found = client.metadata(topics).topics
     tps = [TopicPartition(name, p.index) for name in found for p in found[name].partitions]
-    if not tps:
-        return {}, {}
-    first = client.list_offsets(dict.fromkeys(tps, EARLIEST))
-    end = client.list_offsets(dict.fromkeys(tps, LATEST))
-    begin = first if since_ms is None else client.list_offsets(dict.fromkeys(tps, since_ms))
+    return spans_of(client, tps) if tps else {}
+
+
+def open_transactions(spans: Spans) -> list[str]:
+    """Returns a text for each partition in which a transaction is open."""
+    is_open = ((tp, x) for tp, x in spans.items() if x.readable < x.end)
+    return [OPEN.format(tp=tp, at=x.readable) for tp, x in is_open]
+
+
+def ranges_since(client: Client, spans: Spans, since_ms: int | None) -> tuple[Ranges, Ranges]:
+    """Returns two ranges of offsets for each of these partitions. The first range begins at the
+    first record with an event time of `since_ms` or later, and ends where committed records end.
+    The second range has the offsets before the first range. Without `since_ms`, the first range has
+    all offsets.
+    """
+    begin = {} if since_ms is None else client.list_offsets(dict.fromkeys(spans, since_ms))
     later: Ranges = {}
     earlier: Ranges = {}
-    for tp in tps:
-        at = begin[tp].offset if begin[tp].offset >= 0 else end[tp].offset
-        at = max(at, first[tp].offset)
-        later[tp], earlier[tp] = (at, end[tp].offset), (first[tp].offset, at)
+    for tp, (first, readable, _) in spans.items():
+        at = begin[tp].offset if tp in begin else first
+        at = max(at if at >= 0 else readable, first)
+        later[tp], earlier[tp] = (at, readable), (first, at)
     return later, earlier
 
 
@@ -126,9 +159,13 @@ def record_of(cluster: SiteCluster, topic: str, partition: int, offset: int) -> 
     why.
     """
     tp = TopicPartition(topic, partition)
-    first, end = cluster.span(tp)
+    first, readable, end = cluster.span(tp)
+    if first == end:
+        return f"{tp} is empty"
     if not first <= offset < end:
-        return NO_OFFSET.format(tp=tp, first=first, end=end - 1) if end else f"{tp} is empty"
+        return NO_OFFSET.format(tp=tp, first=first, end=end - 1)
+    if offset >= readable:
+        return OPEN.format(tp=tp, at=readable)
     for _, header, raw in cluster.read(cluster.client, {tp: (offset, offset + 1)}, ONE_BATCH):
         found = None if header.is_control else record_at(unpack(raw), topic, partition, offset)
         if found is not None:

@@ -22,7 +22,15 @@ from skidway.audit.tracing.fates import (
 )
 from skidway.audit.tracing.lines import HAS_IT, Fate, FileName, LineRecord, Point, is_at
 from skidway.audit.tracing.log_search import LogSearch
-from skidway.audit.tracing.logs import SiteCluster, record_of, searched, spans
+from skidway.audit.tracing.logs import (
+    OPEN,
+    SiteCluster,
+    open_transactions,
+    ranges_since,
+    record_of,
+    searched,
+    spans_of_topics,
+)
 from skidway.audit.tracing.outputs import LoadedTopic
 from skidway.audit.tracing.places import FilePlace, RecordPlace
 from skidway.audit.tracing.site import Site, name_of, with_topic
@@ -89,7 +97,7 @@ def trace_file(
 
 def trace_record(site: Site, place: RecordPlace) -> Story:
     """Returns the story of the line from which the record at `place` was made. Raises UsageError if
-    no cluster has the record."""
+    the record can be read in no cluster."""
     record, why = None, f"no cluster that was named has a topic {place.topic}"
     for cluster in site.clusters:
         key = cluster.source_named(place.topic)
@@ -101,7 +109,7 @@ def trace_record(site: Site, place: RecordPlace) -> Story:
             break
         why = found
     if record is None:
-        raise UsageError(f"There is no such record: {why}.")
+        raise UsageError(f"This record cannot be read: {why}.")
     assert key is not None
     source = Source(key[0], "", key[1].removesuffix(".rejected"), "")
     if record.origin is None:
@@ -226,13 +234,14 @@ def _log_facts(
 
 def _search(cluster: SiteCluster, source: Source, point: Point, since_ms: int | None) -> LogFacts:
     tier = cluster.tier(source)
-    later, earlier = spans(cluster.client, cluster.topics_of(source), since_ms)
-    for ranges in (later, earlier):
+    spans = spans_of_topics(cluster.client, cluster.topics_of(source))
+    for ranges in ranges_since(cluster.client, spans, since_ms):
         record = next(searched(cluster, ranges, LogSearch(point)), None)
         if record is not None:
             return LogFacts(cluster.name, tier, record)
-    begins = max((first for first, _ in earlier.values()), default=0)
-    return LogFacts(cluster.name, tier, None, begins)
+    begins = max((span.first for span in spans.values()), default=0)
+    why = next(iter(open_transactions(spans)), "")
+    return LogFacts(cluster.name, tier, None, begins, is_behind=bool(why), why=why)
 
 
 def _at_offset(cluster: SiteCluster, source: Source, point: Point, record: LineRecord) -> LogFacts:
@@ -245,16 +254,19 @@ def _at_offset(cluster: SiteCluster, source: Source, point: Point, record: LineR
     )
     if topic is None:
         return LogFacts(cluster.name, tier, None, why="the topic is not there")
-    span = cluster.span(TopicPartition(topic, record.partition))
-    if record.offset >= span[1]:
-        words = f"partition {record.partition} reaches up to offset {span[1]:,}"
-        return LogFacts(cluster.name, tier, None, span[0], is_behind=True, why=words)
+    tp = TopicPartition(topic, record.partition)
+    span = cluster.span(tp)
+    if record.offset >= span.readable:
+        words = f"partition {record.partition} reaches up to offset {span.end:,}"
+        if record.offset < span.end:
+            words = OPEN.format(tp=tp, at=span.readable)
+        return LogFacts(cluster.name, tier, None, span.first, is_behind=True, why=words)
     found = record_of(cluster, topic, record.partition, record.offset)
     if isinstance(found, str):
-        return LogFacts(cluster.name, tier, None, span[0], why=found)
+        return LogFacts(cluster.name, tier, None, span.first, why=found)
     if found.origin != record.origin or (found.origin and not is_at(found.origin, point)):
         words = f"offset {record.offset:,} has another record"
-        return LogFacts(cluster.name, tier, None, span[0], why=words)
+        return LogFacts(cluster.name, tier, None, span.first, why=words)
     return LogFacts(cluster.name, tier, found)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -33,8 +32,10 @@ class LostRace(SkidwayError):
 class Attempt:
     """One attempt at one load. Owns the attempt's staging directory, and commits the load."""
 
-    def __init__(self, store: Store, clock: Clock, topic: str, newest: Manifest | None) -> None:
-        self._store, self._clock = store, clock
+    def __init__(
+        self, store: Store, clock: Clock, host: str, topic: str, newest: Manifest | None
+    ) -> None:
+        self._store, self._clock, self._host = store, clock, host
         self.load = LoadId(topic, newest.number + 1 if newest else 1, uuid4().hex)
 
     def run(self, work: Callable[[], tuple[M, T]]) -> tuple[M, T]:
@@ -92,7 +93,7 @@ class Attempt:
         """Writes into the staging directory a file that identifies the process of this attempt. If
         the output cannot be written, the load fails here, before Spark starts."""
         now = datetime.fromtimestamp(self._clock.time_ms() / 1000, UTC)
-        text = f"process {os.getpid()} on {socket.gethostname()} since {now:%Y-%m-%dT%H:%M:%SZ}\n"
+        text = f"process {os.getpid()} on {self._host} since {now:%Y-%m-%dT%H:%M:%SZ}\n"
         writer = self._store.create(f"{self.load.staging}/owner")
         writer.write(text.encode())
         writer.close()

@@ -99,7 +99,8 @@ class Compaction:
                 rewrite = None if newest is None else self._next(newest, tried)
                 if newest is None or rewrite is None:
                     return result
-                attempt = TopicRewrite(self._store, self._spark, self._clock, newest)
+                host = self._settings.host
+                attempt = TopicRewrite(self._store, self._spark, self._clock, host, newest)
                 try:
                     manifest, kept = attempt.run(rewrite, progress.groups(topic, COMPACT))
                 except LostRace as lost:
@@ -148,7 +149,10 @@ def compact(
     run's progress; None if the progress goes to the log."""
     store = open_to_write(settings.output, layout.STATE)
     chosen, missing = topics.choose(settings.topics, store.names(layout.STATE))
-    with SparkRunner(settings, interrupted) as spark, OwnNote(store, clock) as note:
+    with (
+        SparkRunner(settings, interrupted) as spark,
+        OwnNote(store, clock, settings.host) as note,
+    ):
         progress = RunProgress(clock, shown or LoggedProgress(clock), note)
         compaction = Compaction(settings, store, spark, clock, hours)
         done = [compaction.run(topic, progress) for topic in chosen]

@@ -163,7 +163,9 @@ class HourMarking:
                 reopened=reopened,
             )
             parts = self._parts
-            attempt = TopicRewrite(parts.store, parts.spark, parts.clock, self._done.newest)
+            attempt = TopicRewrite(
+                parts.store, parts.spark, parts.clock, parts.settings.host, self._done.newest
+            )
             manifest, kept = attempt.run(rewrite, self._progress)
             self._done.problems += kept
             if manifest is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
@@ -102,7 +101,8 @@ class ManifestDraft:
         # moved to another URL.
         producer = newest.producer if newest else f"{parts.store.url}/{self._topic.name}"
         epoch = newest.epoch if newest else parts.feed.next_epoch(producer)
-        sender = Sender(Tier.HDFS, parts.settings.cluster, producer, socket.gethostname(), epoch)
+        host = parts.settings.host
+        sender = Sender(Tier.HDFS, parts.settings.cluster, producer, host, epoch)
         return delta.Head(sender, now, delta.last_number(newest))
 
     def _audit(

@@ -271,7 +271,7 @@ def reload(
     with (
         SparkRunner(settings, interrupted) as spark,
         Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
-        OwnNote(store, clock) as note,
+        OwnNote(store, clock, settings.host) as note,
     ):
         progress = RunProgress(clock, shown or LoggedProgress(clock), note)
         parts = parts_of(look(settings, client), client, store, spark, clock)

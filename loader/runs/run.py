@@ -65,7 +65,7 @@ def load_on(
     store, clock = open_to_write(settings.output, layout.STATE), clock or SystemClock()
     with (
         Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
-        OwnNote(store, clock) as note,
+        OwnNote(store, clock, settings.host) as note,
     ):
         time_taken = WorkingTime(clock, spark)
         session = look(settings, client)

@@ -38,7 +38,8 @@ class TopicLoad:
 
     def __init__(self, parts: Parts, topic: SourceTopic, newest: Manifest | None) -> None:
         self._parts, self._topic, self._newest = parts, topic, newest
-        self._attempt = Attempt(parts.store, parts.clock, topic.name, newest)
+        host = parts.settings.host
+        self._attempt = Attempt(parts.store, parts.clock, host, topic.name, newest)
         self._load = self._attempt.load
         self._plan = TopicPlan(topic, newest, parts.settings.gaps_accepted)
         self._schema: Registered | None = None

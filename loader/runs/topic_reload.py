@@ -16,7 +16,6 @@ attempt.
 
 from __future__ import annotations
 
-import socket
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -80,7 +79,8 @@ class TopicReload:
         self._parts, self._topic, self._newest = parts, topic, newest
         self._files, self._others = files, others
         self._hours = sorted({layout.hour_of(path) for path in files})
-        self._attempt = Attempt(parts.store, parts.clock, topic.name, newest)
+        host = parts.settings.host
+        self._attempt = Attempt(parts.store, parts.clock, host, topic.name, newest)
         self._load = self._attempt.load
         self._plan = TopicPlan(topic, newest, ())
 
@@ -269,7 +269,7 @@ class TopicReload:
         counts = Counts(self._parts.settings.bucket_ms)
         for (agent, start), rejects in sorted(change.items()):
             counts.put((source, agent, start), Sums(rejects=rejects))
-        cluster, host = self._parts.settings.cluster, socket.gethostname()
+        cluster, host = self._parts.settings.cluster, self._parts.settings.host
         sender = Sender(Tier.HDFS, cluster, newest.producer, host, newest.epoch)
         previous = {(source, *key): number for key, number in spans.numbers(change).items()}
         head = delta.Head(sender, now_ms, delta.last_number(newest))

@@ -52,9 +52,11 @@ class Rewrite:
 class TopicRewrite:
     """One attempt to rewrite files of one topic."""
 
-    def __init__(self, store: Store, spark: SparkRunner, clock: Clock, newest: Manifest) -> None:
+    def __init__(
+        self, store: Store, spark: SparkRunner, clock: Clock, host: str, newest: Manifest
+    ) -> None:
         self._store, self._spark, self._clock, self._newest = store, spark, clock, newest
-        self._attempt = Attempt(store, clock, newest.topic, newest)
+        self._attempt = Attempt(store, clock, host, newest.topic, newest)
 
     def run(
         self, rewrite: Rewrite, progress: Progress

@@ -177,7 +177,8 @@ class TopicRun:
         manifest, kept = None, list[SkidwayError]()
         if found.rewrite is not None:
             parts = self._parts
-            attempt = TopicRewrite(parts.store, parts.spark, parts.clock, self.newest)
+            host = parts.settings.host
+            attempt = TopicRewrite(parts.store, parts.spark, parts.clock, host, self.newest)
             progress = self._progress.groups(self._topic.name, REWRITE)
             manifest, kept = attempt.run(found.rewrite, progress)
         self._tried.add(schema.id)

@@ -9,7 +9,6 @@ This module cannot find out whether a process of another machine or of another c
 from __future__ import annotations
 
 import os
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -32,13 +31,11 @@ class Process:
     started: int | None
 
     @staticmethod
-    def here() -> Process:
-        """Returns this process."""
+    def here(host: str) -> Process:
+        """Returns this process. host: the name of this host."""
         pid = os.getpid()
         found = _state_and_start(pid)
-        return Process(
-            socket.gethostname(), pid, _boot(), _space(), found[1] if found is not None else None
-        )
+        return Process(host, pid, _boot(), _space(), found[1] if found is not None else None)
 
     def is_alive(self) -> bool | None:
         """Returns whether the process runs now. Returns None if nobody can know this here, because

@@ -81,9 +81,9 @@ class RunNote:
 class OwnNote:
     """Writes the note of this run. The run must happen in a `with` block of this object."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, host: str) -> None:
         self._store, self._clock = store, clock
-        self._id, self._process = uuid4().hex, Process.here()
+        self._id, self._process = uuid4().hex, Process.here(host)
         self._since, self._count = clock.time_ms(), 0
         self._next_s = 0.0
 

@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import os
-import platform
 import shlex
 import subprocess
 import sys
@@ -22,7 +21,8 @@ from skidway.demo.site import DATACENTER
 from support.pipeline import Oracle, Pipeline, source
 from support.processes import eventually
 
-HOST = platform.node()
+HOST = "incidents.example"
+"""The `host.name` of all programs of the site, which is not the kernel's name for this host."""
 NUMBERED = {"type": "regex", "pattern": r"line (?P<number>\d+) .*"}
 TOPICS: dict[str, dict[str, Any]] = {
     "killed-agent": {},
@@ -45,6 +45,7 @@ SOON: Mapping[str, Mapping[str, Any]] = {
     "loader": {"spark.above.offsets": 1_000_000, "metrics.listener": None},
 }
 """Settings with which a program counts as silent after some seconds."""
+NAMED = ("agent", "audit", "broker-dc1", "broker-offline", "count-dc1", "count-offline", "loader")
 SERVICES = [
     ["agent", "run"], ["audit", "count"], ["audit", "run"], ["broker", "run"],
     ["registry", "run"], ["zookeeper", "run"],
@@ -56,7 +57,8 @@ class Incidents:
 
     def __init__(self, folder: Path, settings: Mapping[str, Mapping[str, Any]] = SOON) -> None:
         self.folder = folder
-        self.pipeline = Pipeline(folder, self.sources(), settings=settings)
+        named = {x: {"host.name": HOST, **settings.get(x, {})} for x in NAMED}
+        self.pipeline = Pipeline(folder, self.sources(), settings={**settings, **named})
         audit = self.pipeline.site.config("audit")
         self.without_loads = audit.with_name("audit-without-loads.yml")
         settings = yaml.safe_load(audit.read_text()) | {"tiers": ["agent", "broker", "mirror"]}

@@ -131,7 +131,7 @@ class MemoryClient:
         return {name: dict(self.cluster.topics[name].configs) for name in names}
 
     def list_offsets(
-        self, times: Mapping[TopicPartition, int]
+        self, times: Mapping[TopicPartition, int], isolation_level: int | None = None
     ) -> dict[TopicPartition, ListedOffset]:
         found = {}
         for tp, time in times.items():
@@ -139,17 +139,15 @@ class MemoryClient:
             if time >= 0:
                 found[tp] = ListedOffset(log.at_time(time), -1, 0)
             else:
-                end = log.end if log.stable is None else log.stable
+                is_committed = isolation_level != READ_UNCOMMITTED
+                end = log.stable if is_committed and log.stable is not None else log.end
                 found[tp] = ListedOffset(log.start if time == EARLIEST else end, -1, 0)
         return found
 
     def list_offsets_now(
         self, times: Mapping[TopicPartition, int], isolation_level: int | None = None
     ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
-        if isolation_level == READ_UNCOMMITTED:
-            ends = {tp: ListedOffset(self.cluster.log(tp).end, -1, 0) for tp in times}
-            return ends, {}
-        return self.list_offsets(times), {}
+        return self.list_offsets(times, isolation_level), {}
 
     def close(self) -> None:
         pass

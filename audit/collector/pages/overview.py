@@ -66,7 +66,7 @@ def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, A
     newest = [verdict for topic in facts.standing.topics for verdict in topic.newest.values()]
     return {
         **report.document(facts.standing, newest),
-        "hosts": host_report.summary(facts.hosts),
+        "hosts": host_report.summary(facts.hosts, facts.unread.hosts),
         "clocks": clock_report.document(facts.clocks),
         "causes": [document_of(x) for x in facts.present],
         "worst": None if facts.worst is None else facts.worst.document(),

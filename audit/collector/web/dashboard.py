@@ -171,9 +171,9 @@ class Dashboard:
                 "tables": tables(request, facts),
             }
             if name == "hosts":
-                content["headline"] = type(found)(
-                    host_report.sentence(facts.hosts), host_report.status(facts.hosts).word
-                )
+                about = facts.hosts, facts.unread.hosts
+                said, status = host_report.sentence(*about), host_report.status(*about)
+                content["headline"] = type(found)(said, status.word)
             return self._html(request, "tables.html", content, name=name)
 
         def for_programs(request: Request) -> Response:
@@ -183,7 +183,7 @@ class Dashboard:
             most = max(len(x.rows) for x in made)
             if name == "hosts":
                 states = named(facts, query.text(request))
-                found |= host_report.document(states, begin, ROWS_MAX)
+                found |= host_report.document(states, facts.unread.hosts, begin, ROWS_MAX)
             found["rows"] = {x.key: len(x.rows) for x in made}
             found["next"] = next_address(request.url.path, given, begin, most)
             return answers.json(found)

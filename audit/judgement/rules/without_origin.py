@@ -15,7 +15,7 @@ from skidway.audit.judgement.rules.seals import TOO_YOUNG
 from skidway.audit.judgement.rules.topic_facts import TopicFacts
 from skidway.audit.judgement.verdict import Finding, Place, Status
 from skidway.audit.topic.messages import Tier
-from skidway.audit.topic.transactions import OpenSince
+from skidway.audit.topic.transactions import Held
 
 _FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on", Cause.NO_ORIGIN)
 
@@ -55,7 +55,7 @@ def depends_on(facts: TopicFacts, bucket: BucketId) -> Iterator[object]:
     for key in _first_counters(facts):
         until = facts.evidence.counted_until_ms(key, facts.source)
         if until < due:
-            yield key, until, _open_in(facts, key), min(facts.evidence.heard_ms(key[:2]), due)
+            yield key, until, _held_in(facts, key), min(facts.evidence.heard_ms(key[:2]), due)
 
 
 def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
@@ -78,21 +78,21 @@ def _uncounted(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
         until = facts.evidence.counted_until_ms(key, facts.source)
         if until >= due:
             continue
-        seen, is_open = facts.evidence.heard_ms(key[:2]), _open_in(facts, key)
+        seen, held = facts.evidence.heard_ms(key[:2]), _held_in(facts, key)
         if seen < due:
             words = f"{reasons.of_sender(key)} was heard last at {reasons.of_time(seen)}"
             words, cause = f"{words}, before this bucket was due", Cause.COUNTER_STOPPED
-        elif is_open is not None:
-            words, cause = reasons.of_transaction(key, is_open), Cause.TRANSACTION_OPEN
+        elif held is not None:
+            words, cause = reasons.of_held_counter(key, held), reasons.cause_of(held)
         else:
             words = reasons.of_counted_until(key, until)
             words, cause = f"{words}, before this bucket was due", Cause.COUNTER_BEHIND
         yield Finding(_gravity(facts, due), words, cause, about=key)
 
 
-def _open_in(facts: TopicFacts, key: SenderKey) -> OpenSince | None:
+def _held_in(facts: TopicFacts, key: SenderKey) -> Held | None:
     told = facts.topic.transactions.get(key.producer)
-    return None if told is None else told.open
+    return None if told is None else told.held
 
 
 def _gravity(facts: TopicFacts, due: int) -> Status:

@@ -119,11 +119,12 @@ class Client:
         return cluster
 
     def list_offsets(
-        self, times: Mapping[TopicPartition, int]
+        self, times: Mapping[TopicPartition, int], isolation_level: int | None = None
     ) -> dict[TopicPartition, ListedOffset]:
         """Finds for each partition the first offset at or after a time in ms. Instead of a time,
-        LATEST means the high watermark (the last stable offset if a transaction is open), and
-        EARLIEST means the log start.
+        LATEST means the high watermark (the last stable offset if a transaction is open, unless
+        isolation_level is READ_UNCOMMITTED), and EARLIEST means the log start. isolation_level:
+        None for the client's.
 
         Asks for leaders and offsets again until every partition has an offset. Raises KafkaError in
         two cases: a partition still has no offset after the request timeout (for example, because
@@ -134,7 +135,7 @@ class Client:
         backoff = Backoff(self.random)
         while True:
             open_ = {tp: time_ms for tp, time_ms in times.items() if tp not in found}
-            errors = self._list_offsets_once(open_, found)
+            errors = self._list_offsets_once(open_, found, isolation_level)
             if len(found) == len(times):
                 return found
             if self.clock.monotonic() >= deadline:

@@ -7,6 +7,7 @@ import json
 import random
 import struct
 import time
+import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,7 +43,15 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.datasource.source import SkidwaySource
 from skidway.schemas.client import RegistryClient
 from support.kafka import ApacheKafka, topic_name
-from support.processes import Program, eventually, run_skidway, running, skidway
+from support.processes import (
+    Program,
+    answers,
+    eventually,
+    free_port,
+    run_skidway,
+    running,
+    skidway,
+)
 from support.registry import Registry
 from support.zookeeper import ZooKeeper
 
@@ -260,9 +269,9 @@ def test_the_counter_counts_committed_records(
     on, although the last batches that it knows are of an aborted transaction."""
     counting = Counting(log, tmp_path)
     with counting:
-        told = counting.until(lambda: counting.told().open is not None)
+        told = counting.until(lambda: counting.told().held is not None)
     assert (counting.counted(), told.aborted) == (3, 3)
-    assert (told.open.partition, told.open.offset) == (0, 8)
+    assert (told.held.partition, told.held.offset) == (0, 8)
     still_open.abort_transaction(60)
     log.transaction(9, 10, commits=False)
     with counting:
@@ -298,56 +307,96 @@ def test_a_counter_vouches_for_nothing_behind_the_first_open_transaction(
         counting.until(lambda: counting.counted() == 2)
         seen += [counting.vouched_ms() for _ in range(20)]
     with counting:
-        told = counting.until(lambda: counting.told().open is not None)
+        told = counting.until(lambda: counting.told().held is not None)
         seen += [counting.vouched_ms() for _ in range(20)]
         assert 0 < max(seen) <= sent_ms
-        assert (told.open.offset, told.open.since_ms <= sent_ms) == (at, True)
+        assert (told.held.offset, told.held.since_ms <= sent_ms) == (at, True)
         second.commit_transaction(60)
         counting.until(lambda: counting.vouched_ms() > sent_ms)
     assert counting.counted() == 4
 
 
-def test_the_audit_names_an_open_transaction_and_aborted_records(
-    log: Log, still_open: Producer, tmp_path: Path
+@pytest.mark.parametrize("commits", [True, False])
+def test_the_audit_names_an_open_transaction_and_what_became_of_it(
+    log: Log, still_open: Producer, tmp_path: Path, commits: bool
 ) -> None:
-    """While a transaction is open, the audit does not call its bucket complete, although broker and
-    loader have counted the same records, and names the transaction. When it was aborted, the bucket
-    is complete. The report says how many records were aborted, and a trace says it of one."""
-    counter = Program(
-        skidway("audit", "count", *_sets(log, tmp_path, {"heartbeat.interval.ms": "1000"})),
-        tmp_path / "count.out",
-    )
-    words = ["audit", "report", "--json", "--bootstrap-server", log.kafka, "--tiers", "broker,hdfs"]
-    words += ["--topic", log.topic, "--lateness-ms", "0"]
+    """While a transaction is open, a running collector does not call its bucket complete, although
+    counter and loader have counted the same records, and names the transaction as the cause. When
+    it has ended, the bucket is complete with the right counts. The collector says how many records
+    were aborted, and a trace says it of one."""
+    cluster = "commits" if commits else "aborts"  # each counter has a name of its own
+    pages, where = f"127.0.0.1:{free_port()}", ["--set", f"bootstrap.servers={log.kafka}"]
+    sets = _sets(log, tmp_path, {"heartbeat.interval.ms": "1000", "cluster.name": cluster})
+    counter = Program(skidway("audit", "count", *sets), tmp_path / "count.out")
+    settings = {
+        "store.dir": tmp_path / "store", "tiers": "broker,hdfs", "lateness.ms": 0,
+        "listener": pages, "metrics.listener": "127.0.0.1:0",
+    }  # fmt: skip
+    sets = [*where, *(x for each in settings.items() for x in ("--set", "=".join(map(str, each))))]
+    collector = Program(skidway("audit", "run", *sets), tmp_path / "audit.out")
 
-    def report() -> dict[str, Any]:
-        done = run_skidway(*words)
-        assert done.returncode in (0, 1), done.stderr
-        return dict(json.loads(done.stdout))
+    def asked(more: str = "") -> dict[str, Any]:
+        address = f"http://{pages}/buckets.json?topic={cluster}.{log.topic}{more}"
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            return dict(json.load(answer))
 
-    def verdicts(found: dict[str, Any]) -> set[str]:
-        return {each["verdict"] for each in found["buckets"]}
+    def verdicts() -> set[str]:
+        return {each["verdict"] for each in asked()["buckets"]}
 
-    def is_named(found: dict[str, Any]) -> bool:
-        return f"a transaction is open at offset {OPEN_AT}" in json.dumps(found["buckets"])
+    def causes() -> dict[str, str]:
+        starts = {each["bucket"] for each in asked()["buckets"]}
+        said = (x for start in starts for x in asked(f"&bucket={start}")["explanations"])
+        return {each["cause"]: each["words"] for each in said}
+
+    def counts(tier: str) -> int:
+        places = (place for bucket in asked()["buckets"] for place in bucket["places"])
+        return sum(place["count"] for place in places if place["tier"] == tier)
 
     def load() -> None:
-        assert _load(log, tmp_path / "rows", "bucket.ms=2000")["status"] == 0
+        assert (
+            _load(log, tmp_path / "rows", "bucket.ms=2000", f"cluster.name={cluster}")["status"]
+            == 0
+        )
 
-    with running(counter, lambda: True):
+    with (
+        running(counter, lambda: True),
+        running(collector, lambda: answers(f"http://{pages}/buckets.json")),
+    ):
         load()
-        eventually(lambda: is_named(report()), what="the open transaction is named")
-        assert "complete" not in verdicts(report())
-        still_open.abort_transaction(60)
+        is_open = f"a transaction is open at offset {OPEN_AT}"
+        eventually(lambda: is_open in causes().get("transaction open", ""), what="it is named")
+        assert "complete" not in verdicts()
+        still_open.commit_transaction(60) if commits else still_open.abort_transaction(60)
         log.settle()
         load()
-        eventually(lambda: verdicts(report()) == {"complete"}, what="the bucket is complete")
-        words_of = f"4 records of aborted transactions of dc1.{log.topic} left out"
-        eventually(lambda: words_of in report()["sentence"], what="the aborted records are named")
+        eventually(lambda: verdicts() == {"complete"}, what="the buckets are complete")
+        assert counts("broker") == counts("hdfs") == (5 if commits else 4)
+        words_of = f"{3 if commits else 4} records of aborted transactions of {cluster}.{log.topic}"
+        eventually(lambda: words_of in asked()["sentence"], what="the aborted records are named")
     words = ["audit", "trace", "--bootstrap-server", log.kafka]
     words += ["--cluster", log.kafka, "--topic", log.topic, "--partition", "0", "--offset", "1"]
     done = run_skidway(*words)
     assert f"the record at offset 1 of {log.tp} was aborted" in done.stdout + done.stderr
+
+
+def test_trace_names_the_transaction_that_hides_a_record(log: Log, still_open: Producer) -> None:
+    """Of a record behind an open transaction, `skidway audit trace` says where the transaction is
+    open; of an offset behind the log's end, it says where the log ends. When the transaction has
+    ended, it shows the record."""
+    words = ["audit", "trace", "--bootstrap-server", log.kafka, "--cluster", log.kafka]
+    words += ["--topic", log.topic, "--partition", "0", "--offset"]
+
+    def said(offset: int) -> str:
+        done = run_skidway(*words, str(offset))
+        return done.stdout + done.stderr
+
+    is_open = f"a transaction is open at offset {OPEN_AT} of {log.tp}"
+    assert is_open in said(OPEN_AT)
+    assert is_open in said(OPEN_AT + 1)
+    assert f"the log of {log.tp} has the offsets 0 to {OPEN_AT + 1} only" in said(OPEN_AT + 2)
+    still_open.commit_transaction(60)
+    log.settle()
+    assert f"{log.tp} at offset {OPEN_AT + 1}" in said(OPEN_AT + 1)
 
 
 def test_an_agent_finds_its_records_behind_an_open_transaction(

@@ -424,7 +424,8 @@ def test_brokers_that_are_away_are_named(
 
 def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
     """If a source's pattern is wrong, so that its lines are rejected, /health answers 503 and names
-    the topic. The agent's log names the file and the position of one rejected line."""
+    the topic. The agent's log says how many lines of how many files were rejected, and names the
+    file and the position of the first."""
     wrong = {**source(lines), "parser": {"type": "regex", "pattern": r"(?P<none>[A-Z]{40})"}}
     process = agent(wrong)
     lines.write("a.log", 100)
@@ -443,7 +444,7 @@ def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
     assert told == {
         "level": "warning", "program": "agent", "event": "lines_rejected",
         "topic": wrong["topic"], "lines": 100, "reasons": {"no-match": 100},
-        "path": str(lines.folder / "a.log"), "position": 0,
+        "files": 1, "path": str(lines.folder / "a.log"), "position": 0,
     }  # fmt: skip
     assert process.program.stop() == 0
 

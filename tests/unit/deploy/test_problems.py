@@ -198,6 +198,18 @@ def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
             "a: agent_settings sets host.name to x",
         ),
         (
+            "brokers",
+            [host("b", skidway_cluster="dc1", broker_id=1, broker_settings={"host.name": "x"})],
+            {"dc1": {}},
+            "b: broker_settings sets host.name to x",
+        ),
+        (
+            "audit",
+            [host("m", audit_counter_settings={"host.name": "x"})],
+            {"dc1": {}},
+            "m: audit_counter_settings sets host.name to x",
+        ),
+        (
             "agents",
             [host("a", skidway_cluster="dc1", agent_settings={"cluster.name": "dc2"})],
             {"dc1": {}},

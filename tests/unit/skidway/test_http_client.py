@@ -55,7 +55,7 @@ def server() -> Iterator[HTTPServer]:
     [
         supervisor.health_of,
         supervisor.healthy,
-        agent_health.healths,
+        lambda url: agent_health.healths(url, "web1"),
         mirror.health,
         lambda url: history.bucket_history(url, "a", "2026-02-01T10:04:00Z"),
         lambda url: Collector(url).judged(

@@ -25,6 +25,11 @@ COUNTERS_OWN = frozenset(
     {"bootstrap.servers", "cluster.name", "metrics.listener", "producer", "state.dir", "tier"}
 )
 """Settings that must have a different value in each counter of the audit."""
+NAMED = (
+    ("agent", "agents"), ("broker", "brokers"), ("audit", "audit"), ("audit_counter", "audit"),
+    ("loader", "loaders"),
+)  # fmt: skip
+"""The programs that have the setting host.name, each with its group of the inventory."""
 MEMBERS = ("brokers", "agents", "loaders")
 """The groups of the inventory in which each host belongs to one cluster."""
 
@@ -67,6 +72,7 @@ def inventory_problems(
         *_missing_services(groups, hosts),
         *_number_problems(clusters, groups, hosts),
         *_settings_problems(clusters, groups, hosts),
+        *_name_problems(clusters, groups, hosts),
         *_loader_problems(groups, hosts),
     ]
 
@@ -174,16 +180,6 @@ def _settings_problems(
                     f"{name}: {program}_settings sets metrics.listener to nothing, where its "
                     "health is asked after each change: give it an address, as 127.0.0.1:PORT."
                 )
-    for name in groups.get("agents", []):
-        settings = flat(hosts[name].get("agent_settings") or {})
-        cluster = cluster_of(hosts[name], clusters)
-        for key, ours in (("host.name", name), ("cluster.name", cluster)):
-            if settings.get(key, ours) != ours:
-                yield (
-                    f"{name}: agent_settings sets {key} to {settings[key]}, and roster and gate "
-                    f"know it as {ours}: leave {key} to the role (it is the host's name in the "
-                    "inventory, and its skidway_cluster)."
-                )
     for name in groups.get("audit", []):
         shared = COUNTERS_OWN & flat(hosts[name].get("audit_counter_settings") or {}).keys()
         if shared and len(hosts[name].get("audit_counters") or clusters) > 1:
@@ -196,6 +192,28 @@ def _settings_problems(
             f"The group audit has {len(groups['audit'])} hosts ({', '.join(groups['audit'])}): two "
             "counters of one cluster would break each other's sums, so it takes one."
         )
+
+
+def _name_problems(
+    clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
+) -> Iterable[str]:
+    for name in groups.get("agents", []):
+        ours = cluster_of(hosts[name], clusters)
+        given = flat(hosts[name].get("agent_settings") or {}).get("cluster.name", ours)
+        if given != ours:
+            yield (
+                f"{name}: agent_settings sets cluster.name to {given}, and roster and gate know it "
+                f"as {ours}: leave cluster.name to the role (it is the host's skidway_cluster)."
+            )
+    for program, group in NAMED:
+        for name in groups.get(group, []):
+            given = flat(hosts[name].get(f"{program}_settings") or {}).get("host.name", name)
+            if given != name:
+                yield (
+                    f"{name}: {program}_settings sets host.name to {given}, and roster, gate and "
+                    f"printed commands know it as {name}: leave host.name to the role (it is the "
+                    "host's name in the inventory)."
+                )
 
 
 def _loader_problems(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:

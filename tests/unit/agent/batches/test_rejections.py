@@ -5,8 +5,8 @@ from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.batches.rejections import HALF_WINDOW_S, TELL_EVERY_S, Rejections, Untold
 
 
-def line(first: int, reason: str = "no-match") -> RejectedLine:
-    return RejectedLine(reason, "detail", b"payload", "host", "/log/a", 5, first, 10)
+def line(first: int, reason: str = "no-match", file: int = 5) -> RejectedLine:
+    return RejectedLine(reason, "detail", b"payload", "host", f"/log/{file}", file, first, 10)
 
 
 def counting(*topics: str, share_max: float = 0.5) -> Rejections:
@@ -18,15 +18,18 @@ def counting(*topics: str, share_max: float = 0.5) -> Rejections:
 def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
     """The agent logs a summary of a topic's first rejected lines at once, and then at most one
     summary a minute. Each rejected line is counted in one summary. A summary says, for each reason,
-    how many lines were rejected. It also says where the first of these lines is."""
+    how many lines were rejected. It also says in how many files they are, and where the first of
+    these lines is."""
     rejections = counting("logs")
     rejections.saw("logs", 3, [line(40), line(50, "schema")], 0.0)
-    assert rejections.due(0.0) == [Untold("logs", {"no-match": 1, "schema": 1}, "/log/a", 40)]
+    assert rejections.due(0.0) == [Untold("logs", {"no-match": 1, "schema": 1}, 1, "/log/5", 40)]
     rejections.saw("logs", 0, [line(60)], 1.0)
-    rejections.saw("logs", 0, [line(70)], 2.0)
+    rejections.saw("logs", 0, [line(70, file=6), line(80, file=5)], 2.0)
     assert rejections.due(TELL_EVERY_S - 1) == []
     (untold,) = rejections.due(TELL_EVERY_S)
-    assert (untold.count, untold.position) == (2, 60)
+    assert (untold.count, untold.files, untold.path, untold.position) == (3, 2, "/log/5", 60)
+    rejections.saw("logs", 0, [line(90, file=7)], TELL_EVERY_S + 1)
+    assert [x.files for x in rejections.due(2 * TELL_EVERY_S)] == [1]
     assert rejections.due(3 * TELL_EVERY_S) == []
 
 
@@ -38,7 +41,7 @@ def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
     rejections.saw("good", 10, [line(n) for n in range(10)], 0.0)
     rejections.saw("bad", 9, [line(n) for n in range(10)], 0.0)
     assert rejections.too_many() == {
-        "bad": "10 of the last 19 lines did not fit, as one in /log/a at byte 0: no-match; "
+        "bad": "10 of the last 19 lines did not fit, as one in /log/5 at byte 0: no-match; "
         "skidway agent validate shows why"
     }
     tolerant = counting("bad", share_max=1.0)

@@ -265,14 +265,14 @@ def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
     world.files.append(A, b"1\n" + b"bad\n" * 20)
     world.start()
     world.settle(10, 0.3)
-    assert told == [Untold("logs", {"no-match": 20}, A, 2)]
+    assert told == [Untold("logs", {"no-match": 20}, 1, A, 2)]
     assert list(world.agent.rejections.too_many()) == ["logs"]
     world.files.append(A, b"bad\n")
     world.settle(10, 0.3)
     assert len(told) == 1
     world.clock.advance(TELL_EVERY_S)
     world.tick()
-    assert told[1:] == [Untold("logs", {"no-match": 1}, A, 82)]
+    assert told[1:] == [Untold("logs", {"no-match": 1}, 1, A, 82)]
 
 
 def test_an_overlong_line_is_replayed(world: World) -> None:

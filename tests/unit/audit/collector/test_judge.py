@@ -44,7 +44,7 @@ from skidway.audit.topic.messages import (
 )
 from skidway.audit.topic.notes import Note
 from skidway.audit.topic.seal_columns import SealedTopic
-from skidway.audit.topic.transactions import KIND, OpenSince, Transactions, body_of
+from skidway.audit.topic.transactions import KIND, Held, Transactions, body_of
 from skidway.kafka.source import Source
 from support.any_messages import announcements, deltas, heartbeats, seals
 from support.audit_senders import AGENT, BROKER, LOGS, OTHER, REJECTED
@@ -369,7 +369,7 @@ def test_a_bucket_is_judged_again_when_its_counter_has_counted_further() -> None
     site, now = Site(), ManualClock().time_ms()
     start = now // SIZE * SIZE
     counted = (Count(LOGS, 0, start, SIZE, 5, 5, 5),)
-    waits = body_of({LOGS: Transactions(0, OpenSince(0, 5, start))})
+    waits = body_of({LOGS: Transactions(0, Held(0, 5, start))})
     note = Note(KIND, BROKER.producer, BROKER.host, BROKER.cluster, 1, 1, now, waits)
     site.ledger.take([encode(Delta(BROKER, 1, now, (Range(LOGS, 0, 0, 5),), counted))])
     found = []

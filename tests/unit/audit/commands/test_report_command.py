@@ -93,7 +93,7 @@ def test_a_log_that_is_missing_is_no_silence(
 ) -> None:
     """If nothing was counted, because no file has matched a source, report, hosts and `why` name
     topic, pattern and host, and report and `why` end with status 1. A note alone changes no
-    status."""
+    status. That all hosts report is not said as if all were well."""
     now = time.time_ns() // 1_000_000
     report = SourceReport(fileless=(FilelessSource("logs", ("/log/auth.log",), now - 9_000),))
     note = Note(source_report.KIND, "7", "web1", "dc1", 1, 1, now, source_report.body_of(report))
@@ -104,7 +104,13 @@ def test_a_log_that_is_missing_is_no_silence(
     words = "dc1.logs is unknown: source /log/auth.log on web1 has matched no file since"
     for verb, status in (("report", 1), ("why", 1), ("hosts", 0)):
         assert main(["audit", verb, "--store", str(tmp_path)]) == status
-        assert words in capsys.readouterr().out, verb
+        said = capsys.readouterr().out
+        assert words in said, verb
+    assert "All 1 expected hosts report, but not all logs are read on web1.\n" in said
+    main(["audit", "hosts", "--store", str(tmp_path), "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert document["lacking_logs"] == ["web1"]
+    assert document["sources"][0].startswith(words)
     until = ("--since", "10m", "--until", "5m")
     assert main(["audit", "complete", "--store", str(tmp_path), "--topic", "logs", *until]) == 1
     assert "source /log/auth.log on web1 has matched no file" in capsys.readouterr().out

@@ -32,6 +32,7 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.reports.topic_names import is_named, with_rejects
+from skidway.audit.settings import AuditSettings
 from skidway.audit.topic import messages, source_report
 from skidway.audit.topic.count_columns import Count
 from skidway.audit.topic.messages import Heartbeat, Message, Range, Seal, Tier
@@ -636,7 +637,7 @@ def test_a_line_is_read_from_its_file_also_after_a_rotation(tmp_path: Path) -> N
 
 def test_the_first_doubled_line_is_read_on_its_host(tmp_path: Path) -> None:
     """If two agents have read the same file, all its lines are doubled. `audit why` then shows the
-    first line of the file, but only if it runs on the file's host."""
+    first line of the file, but only if it runs on the file's host, by the name in its settings."""
     path = tmp_path / "app.log"
     path.write_text("one\ntwo\n")
     found = Explanation(
@@ -647,7 +648,10 @@ def test_the_first_doubled_line_is_read_on_its_host(tmp_path: Path) -> None:
     line = lines.of(VERDICT, found)
     assert line is not None
     assert line.document() == {"kind": "doubled", "where": f"{path} at byte 0", "text": "one"}
-    assert lines.of(VERDICT, replace(found, host="elsewhere")) is None
+    elsewhere = replace(found, host="web1.example")
+    assert lines.of(VERDICT, elsewhere) is None
+    named = AuditSettings(bootstrap_servers="k:1", host_name="web1.example")
+    assert FirstLines(argparse.Namespace(), named, {}).of(VERDICT, elsewhere) == line
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from skidway.audit.database import DatabaseFailed, failures
 from skidway.audit.settings import CounterSettings
 from skidway.audit.topic import messages, notes
 from skidway.audit.topic.messages import Delta, Heartbeat
-from skidway.audit.topic.transactions import OpenSince, Transactions, transactions_of
+from skidway.audit.topic.transactions import Held, Transactions, transactions_of
 from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
 from skidway.kafka import columns, gaps
 from skidway.kafka.batch import TRANSACTIONAL, emptied, read_header
@@ -184,6 +184,15 @@ def test_a_topic_that_was_away_between_two_commits_is_counted_once(tmp_path: Pat
     _append(site, LOGS, 10, 10)
     site.run(10)
     assert _counted(site.deltas()) == 20
+
+
+def test_messages_name_the_host_as_the_settings_do(tmp_path: Path) -> None:
+    """The counts of a counter name its host by the setting `host.name`."""
+    site = Site(tmp_path, host_name="au1.example")
+    site.cluster.create("logs")
+    _append(site, LOGS, 0, 5)
+    site.run()
+    assert {x.sender.host for x in site.deltas()} == {"au1.example"}
 
 
 def test_records_without_origin_are_counted_by_offset(site: Site) -> None:
@@ -397,6 +406,28 @@ def test_a_damaged_batch_stops_its_partition_by_name(site: Site) -> None:
     assert "damaged" in site.counter.health.detail["stopped"]["logs-0"]
 
 
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_the_audit_is_told_of_a_stopped_partition(site: Site, is_restarted: bool) -> None:
+    """The counter tells the audit at which offset it has stopped a partition and why, in few words,
+    and tells it again after a restart. An open transaction in another partition does not hide
+    it."""
+    site.cluster.create("logs", 2)
+    other = TopicPartition("logs", 1)
+    _append(site, LOGS, 0, 10)
+    _append(site, LOGS, 10, 10)
+    site.cluster.log(LOGS).batches[1][-1] ^= 0xFF
+    site.fetcher.held = {other: 0}
+    site.run()
+    if is_restarted:
+        site.start()
+        site.run()
+    held = _told(site)["logs"].held
+    assert held is not None
+    assert (held.partition, held.offset) == (0, 10)
+    assert "a batch is damaged" in held.reason
+    assert len(held.reason) <= 500
+
+
 def test_only_the_batches_before_a_damaged_one_are_counted(site: Site) -> None:
     """If a batch is malformed although its CRC is right, the counter counts the batches before the
     malformed one, and stops counting the partition at that batch."""
@@ -546,7 +577,7 @@ def test_an_open_transaction_is_told(site: Site) -> None:
     site.fetcher.held = {LOGS: 4}
     site.run(1)
     assert site.counter.health.detail["open_transactions"] == {}
-    assert _told(site) == {"logs": Transactions(0, OpenSince(0, 0, until_ms))}
+    assert _told(site) == {"logs": Transactions(0, Held(0, 0, until_ms))}
     site.clock.advance(60)
     site.run(1)
     [words] = site.counter.health.detail["open_transactions"].values()

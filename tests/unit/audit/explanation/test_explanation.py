@@ -55,7 +55,7 @@ from skidway.audit.topic.program_status import (
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.source_report import FilelessSource, SourceReport, UnreadPath
 from skidway.audit.topic.transactions import KIND as TRANSACTIONS
-from skidway.audit.topic.transactions import OpenSince, Transactions
+from skidway.audit.topic.transactions import Held, Transactions
 from skidway.cli.commands import GROUP
 from skidway.invocation import Invocation, installed
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
@@ -183,10 +183,14 @@ def away(reason: str) -> BrokerStatus:
     )
 
 
-OPEN = Note(
-    TRANSACTIONS, BROKER.producer, BROKER.host, BROKER.cluster, 1, 1, DUE,
-    transactions.body_of({LOGS: Transactions(0, OpenSince(0, 6, START))}),
-)  # fmt: skip
+def held_at(sender: Sender, reason: str = "") -> Note:
+    """Returns the note of a counter that cannot go on: it has stopped for a reason, or a
+    transaction is open."""
+    told = Transactions(0, Held(0, 6, START, reason))
+    who = sender.producer, sender.host, sender.cluster
+    return Note(TRANSACTIONS, *who, 1, 1, DUE, transactions.body_of({LOGS: told}))
+
+
 SHORT = [delta(HDFS, 1, count(3))]
 SECOND_EPOCH = replace(AGENT, epoch=2)
 BAD = RecountResult(NOW, "l1", "/logs", LOGS, None, 1, 1, 5, 1, 0, ("twice: copy.parquet",))
@@ -278,7 +282,17 @@ CASES = [
     ),
     Case(
         Cause.TRANSACTION_OPEN, "c1", "skidway audit report --topic dc1.logs", drop=(1,),
-        add=[delta(BROKER, 1, count(3)), OPEN],
+        add=[delta(BROKER, 1, count(3)), held_at(BROKER)],
+    ),
+    Case(
+        Cause.PARTITION_STOPPED, "c1", "systemctl restart skidway-audit-count@dc1", drop=(1,),
+        add=[delta(BROKER, 1, count(3)), held_at(BROKER, "damaged"), held_at(MIRROR)],
+    ),
+    Case(
+        Cause.MIRROR_BEHIND, "c2", OF_BROKER + "mirror status", drop=(2,),
+        add=[
+            delta(MIRROR, 1, count(3), ranges=(Range(LOGS, 0, 0, 6),)), held_at(BROKER, "damaged"),
+        ],
     ),
     Case(
         Cause.COUNTER_RESTORED, "c1", ACCEPT, drop=(1,),

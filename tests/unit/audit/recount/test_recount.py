@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skidway.audit.commands import publication
+from skidway.audit.commands import options, publication
 from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import Counts
 from skidway.audit.counts.deltas import number_deltas
@@ -1034,11 +1034,11 @@ def test_what_was_found_comes_as_a_message(output: Output) -> None:
     """The result of a recount becomes a message for the collector. The message contains the first
     few differences and faults, as sentences."""
     output.load(0, 100)
-    [good] = recount_report.results(output.compared(), "/out", None, 5)
+    [good] = recount_report.results(output.compared(), "hd1", "/out", None, 5)
     assert (good.is_good, good.source, good.rows, good.reasons) == (True, LOGS, 100, ())
     path = output.load(100, 50)
     (output.root / path).unlink()
-    [bad] = recount_report.results(output.compared(), "/out", HOUR_MS, 6)
+    [bad] = recount_report.results(output.compared(), "hd1", "/out", HOUR_MS, 6)
     assert not bad.is_good
     assert (bad.faults, bad.differences) == (1, 2)
     assert bad.reasons[0].startswith(f"{path} is gone, with 50 rows of load 2")
@@ -1058,6 +1058,8 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
     ledger = Ledger(store / DATABASE)
     ledger.take(map(encode, output.messages()))
     ledger.close()
+    (tmp_path / "loader.yml").write_text("host.name: hd1.example\n")
+    monkeypatch.setattr(options, "DIRECTORY", tmp_path)
     said: list[bytes] = []
     monkeypatch.setattr(publication, "say", lambda args, settings, values, *_: said.extend(values))
     given = ["--store", str(store), "--output", str(output.root)]
@@ -1065,6 +1067,7 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
     [result] = map(decode, said)
     assert isinstance(result, RecountResult)
     assert (result.since_ms, result.rows, result.output) == (2 * HOUR_MS, 50, str(output.root))
+    assert result.host == "hd1.example", "as the loader that is installed here names its host"
     assert result.is_good
 
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.judgement.hosts import survey
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.reports import host_report
 from skidway.audit.reports.source_remarks import SHOWN, unread
 from skidway.audit.topic.messages import Heartbeat
 from skidway.audit.topic.source_report import (
@@ -50,6 +57,44 @@ def test_a_topic_without_a_record_is_told() -> None:
     ]
     assert found.sentences == [held, *found.beside]
     assert len(found.fileless) == 1
+
+
+@pytest.mark.parametrize(
+    ("report", "lacks"),
+    [
+        (SourceReport(), False),
+        (SourceReport((PIPE,)), False),
+        (SourceReport((PIPE, CLOSED)), True),
+        (SourceReport((replace(CLOSED, topic="never-sealed"),)), True),
+        (SourceReport((), (NEVER,)), True),
+        (SourceReport((), (BEFORE,)), True),
+    ],
+)
+def test_all_hosts_report_never_stands_alone_if_a_log_is_not_read(
+    report: SourceReport, *, lacks: bool
+) -> None:
+    """Beside "all hosts report" stand the hosts that lack a log: whose agent cannot read one, also
+    if nothing of its topic was ever sealed, or has a source without files. A FIFO is no log. The
+    sentence about the hosts is not that of a fleet in which all is well."""
+    given = evidence(-START if NEVER in report.fileless else NOW, report)
+    states, found = survey(given, POLICY, NOW), unread(given, POLICY, NOW)
+    assert found.hosts == (("web1",) if lacks else ())
+    but = ", but not all logs are read on web1" if lacks else ""
+    assert host_report.sentence(states, found.hosts) == f"All 1 expected hosts report{but}."
+    assert (host_report.status(states, found.hosts) is Status.COMPLETE) is not lacks
+    assert len(found.sentences) >= len(report.unread) + len(report.fileless)
+
+
+def test_hosts_that_lack_a_log_are_named_beside_those_that_are_missed() -> None:
+    """If a host is silent, those that lack a log are named in a sentence of their own; only the
+    first are named."""
+    late = NOW + POLICY.silence_ms + 1
+    states = survey(evidence(NOW, None), POLICY, late)
+    said = host_report.sentence(states, [f"app{n}" for n in range(5)])
+    assert said == (
+        "1 of 1 expected hosts does not report (silent: web1)."
+        " Not all logs are read on app0, app1, app2 and 2 more."
+    )
 
 
 def test_the_seal_decides_and_the_note_only_helps() -> None:

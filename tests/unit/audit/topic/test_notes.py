@@ -28,7 +28,7 @@ from skidway.audit.topic.notes import NOTE_BYTES_MAX, Note, encode
 from skidway.audit.topic.retention import TOPICS_MAX as RETENTIONS_MAX
 from skidway.audit.topic.retention import body_of as retention_body
 from skidway.audit.topic.retention import known_ms, retention_of
-from skidway.audit.topic.transactions import OpenSince, Transactions, transactions_of
+from skidway.audit.topic.transactions import Held, Transactions, transactions_of
 from skidway.kafka.source import Source
 from skidway.schemas import single_object
 from support.promises import promise
@@ -119,6 +119,7 @@ def test_what_a_note_does_not_tell_is_not_known() -> None:
     assert retention_of(replace(NOTE, body={"topics": [["a"], 3, ["a", "b", "c", "d", "e"]]})) == {}
     assert retention_of(replace(NOTE, body={})) == {}
     rows = [["a"], 3, [*"citd", 1, [2]], [*"citd", -1, None], [*"citd", 1, 3]]
+    rows += [[*"citd", 1, [1, 2, 3]], [*"citd", 1, [1, 2, 3, 4]], [*"citd", 1, [1, -2, 3, ""]]]
     assert transactions_of(replace(NOTE, body={"topics": rows})) == {}
     assert transactions_of(replace(NOTE, body={})) == {}
 
@@ -128,7 +129,7 @@ def test_a_note_about_many_transactions_is_small(topics: int, length: int) -> No
     """However many topics have transactions, and however long the names are, every reader accepts
     the note. It names the topics with an open transaction first."""
     named = [Source("dc1", "id", f"{n:03}".ljust(length, "é"), "id") for n in range(topics)]
-    found = {x: Transactions(1) for x in named} | {named[-1]: Transactions(0, OpenSince(0, 5, 9))}
+    found = {x: Transactions(1) for x in named} | {named[-1]: Transactions(0, Held(0, 5, 9))}
     value = encode(replace(NOTE, body=transactions.body_of(found)))
     told = transactions_of(notes.decode(value))
     assert told[named[-1]] == found[named[-1]]

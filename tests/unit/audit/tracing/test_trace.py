@@ -211,6 +211,40 @@ def test_a_tier_that_was_not_looked_at_is_no_proof(world: LineWorld) -> None:
     assert not story.is_everywhere
 
 
+def test_a_line_behind_an_open_transaction_is_not_missing(world: LineWorld) -> None:
+    """While a transaction is open, nobody can read what is behind it. `skidway audit trace` then
+    says where the transaction is open, and not that the log ends there or that the line is missing,
+    however the line is named."""
+    world.append(batch([b"other"], agent=OTHER_AGENT, file=9))
+    world.append(batch(LINES))
+    here, copy = (
+        world.clusters[name].log(TopicPartition(topic, 0))
+        for name, topic in (("dc1", "logs"), ("offline", "dc1.logs"))
+    )
+    words = "a transaction is open at offset 1 of {}: nothing can be read from there on"
+    here.stable = copy.stable = 1
+    whole, here.batches = here.batches, here.batches[:1]
+    story = traced(world, clusters=("dc1",))
+    assert states(story)[:2] == [State.FOUND, State.PENDING]
+    assert fate(story, "broker").detail == words.format("logs-0")
+    for offset, why in ((3, words.format("logs-0")), (4, "has the offsets 0 to 3 only")):
+        with pytest.raises(UsageError, match=why):
+            trace.trace_record(world.site(clusters=("dc1",)), RecordPlace("logs", 0, offset))
+    here.stable, here.batches = None, whole
+    story = traced(world)
+    assert fate(story, "mirror").state is State.PENDING
+    assert fate(story, "mirror").detail == words.format("dc1.logs-0")
+
+
+def test_an_emptied_log_has_no_offsets(world: LineWorld) -> None:
+    """Of a log from which all records have expired, `skidway audit trace` says that it is empty."""
+    world.append(batch(LINES))
+    log = world.clusters["dc1"].log(TopicPartition("logs", 0))
+    log.batches, log.start = [], log.end
+    with pytest.raises(UsageError, match="logs-0 is empty"):
+        trace.trace_record(world.site(clusters=("dc1",)), RecordPlace("logs", 0, 1))
+
+
 def test_a_row_whose_record_has_expired_everywhere(world: LineWorld) -> None:
     """If no cluster has the record any more, its event time is unknown. Then `skidway audit trace`
     looks for the row in all hours of the output."""

@@ -81,6 +81,13 @@ def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
     assert epochs(loading) == [1, 1]
 
 
+def test_a_load_names_its_host_as_the_settings_do(loading: MemoryLoading) -> None:
+    """The counts of a load name the loader's host by the setting `host.name`."""
+    loading.write(10)
+    loading.run(host_name="hd1.example")
+    assert [x.sender.host for x in loading.deltas()] == ["hd1.example"]
+
+
 @promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
     """If an output is removed and loaded again, the audit counts only the rows of the new load. In

@@ -78,7 +78,7 @@ def test_a_run_without_work_shows_nothing() -> None:
     """A run that has nothing to load shows no progress and writes no run note (the file from which
     `load status` reads a run's progress)."""
     loading = MemoryLoading()
-    with OwnNote(loading.store, loading.clock) as loading.note:
+    with OwnNote(loading.store, loading.clock, "web1") as loading.note:
         loading.run()
     assert loading.shown == []
     assert loading.store.names(layout.RUNS) == []
@@ -130,7 +130,7 @@ def test_the_note_has_the_figures_before_the_first_task_runs() -> None:
     also shows a run that waits for Spark. Until the first task runs, only this note has the run's
     progress: neither the terminal nor the log shows it."""
     loading, shown = MemoryLoading(), list[Figures]()
-    with OwnNote(loading.store, loading.clock) as note:
+    with OwnNote(loading.store, loading.clock, "web1") as note:
         progress = RunProgress(loading.clock, shown.append, note)
         progress.load(TOPIC, 1, [Planned(0, 0, 0, 500)], [Slice(0, 0, 500)])
         (name,) = loading.store.names(layout.RUNS)

@@ -27,7 +27,7 @@ from skidway.loader.state.run_notes import RunNote
 from support.clock import ManualClock
 from support.memory_store import MemoryStore
 
-HERE = Process.here()
+HERE = Process.here("web1")
 DEAD = replace(HERE, started=1)
 AWAY = replace(HERE, host="loader2", boot="x")
 WORK = Figures("logs", LOAD, 13, 8_000_000, 20_000_000, 400_000, 30, 20, 50, 2, 7_900_000)

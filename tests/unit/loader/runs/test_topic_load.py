@@ -92,7 +92,7 @@ def attempt(
 def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
     """If a commit fails because another load has committed first and deleted this load's staging
     directory, the load reports a lost race, not an error of the output."""
-    load = Attempt(Swept(winner=OTHER), ManualClock(), "logs", None)
+    load = Attempt(Swept(winner=OTHER), ManualClock(), "web1", "logs", None)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     with pytest.raises(LostRace):
         load.run(lambda: (mine, None))
@@ -107,7 +107,7 @@ def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing(winner: str)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     store.put(f"{layout.staging('logs', 1, mine.uuid)}/rows", b"rows")
     with pytest.raises(StoreFailed, match="cannot sync"):
-        Attempt(store, ManualClock(), "logs", None).run(lambda: (mine, None))
+        Attempt(store, ManualClock(), "web1", "logs", None).run(lambda: (mine, None))
     assert list(store.files(layout.stagings("logs")))
 
 

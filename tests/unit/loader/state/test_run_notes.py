@@ -27,8 +27,8 @@ from skidway.loader.store.local import LocalStore
 from support.clock import ManualClock
 from support.memory_store import MemoryStore
 
-DEAD = replace(Process.here(), started=1)
-AWAY = replace(Process.here(), host="other", boot="x")
+DEAD = replace(Process.here("web1"), started=1)
+AWAY = replace(Process.here("web1"), host="other", boot="x")
 
 
 class Counting(MemoryStore):
@@ -55,14 +55,14 @@ def test_a_note_is_written_at_a_bounded_rate() -> None:
     """However often a run reports progress, it replaces its note (the file with its progress) at
     most once in ten seconds. Each new note has a higher counter."""
     store, clock = Counting(), ManualClock()
-    with OwnNote(store, clock) as own:
+    with OwnNote(store, clock, "web1") as own:
         for number in range(800):
             own.say({"topic": "logs", "records": number})
             clock.advance(WRITE_EVERY_S / 80)
         assert store.replaced == 10
         (note,) = read_notes(store)
     assert (note.count, note.work["records"]) == (10, 720)
-    assert note.process == Process.here()
+    assert note.process == Process.here("web1")
     assert note.said - note.since == 9 * WRITE_EVERY_S * 1000
 
 
@@ -73,7 +73,7 @@ def test_a_run_deletes_its_note(error: BaseException | None) -> None:
     store = MemoryStore()
 
     def run() -> None:
-        with OwnNote(store, ManualClock()) as own:
+        with OwnNote(store, ManualClock(), "web1") as own:
             own.say({"topic": "logs"})
             assert len(read_notes(store)) == 1
             if error is not None:
@@ -91,7 +91,7 @@ def test_a_note_that_cannot_be_written_stops_nothing() -> None:
     """If a run cannot write its note (the file with its progress) to the output, the run continues,
     and tries again ten seconds later."""
     store, clock = Counting(), ManualClock()
-    with OwnNote(store, clock) as own:
+    with OwnNote(store, clock, "web1") as own:
         store.refuses = True
         own.say({"topic": "logs"})
         store.refuses = False
@@ -112,10 +112,10 @@ def test_the_notes_of_dead_runs_are_deleted() -> None:
     put(store, "dead", DEAD, now_ms)
     put(store, "far", AWAY, now_ms - FORGOTTEN_MS - 1)
     put(store, "ahead", AWAY, now_ms + FORGOTTEN_MS + 1)
-    kept = [put(store, "here", Process.here(), now_ms), put(store, "young", AWAY, now_ms)]
+    kept = [put(store, "here", Process.here("web1"), now_ms), put(store, "young", AWAY, now_ms)]
     store.put(layout.run_note("torn"), b'{"format": 1')
     store.put(layout.run_note("dead") + PARTIAL_SUFFIX, b"")
-    with OwnNote(store, clock) as own:
+    with OwnNote(store, clock, "web1") as own:
         own.say({"topic": "logs"})
         assert len(read_notes(store)) == 3
     assert sorted(read_notes(store), key=lambda each: each.id) == kept
@@ -126,7 +126,7 @@ def test_a_living_run_writes_a_deleted_note_again() -> None:
     """If the note of a live run (the file with its progress) is deleted by mistake, the run writes
     it again, so the deletion does no harm."""
     store, clock = MemoryStore(), ManualClock()
-    with OwnNote(store, clock) as own:
+    with OwnNote(store, clock, "web1") as own:
         own.say({"topic": "logs"})
         store.delete(layout.RUNS)
         clock.advance(WRITE_EVERY_S)
@@ -139,7 +139,7 @@ def test_notes_are_no_topic(tmp_path: Path) -> None:
     folders of topics, but is never treated as a topic. Neither a name nor a pattern in the setting
     for topics selects this folder, and a recount ignores its files."""
     store = LocalStore(str(tmp_path))
-    with OwnNote(store, ManualClock()) as own:
+    with OwnNote(store, ManualClock(), "web1") as own:
         own.say({"topic": "logs"})
         names = store.names(layout.STATE)
         assert len(names) == 1

@@ -17,7 +17,7 @@ from skidway.audit.topic.messages import (
     Tier,
 )
 from skidway.audit.topic.notes import Note
-from skidway.audit.topic.transactions import KIND, OpenSince, Transactions, body_of
+from skidway.audit.topic.transactions import KIND, Held, Transactions, body_of
 from support.audit_senders import BROKER, LOGS
 from support.one_bucket import (
     COUNTERS,
@@ -247,11 +247,27 @@ def test_a_note_about_a_transaction_only_names_it() -> None:
     """No verdict depends on the note about transactions, which may be lost or late. If the counter
     has not counted far enough, and the note names an open transaction, the verdict names it too."""
     counted = from_the_broker_on()[:-1]
-    waits = told(Transactions(0, OpenSince(3, 17, DUE - 1)))
+    waits = told(Transactions(0, Held(3, 17, DUE - 1)))
     assert verdict([*counted, waits, beat()]).status is Status.COMPLETE
     found = verdict([*counted, waits, beat(51)])
     assert (found.status, cause_of(found)) == (Status.OPEN, Cause.TRANSACTION_OPEN)
     assert found.reasons[0].startswith(
         "the broker counter broker-dc1 waits: a transaction is open at offset 17 of partition 3"
     )
+    since_ever = told(Transactions(0, Held(3, 17, 0)))
+    assert verdict([*counted, since_ever, beat(51)]).reasons[0].endswith("of partition 3")
     assert verdict([*counted, told(Transactions(0)), beat(51)]).status is Status.OPEN
+
+
+@promise("6 without origin")
+def test_a_partition_that_its_counter_has_stopped_is_named() -> None:
+    """If the counter has stopped a partition for good, the verdict names partition, offset and
+    reason, and does not say that the counter is only late."""
+    counted = from_the_broker_on()[:-1]
+    stopped = told(Transactions(0, Held(3, 17, DUE - 1, "a batch is damaged: CRC")))
+    found = verdict([*counted, stopped, beat(51)])
+    assert (found.status, cause_of(found)) == (Status.OPEN, Cause.PARTITION_STOPPED)
+    assert found.reasons[0] == (
+        "the broker counter broker-dc1 has stopped: partition 3 from offset 17 on:"
+        " a batch is damaged: CRC"
+    )
