@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "ddcca06e328bd529d888ff08175f30a43cb72ec0"
+COMMIT = "f0f015e88f0341f4bba6f4549abaeab1c122cb3d"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
