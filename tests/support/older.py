@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "ddcca06e328bd529d888ff08175f30a43cb72ec0"
+COMMIT = "dabbf1129362873154e8e1f7916e08bbb57af477"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
