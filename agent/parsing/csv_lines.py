@@ -66,10 +66,8 @@ class CsvParser:
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         valid = np.array(strings.is_valid())
+        strings = _without_blank_lines(strings)
         cuts = _cut(strings, self._delimiter)
-        if cuts.data.find(b"\n") < len(cuts.data) - 1:
-            strings = pc.replace_substring_regex(strings, _BLANK_LINES, "")
-            cuts = _cut(strings, self._delimiter)
         odd = {
             row: split(strings[row].as_py(), self._delimiter)
             for row in np.flatnonzero(cuts.is_odd & valid).tolist()
@@ -198,6 +196,14 @@ class _Cuts:
         return slices(self.data, begin, end).view(pa.string())
 
 
+def _without_blank_lines(records: pa.StringArray) -> pa.StringArray:
+    data, _, end = spans(records)
+    last = np.frombuffer(data, np.uint8)[end - 1]
+    if (last > ord(" ")).all() or data.find(b"\n") == len(data) - 1:
+        return records
+    return pc.replace_substring_regex(records, _BLANK_LINES, "")
+
+
 def _cut(lines: pa.StringArray, delimiter: str) -> _Cuts:
     data, first, end = spans(lines)
     text = np.frombuffer(data, np.uint8)[:-1]
@@ -206,11 +212,17 @@ def _cut(lines: pa.StringArray, delimiter: str) -> _Cuts:
     quotes = np.flatnonzero(text == _QUOTE_BYTE)
     if len(quotes):
         is_odd = _odd_lines(data, quotes, first, end, ord(delimiter))
-        line = np.searchsorted(end, delimiters, side="right")
-        before = np.searchsorted(quotes, delimiters) - np.searchsorted(quotes, first)[line]
+        before = np.searchsorted(quotes, delimiters)
+        before -= np.repeat(np.searchsorted(quotes, first), _counts(delimiters, first, end))
         delimiters = delimiters[before % 2 == 0]
-    counts = np.searchsorted(delimiters, end) - np.searchsorted(delimiters, first) + 1
+    counts = _counts(delimiters, first, end) + 1
     return _Cuts(data, first, end, delimiters, counts, is_odd)
+
+
+def _counts(places: Int64s, first: Int64s, end: Int64s) -> Int64s:
+    """Returns how many of the places are in each line."""
+    found: Int64s = np.searchsorted(places, end) - np.searchsorted(places, first)
+    return found
 
 
 def _odd_lines(data: bytes, quotes: Int64s, first: Int64s, end: Int64s, delimiter: int) -> Booleans:

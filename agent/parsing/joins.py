@@ -79,11 +79,11 @@ def beginning(start: str) -> str:
     return f"^(?:(?:{start})|{TIMED})"
 
 
-def alternatives(pattern: str) -> tuple[str, ...]:
-    """Returns patterns of which at least one is found wherever `pattern` is. If `beginning` made
-    it, the first one is that of the format, which is simpler, and matches most lines."""
+def own_beginning(pattern: str) -> str:
+    """Returns the pattern of a format's own first lines, from which `beginning` made a pattern; if
+    it made none, the pattern itself."""
     start = pattern.removeprefix("^(?:(?:").removesuffix(f")|{TIMED})")
-    return (f"^(?:{start})", f"^{TIMED}") if beginning(start) == pattern else (pattern,)
+    return f"^(?:{start})" if beginning(start) == pattern else pattern
 
 
 @dataclass(frozen=True, slots=True)

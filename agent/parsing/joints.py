@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from skidway.agent.parsing.byte_order import UTF_8, mark_of
 from skidway.agent.parsing.framing import Booleans, Frames
-from skidway.agent.parsing.joins import END, START, Rule, alternatives
+from skidway.agent.parsing.joins import END, START, Rule, own_beginning
 from skidway.agent.parsing.lines import repaired
 from skidway.agent.values.terminals import plain
 from skidway.dataclass import dataclass
@@ -118,28 +118,19 @@ def _unmarked(texts: pa.BinaryArray) -> pa.BinaryArray:
 
 
 def _matches(values: pa.BinaryArray, pattern: str) -> Booleans:
-    """Returns in which texts the pattern is found."""
-    first, *others = alternatives(pattern)
-    found = _found_by_heads(values, first)
-    for each in others:
-        rest = np.flatnonzero(~found)
-        if len(rest):
-            found[rest] = _found(values.take(pa.array(rest)), each)
-    return found
-
-
-def _found_by_heads(values: pa.BinaryArray, pattern: str) -> Booleans:
-    """Returns in which texts the pattern is found. If it is found in the head of a text, and does
-    not ask what follows, it is found in all texts with this head. So of neighbouring texts with the
-    same head, such as the same minute, only the first one's head is searched."""
-    if _ASKS_BEHIND.search(pattern) or _new_heads(values[:_SOME]) is None:
+    """Returns in which texts the pattern is found. If a simpler pattern, that is found nowhere
+    else, is found in the head of a text, and does not ask what follows, it is found in all texts
+    with this head. So of neighbouring texts with the same head, such as the same minute, only the
+    first one's head is searched."""
+    simple = own_beginning(pattern)
+    if _ASKS_BEHIND.search(simple) or _new_heads(values[:_SOME]) is None:
         return _found(values, pattern)
     is_new = _new_heads(values)
     if is_new is None:
         return _found(values, pattern)
     first = np.flatnonzero(is_new)
     heads = pc.binary_slice(values.take(pa.array(first)), 0, HEAD_BYTES)
-    found = np.repeat(_found(heads, pattern), np.diff(np.append(first, len(values))))
+    found = np.repeat(_found(heads, simple), np.diff(np.append(first, len(values))))
     others = np.flatnonzero(~found)
     if len(others):
         found[others] = _found(values.take(pa.array(others)), pattern)

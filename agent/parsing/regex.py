@@ -25,9 +25,11 @@ from skidway.agent.parsing import (
     lines as line_columns,
 )
 from skidway.agent.parsing.delimited import Found
+from skidway.agent.parsing.lines import slices, spans
 from skidway.agent.parsing.parser import ENCODING, NO_MATCH, Parsed, Reject
 from skidway.agent.parsing.text_fields import TextFields, TextTimes
 from skidway.agent.parsing.timestamps import TimeFormat
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
 
@@ -84,6 +86,7 @@ class RegexParser:
         self._pattern = anchored(f"(?s){pattern}" if is_multiline else pattern)
         plain, self._refusals = _divided(pattern)
         self._delimited = delimited.compiled(plain, dot_all=is_multiline)
+        self._headed = _headed(plain, is_multiline=is_multiline)
         times = TextTimes(tuple(time_fields), time_format, keeps_unreadable)
         self._fields = TextFields(
             schema, groups_of(pattern), has_default, times, source="group of parser.pattern"
@@ -106,20 +109,72 @@ class RegexParser:
     def _find(self, lines: pa.StringArray) -> Found:
         if self._delimited is not None and len(lines):
             return self._delimited.find(lines)
-        found = pc.extract_regex(lines, self._pattern)
-        columns: dict[str, pa.StringArray] = {}
-        matched = np.asarray(found.is_valid())
-        for index, field in enumerate(found.type):
-            column = found.field(index)
-            if field.name in columns:
-                column, is_one = _either(columns[field.name], column)
-                matched = matched & is_one
-            columns[field.name] = column
-        return Found(columns, matched)
+        if self._headed is not None and (self._headed.has_all or not _has_line_feed(lines)):
+            return self._headed.find(lines)
+        return _extracted(lines, self._pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class _Headed:
+    """A pattern whose last group is the rest of the line. So RE2 only has to find the head, which
+    is often the smaller part. pattern: that of the head, all of which is the group `head`. has_all:
+    whether the rest may have line feeds."""
+
+    pattern: str
+    head: str
+    rest: str
+    has_all: bool
+
+    def find(self, lines: pa.StringArray) -> Found:
+        """Finds the groups in each line. A null never matches."""
+        found = _extracted(lines, self.pattern)
+        data, first, end = spans(lines)
+        head = pc.binary_length(found.columns.pop(self.head)).fill_null(0)
+        begin = np.where(found.matched, first + np.asarray(head), end)
+        rest = slices(data, begin, end).view(pa.string())
+        return Found({**found.columns, self.rest: rest}, found.matched)
+
+
+_REST: Final = re.compile(r"\(\?P?<(?P<name>\w+)>\.\*\)\$?\Z", re.ASCII)
+_NO_LINE_FEEDS: Final = re.compile(r"\(\?\w*-\w*s")
+
+
+def _headed(pattern: str, *, is_multiline: bool) -> _Headed | None:
+    """Divides a pattern into head and rest; returns None if it cannot be divided."""
+    rest = _REST.search(pattern)
+    if rest is None or "\\Q" in pattern or _NO_LINE_FEEDS.search(pattern):
+        return None
+    head = pattern[: rest.start()]
+    if _has_alternatives(head) or f"<{rest['name']}>" in head:
+        return None
+    name = "head_" + "".join(found["name"] or "" for found in _GROUP.finditer(head))
+    flags = "(?s)" if is_multiline else ""
+    return _Headed(rf"\A{flags}(?P<{name}>{head})", name, rest["name"], is_multiline)
+
+
+def _has_line_feed(lines: pa.StringArray) -> bool:
+    data, _, _ = spans(lines)
+    return data.find(b"\n") < len(data) - 1
+
+
+def _extracted(lines: pa.StringArray, pattern: str) -> Found:
+    found = pc.extract_regex(lines, pattern)
+    columns: dict[str, pa.StringArray] = {}
+    matched = np.asarray(found.is_valid())
+    for index, field in enumerate(found.type):
+        column = found.field(index)
+        if field.name in columns:
+            column, is_one = _either(columns[field.name], column)
+            matched = matched & is_one
+        columns[field.name] = column
+    return Found(columns, matched)
 
 
 _REFUSAL: Final = re.compile(r"\(\?P?<(?P<group>\w+)>(?P<refusal>\(\?!\.\*)", re.ASCII)
-_BRACKET: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<bracket>[()])", re.DOTALL)
+_BRACKET: Final = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|(?P<bracket>[()|])", re.DOTALL
+)
+_DEPTHS: Final = {"(": 1, ")": -1}
 
 
 def _divided(pattern: str) -> tuple[str, dict[str, str]]:
@@ -139,10 +194,20 @@ def _closing(pattern: str, at: int) -> int:
     """Returns the place of the bracket that closes what is open at a place; -1 if there is none."""
     depth = 1
     for found in _BRACKET.finditer(pattern, at):
-        depth += {"(": 1, ")": -1}.get(found["bracket"], 0)
+        depth += _DEPTHS.get(found["bracket"], 0)
         if not depth:
             return found.start()
     return -1
+
+
+def _has_alternatives(pattern: str) -> bool:
+    """Whether the pattern has a `|` outside of brackets, or brackets that are not closed."""
+    depth = 0
+    for found in _BRACKET.finditer(pattern):
+        if found["bracket"] == "|" and not depth:
+            return True
+        depth += _DEPTHS.get(found["bracket"], 0)
+    return depth != 0
 
 
 _GROUP: Final = re.compile(r"\\.|(?P<alternative>\|)|\(\?P?<(?P<name>\w+)>", re.DOTALL | re.ASCII)

@@ -42,6 +42,9 @@ callback_result_format = yaml
 nocows = true
 log_path = {folder}/ansible.log
 
+[inventory]
+host_pattern_mismatch = ignore
+
 [ssh_connection]
 pipelining = true
 control_path_dir = {folder}

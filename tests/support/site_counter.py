@@ -1,9 +1,9 @@
 """The mirror and the counters of the simulated site (see support.site_world).
 
-Two modules of the real counter are used. `skidway.audit.counter.continuity` decides at each batch
+Three modules of the real counter are used. `skidway.audit.counter.continuity` decides at each batch
 whether the counter counts the batch, declares a gap or stops. `skidway.audit.counts.marks` decides
 which records are repeats. A file's mark is the byte position up to which the file's records have
-been counted.
+been counted. `skidway.audit.counter.counted_until` decides which lags a heartbeat says.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from skidway.audit.counter import continuity
+from skidway.audit.counter import continuity, counted_until
 from skidway.audit.counter.continuity import Following, Step
+from skidway.audit.counter.counted_until import CountedUntil
 from skidway.audit.counter.state import Position
 from skidway.audit.counts import marks
 from skidway.audit.counts.counts import Sums
 from skidway.audit.counts.marks import FileKey
-from skidway.audit.topic.messages import Gap, Heartbeat, Range, Sender, Tier
+from skidway.audit.topic.messages import Behind, Gap, Heartbeat, Range, Sender, Tier
 from skidway.kafka.source import Source
-from support.site_logs import PARTITIONS, AuditLogs, Log, Placed, Record, Teller, Topic
+from support.site_logs import PARTITIONS, SECOND, AuditLogs, Log, Placed, Record, Teller, Topic
 
 PartitionId = tuple[Source, int]
 
@@ -72,6 +73,7 @@ class SiteCounter:
         self.seen: dict[str, Topic] = {}
         self.positions: dict[PartitionId, Position] = {}
         self.marks: dict[PartitionId, dict[FileKey, int]] = {}
+        self.until: dict[PartitionId, float] = {}
         self.kill()
 
     def kill(self) -> None:
@@ -80,6 +82,7 @@ class SiteCounter:
         self.following: dict[PartitionId, Following] = {}
         self.stopped: set[PartitionId] = set()
         self.walked: dict[PartitionId, dict[FileKey, int]] = {}
+        self.followed = {key: CountedUntil(time) for key, time in self.until.items()}
         self.counted: list[tuple[Placed, Sums]] = []
         self.ranges: dict[PartitionId, tuple[int, int]] = {}
         self.gaps: list[Gap] = []
@@ -90,6 +93,7 @@ class SiteCounter:
         were not yet published are dropped."""
         self.positions.clear()
         self.marks.clear()
+        self.until.clear()
         sender = self.teller.sender
         begun = Sender(sender.tier, sender.cluster, sender.producer, sender.host, sender.epoch + 1)
         self.teller = Teller(begun, self.teller.cluster, self.audit)
@@ -107,7 +111,7 @@ class SiteCounter:
             self.commit(now_ms)
             self.seen[name] = self.current(name)
 
-    def fetch(self, name: str, partition: int, count: int) -> None:
+    def fetch(self, name: str, partition: int, count: int, now_ms: int) -> None:
         """Counts up to `count` further records of a partition. If the topic was created again, the
         counter gets the new topic's records, but counts them under the old topic until `notice` is
         called."""
@@ -119,6 +123,7 @@ class SiteCounter:
             self.following[key] = continuity.resumed(self.positions.get(key, Position()))
             self.walked[key] = dict(self.marks.get(key, {}))
         at = self.following[key].fetch_offset
+        self.followed.setdefault(key, CountedUntil()).answered(now_ms / SECOND, log.end)
         if not log.start <= at <= log.end:
             self.take(key, continuity.out_of_range(self.following[key], log.start, log.end))
             return
@@ -156,16 +161,31 @@ class SiteCounter:
         """Commits positions, marks and deltas together."""
         self.positions.update({key: x.position for key, x in self.following.items()})
         self.marks.update({key: dict(x) for key, x in self.walked.items()})
+        for key, position in self.positions.items():
+            self.followed[key].counted(position.next_offset)
+        self.until = {key: self.followed[key].time for key in self.positions}
         ranges = [Range(*key, *span) for key, span in self.ranges.items()]
         self.teller.tell(now_ms, self.counted, ranges=ranges, gaps=self.gaps, choose=self.random)
         self.counted, self.ranges, self.gaps = [], {}, []
 
     def heartbeat(self, now_ms: int) -> None:
-        """Publishes a heartbeat if no message waits in the outbox."""
+        """Publishes a heartbeat if no message waits in the outbox. It says up to when the committed
+        counts of each topic have all records."""
         teller = self.teller
         if not teller.outbox:
-            beat = Heartbeat(teller.sender, teller.last, now_ms)
+            beat = Heartbeat(teller.sender, teller.last, now_ms, *self.lags(now_ms))
             self.audit.append(teller.cluster, teller.sender.producer, beat)
+
+    def lags(self, now_ms: int) -> tuple[int, tuple[Behind, ...]]:
+        """Returns how far the committed counts are behind. A partition that was never fetched is
+        behind for ever."""
+        found: dict[Source, int] = {}
+        for topic in self.seen.values():
+            for partition in PARTITIONS:
+                time = self.until.get((topic.source, partition), counted_until.NEVER)
+                lag_ms = counted_until.lag_ms(time, now_ms / SECOND, now_ms)
+                found[topic.source] = max(found.get(topic.source, 0), lag_ms)
+        return counted_until.lags(found)
 
     def lag(self, names: Mapping[str, Topic]) -> int:
         """The number of offsets between the counter's committed positions and the ends of the logs,

@@ -61,10 +61,9 @@ class Faults:
     - expires: the oldest records of a log are deleted.
     - renews: the loader's output for a topic is removed, and the next load begins a new one.
     - tampers: rows are removed, added or replaced without a change in the manifests.
-    - lags: if `foreign` is set, counters may commit and send heartbeats before they have counted
-      all records of the logs.
     - rules: rules of the agents leave out some lines.
     - collectors, steps: no faults, but the number of collectors and the number of random steps.
+    - beats: how often counters send heartbeats, relative to other steps.
     - blind: a function that changes the evidence in such a way that one rule of the judgement has
       no effect.
     - unsummed: the recount compares no checksums, only numbers of records and bytes.
@@ -83,11 +82,11 @@ class Faults:
     expires: bool = False
     renews: bool = False
     tampers: bool = False
-    lags: bool = False
     rules: bool = False
     unsummed: bool = False
     collectors: int = 1
     steps: int = 240
+    beats: float = 1
     blind: Callable[[Evidence], None] | None = None
 
 
@@ -265,7 +264,8 @@ class World:
 
     def count(self) -> None:
         counter, name = self.random.choice(self.counters), self.random.choice(self.names)
-        counter.fetch(name, self.random.choice(PARTITIONS), self.random.randint(1, 6))
+        partition, count = self.random.choice(PARTITIONS), self.random.randint(1, 6)
+        counter.fetch(name, partition, count, self.now_ms)
 
     def count_all(self, counter: SiteCounter) -> None:
         """Makes a counter count all records of all its logs."""
@@ -275,21 +275,13 @@ class World:
                 # second call may count none, because it only checks whether the batch that was
                 # counted last is still the same. The third call counts the remaining records.
                 for _ in range(3):
-                    counter.fetch(name, partition, 10_000)
+                    counter.fetch(name, partition, 10_000, self.now_ms)
 
     def commit_counter(self) -> None:
-        counter = self.random.choice(self.counters)
-        if self.faults.foreign and not self.faults.lags:
-            self.count_all(counter)
-        counter.commit(self.now_ms)
+        self.random.choice(self.counters).commit(self.now_ms)
 
     def heartbeat(self) -> None:
-        counter = self.random.choice(self.counters)
-        if self.faults.foreign and not self.faults.lags:
-            self.count_all(counter)
-            counter.commit(self.now_ms)
-            counter.teller.publish()
-        counter.heartbeat(self.now_ms)
+        self.random.choice(self.counters).heartbeat(self.now_ms)
 
     def kill(self) -> None:
         self.random.choice(self.counters).kill()
@@ -382,7 +374,7 @@ class World:
         actions = [
             (self.tick, 7.0), (self.write, 4), (self.send, 10), (self.commit, 5),
             (self.note_seal, 5), (self.mirror, 6), (self.count, 10), (self.commit_counter, 5),
-            (self.heartbeat, 1), (self.load, 3), (self.publish, 16),
+            (self.heartbeat, faults.beats), (self.load, 3), (self.publish, 16),
         ]  # fmt: skip
         actions += [(self.accept_gaps, 0.5)] if faults.gaps or faults.expires else []
         actions += [(self.accept_gaps, 0.5)] if faults.silent_gaps else []

@@ -251,6 +251,16 @@ HARD_TEXTS = [
     '{"type":"record","name":"P","fields":[{"name":"x","type":{"type":"enum","name":"E",'
     '"symbols":["A"]}},{"name":"y","type":{"type":"record","name":"Q","namespace":"n","fields":'
     '[{"name":"z","type":"E"}]}}]}',
+    *(  # branches with one short name are several types, unless the full names are equal
+        f'["null",{{"type":"record","name":"a.R","fields":[]}},{other}]'
+        for other in (
+            '{"type":"record","name":"b.R","fields":[]}', '{"type":"fixed","name":"b.R","size":2}',
+            '{"type":"record","name":"R","fields":[]}', '{"type":"enum","name":"a.R","symbols":[]}',
+            '{"type":"record","name":"a.S","aliases":["R"],"fields":[]}', '"a.R"', '["int"]',
+        )
+    ),
+    '["int",{"type":"int","logicalType":"date"}]',
+    '[{"type":"array","items":"int"},{"type":"array","items":"string"}]',
 ]  # fmt: skip
 
 

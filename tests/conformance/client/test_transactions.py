@@ -21,6 +21,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka import TopicPartition as StockPartition
 from confluent_kafka.admin import AdminClient
+from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from skidway.agent.cluster.connection import ends_of
 from skidway.agent.delivery.logs import FetchedLogs
@@ -258,6 +259,24 @@ def test_loads_and_queries_have_the_committed_records(
         assert _loaded(log, tmp_path / "rows") == wanted
         assert _queried(log) == wanted
     assert _load(log, tmp_path / "rows")["status"] == 0
+    assert _loaded(log, tmp_path / "rows") == wanted
+
+
+def test_offsets_without_records_are_no_lost_data(log: Log, tmp_path: Path) -> None:
+    """Offsets of aborted records and of markers of transactions have no record. No query, stream or
+    load that begins with, ends with or consists of such offsets calls them lost data, and each has
+    every committed record once."""
+    log.transaction(1, commits=True)
+    log.transaction(2, 3, commits=False)
+    log.transaction(4, 5, commits=True)
+    log.send(log.plain, 6)
+    log.transaction(7, commits=False)
+    wanted = _rows(1, 4, 5, 6)
+    for most in (1, 2, 5):
+        assert _queried(log, maxRecordsPerPartition=str(most)) == wanted
+        assert _streamed(log, most) == wanted
+    done = _load(log, tmp_path / "rows", "slice.records=1", "max.offsets.per.load=2")
+    assert done["status"] == 0, done
     assert _loaded(log, tmp_path / "rows") == wanted
 
 
@@ -528,17 +547,36 @@ def _loaded(log: Log, output: Path) -> list[dict[str, int]]:
     return table.sort_by("_kafka_offset").select(["n"]).to_pylist()
 
 
-def _queried(log: Log) -> list[dict[str, int]]:
-    source = SkidwaySource(
+def _queried(log: Log, **options: str) -> list[dict[str, int]]:
+    source = _source(log, **options)
+    reader = source.reader(source.schema())
+    batches = (batch for part in reader.partitions() for batch in reader.read(part))
+    return [{"n": row["n"]} for batch in batches for row in batch.to_pylist()]
+
+
+def _streamed(log: Log, most: int) -> list[dict[str, int]]:
+    """Returns the rows of a stream whose batches have at most `most` offsets each."""
+    source = _source(log, startingOffsets="earliest", maxOffsetsPerTrigger=str(most))
+    reader = source.streamReader(source.schema())
+    start, found = reader.initialOffset(), []
+    while (end := reader.latestOffset(start, ReadMaxRows(most))) != start:
+        parts = reader.partitions(start, end)
+        found += [
+            row["n"] for part in parts for batch in reader.read(part) for row in batch.to_pylist()
+        ]
+        start = end
+    return _rows(*found)
+
+
+def _source(log: Log, **options: str) -> SkidwaySource:
+    return SkidwaySource(
         {
             "kafka.bootstrap.servers": log.kafka,
             "schema.registry.url": log.registry,
             "subscribe": log.topic,
+            **options,
         }
     )
-    reader = source.reader(source.schema())
-    batches = (batch for part in reader.partitions() for batch in reader.read(part))
-    return [{"n": row["n"]} for batch in batches for row in batch.to_pylist()]
 
 
 def _rows(*numbers: int) -> list[dict[str, int]]:

@@ -3,8 +3,10 @@ with each other."""
 
 from __future__ import annotations
 
+import configparser
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import yaml
 
 from deploy import variables
 from deploy.ansible.plugins.plugin_utils import steps
+from deploy.ansible.plugins.plugin_utils.problems import inventory_problems
 from deploy.packaging.third_party import PROGRAMS
 from skidway import units
 
@@ -184,3 +187,52 @@ def test_what_a_drain_said_is_found_behind_its_log(said: str, is_drained: bool) 
     steps = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     (found,) = re.findall(r"is search\('(.+)', multiline=True\)", steps)
     assert bool(re.search(found, said, re.MULTILINE)) == is_drained
+
+
+STAND = frozenset({"/etc/systemd", "{{ monitoring_rules | dirname }}"})
+"""Directories that exist before a role looks into them, on a new host too. (A preview of the role
+`monitoring` may warn.)"""
+LATER = ("files", "leave", "prune", "remember", "roll_back", "settle", "uninstall")
+"""Tasks of upgrade.yml and uninstall.yml only."""
+
+
+def test_a_first_run_looks_into_no_directory_that_is_missing() -> None:
+    """For a missing directory, the module `find` prints a warning, which looks like a fault of the
+    host. So tasks of a first run use it only for directories that exist, or under a condition."""
+
+    def looks(found: Any) -> Iterator[dict[str, Any]]:
+        for task in found:
+            if "ansible.builtin.find" in task and "when" not in task:
+                yield task
+            for part in ("block", "rescue"):
+                yield from looks(task.get(part, []))
+
+    paths = [x for x in tasks() if x.parent.name == "tasks" and x.stem not in LATER]
+    for path in paths:
+        for task in looks(yaml.safe_load(path.read_text())):
+            given = task["ansible.builtin.find"]["paths"]
+            unknown = {given} - STAND if isinstance(given, str) else {*given} - STAND
+            assert not unknown, f"{path}: {task['name']}"
+
+
+def test_ansible_says_nothing_about_groups_that_a_site_does_not_have() -> None:
+    """The folder from which the guide runs playbooks has settings of Ansible that keep it from
+    warning about what the guide allows: groups that are left out, any Python for its modules."""
+    found = configparser.ConfigParser()
+    found.read(COLLECTION / "ansible.cfg")
+    assert found["inventory"]["host_pattern_mismatch"] == "ignore"
+    assert found["defaults"]["interpreter_python"] == "auto_silent"
+    assert found["connection"].getboolean("pipelining")
+
+
+def test_the_inventory_of_one_host_is_good() -> None:
+    """The example of an inventory with all programs on one host has no mistakes."""
+    given = yaml.safe_load((COLLECTION / "inventories/one-host.yml").read_text())["all"]
+    groups = {name: [*group["hosts"]] for name, group in given["children"].items()}
+    (name,) = {host for hosts in groups.values() for host in hosts}
+    host = {"inventory_hostname": name, **given["vars"]}
+    for group in given["children"].values():
+        host |= group["hosts"][name]
+    clusters = given["vars"]["skidway_clusters"]
+    assert inventory_problems(clusters, groups, {name: host}) == []
+    assert {*groups} == {"zookeeper", "brokers", "registry", "audit", "agents", "loaders"}

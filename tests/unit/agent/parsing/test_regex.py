@@ -3,13 +3,16 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from skidway.agent.parsing import lines
 from skidway.agent.parsing.derived import schema as schema_of
 from skidway.agent.parsing.framing import LineFramer
 from skidway.agent.parsing.parser import NO_TIME, Parsed
-from skidway.agent.parsing.regex import RegexParser, groups_of
+from skidway.agent.parsing.regex import RegexParser, anchored, groups_of
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
@@ -112,6 +115,55 @@ def test_alternatives_may_have_groups_of_the_same_name() -> None:
     for twice in (r"(?P<a>\w)(?P<a>\w)", r"(?P<a>\w)\|(?P<a>\w)"):
         with pytest.raises(ConfigurationRefused, match="two groups of the same name"):
             groups_of(twice)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(?P<a>[ab]+?)(?P<b>.*)",
+        r"(?P<a>a|ab)(?:-(?P<c>b*))?(?P<b>.*)$",
+        r"(?P<a>.*?)b(?P<c>.*)-(?P<b>.*)",
+        r"a(?P<a>.*)|b(?P<b>.*)",
+        r"(?:a(?P<b>b)|(?P<a>b))+(?P<b>.*)",
+        r"(?i)(?P<a>A+)(?-i)(?P<b>.*)",
+        r"(?-s)(?P<a>a)(?P<b>.*)",
+        r"(?s:(?P<a>a)(?P<b>.*))",
+        r"(?U)(?P<a>a+)(?P<b>.*)",
+        r"(?m)(?P<a>a+)$(?P<b>.*)$",
+        r"(?P<a>[[:alpha:](])|[[:alpha:])](?P<b>.*)",
+        r"(?P<a>a)\Q(\E|\Q)\E(?P<b>.*)",
+        r"(?P<a>[)|(]\||a)\b(?P<b>.*)",
+        r"(?P<head_a>a)(?P<a>b?)(?P<b>.*)",
+        r"(?P<b>.*)",
+    ],
+)
+@given(
+    lines=st.lists(st.none() | st.text("ab-|()\n\u20ac", max_size=6)),
+    is_multiline=st.booleans(),
+    begin=st.integers(0, 2),
+)
+@example(lines=["ab-", "a(b", ")b", None, "", "aa-\u20acb", "a\nb"], is_multiline=True, begin=0)
+def test_the_rest_of_a_line_is_what_re2_finds(
+    pattern: str, lines: list[str | None], is_multiline: bool, begin: int
+) -> None:
+    """If the last group of a pattern is the rest of the line, the agent finds it without RE2. All
+    groups are what RE2 finds with the whole pattern."""
+    strings = pa.array([b"\xff" if line is None else line.encode() for line in lines], pa.binary())
+    schema = pa.schema([(name, pa.string()) for name in groups_of(pattern)])
+    parser = RegexParser(pattern, schema, frozenset(), is_multiline=is_multiline)
+    parsed = parser.parse(strings[begin:], NOW_MS)
+    whole = anchored(f"(?s){pattern}" if is_multiline else pattern)
+    wanted = []
+    for row, line in enumerate(lines[begin:]):
+        found = pc.extract_regex(pa.array([line], pa.string()), whole)
+        if not found.is_valid()[0].as_py():
+            continue
+        texts: dict[str, list[str]] = {}
+        for index, field in enumerate(found.type):
+            texts.setdefault(field.name, []).append(found.field(index)[0].as_py())
+        if all(len(list(filter(None, each))) < 2 for each in texts.values()):
+            wanted.append((row, {name: max(each) for name, each in texts.items()}))
+    assert list(zip(parsed.rows.tolist(), parsed.batch.to_pylist(), strict=True)) == wanted
 
 
 def test_a_line_whose_time_is_none_is_rejected() -> None:
