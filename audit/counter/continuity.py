@@ -2,11 +2,12 @@
 the previous batch ended. If a batch begins later, the offsets in between are a gap: the counter
 never skips a gap silently, but reports it as missing in the next delta.
 
-After a restart, the counter first reads the last counted batch of a partition again, and compares
-its base offset, CRC and leader epoch with those in the state. If one of the three differs, this is
-not the log that was counted. Then the counter stops counting the partition, and /health gives the
-reason. If the log begins after the last counted batch, the counter cannot compare this batch. The
-counter reports this in the next delta, and continues.
+After a restart, and after each interruption of the fetches, the counter first reads the last
+counted batch of a partition again, and compares its base offset, CRC and leader epoch with those
+that it knows. If one of the three differs, this is not the log that was counted. Then the counter
+stops counting the partition, and /health gives the reason. If the log begins after the last counted
+batch, the counter cannot compare this batch. The counter reports this in the next delta, and
+continues.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class Step:
 
 
 def resumed(position: Position) -> Following:
-    """Returns from where to follow a partition after a restart. position: the position in the
-    durable state."""
+    """Returns from where to follow a partition after a restart or an interruption. position: where
+    it was followed up to."""
     return Following(position, comparing=position.below is not None)
 
 
@@ -103,7 +104,7 @@ def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
         )
     if log_start <= position.next_offset:
         return Step(
-            Following(position),
+            Following(Position(position.next_offset)),
             gap=(position.next_offset, position.next_offset),
             reason="the batch below could not be compared any more",
         )

@@ -56,11 +56,11 @@ def lag_ms(time: float, now: float, now_ms: int) -> int:
     return math.ceil(min(max(now - time, 0) * 1000, now_ms))
 
 
-def lags(found: Mapping[Source, int]) -> tuple[int, tuple[Behind, ...]]:
+def lags(found: Mapping[Source, int], others_ms: int = 0) -> tuple[int, tuple[Behind, ...]]:
     """Returns the lag of most topics, and at most BEHIND_MAX topics with greater lags. If more
     topics have greater lags, the first lag holds for the others of them too, so it is greater than
-    that of most topics. found: the lag of each topic."""
+    that of most topics. found: the lag of each topic. others_ms: the lag of all other topics."""
     ordered = sorted(found.items(), key=lambda each: -each[1])
-    least = min(found.values(), default=0)
+    least = min([others_ms, *found.values()])
     behind = [Behind(*each) for each in ordered[:BEHIND_MAX] if each[1] >= least + EQUAL_MS]
-    return max((lag for _, lag in ordered[len(behind) :]), default=0), tuple(behind)
+    return max([others_ms, *(lag for _, lag in ordered[len(behind) :])]), tuple(behind)

@@ -20,7 +20,7 @@ counted last. The counter still counts the other partitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from prometheus_client import Counter as Metric
@@ -30,10 +30,11 @@ from skidway import log
 from skidway.audit.counter import continuity, counted_until
 from skidway.audit.counter.batch_runs import Run, Runs
 from skidway.audit.counter.continuity import Following, Step
+from skidway.audit.counter.counted_topics import CountedTopics
 from skidway.audit.counter.counted_until import NEVER, CountedUntil
 from skidway.audit.counter.state import CounterState, PartitionId, Progress
 from skidway.audit.counter.transactions import CountedTransactions, Known
-from skidway.audit.counts import marks, topic_patterns
+from skidway.audit.counts import marks
 from skidway.audit.counts.counts import Counts, identify
 from skidway.audit.counts.deltas import number_deltas
 from skidway.audit.counts.marks import FileKey
@@ -45,9 +46,8 @@ from skidway.host_name import host_name
 from skidway.kafka import gaps
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetched, Fetcher
-from skidway.kafka.compaction import COMPACTED, is_compacted
-from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
-from skidway.kafka.source import Source, sources_of
+from skidway.kafka.errors import KafkaError, OffsetOutOfRange
+from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from skidway.telemetry import Health
 
@@ -94,8 +94,9 @@ class Counter:
         self.sender = Sender(tier, settings.cluster, settings.producer_name, host, state.epoch)
         self._transactions = CountedTransactions(self.sender, clock)
         self._partitions: dict[TopicPartition, _Counted] = {}
-        self._sources: dict[tuple[str, object], Source | None] = {}
-        self._compacted: list[str] = []
+        self._topics = CountedTopics(client, settings.topics, tier, settings.cluster)
+        self._left_out: Mapping[Source, str] = {}
+        self._unread: Mapping[str, str] = {}
         self._runs, self._counts = Runs(), Counts(settings.bucket_ms)
         self._ranges: dict[PartitionId, tuple[int, int]] = {}
         self._gaps: list[Gap] = []
@@ -131,12 +132,12 @@ class Counter:
         self._beat_at = self._clock.monotonic() + self._settings.heartbeat_interval_ms / 1000
         self._look()
         now, now_ms = self._clock.monotonic(), self._clock.time_ms()
-        found: dict[Source, int] = {}
+        least = NEVER if self._unread else self._refreshed
+        found = dict.fromkeys(self._left_out, now_ms)
         for x in self._partitions.values():
-            time = min(x.until.time, self._refreshed)
-            lag_ms = counted_until.lag_ms(time, now, now_ms)
+            lag_ms = counted_until.lag_ms(min(x.until.time, least), now, now_ms)
             found[x.source] = max(found.get(x.source, 0), lag_ms)
-        lags = counted_until.lags(found)
+        lags = counted_until.lags(found, counted_until.lag_ms(least, now, now_ms))
         return encode(Heartbeat(self.sender, self._state.number, now_ms, *lags))
 
     def transactions_note(self) -> bytes | None:
@@ -149,19 +150,15 @@ class Counter:
             )
             for tp, x in self._partitions.items()
         }
+        for source, reason in self._left_out.items():
+            known[source, TopicPartition(source.topic, 0)] = Known(0, 0, 0, reason)
         return self._transactions.note(self._state.number, known, self._fetcher.open_transactions)
 
     def refresh(self) -> None:
         """Begins to count new partitions, and stops counting deleted partitions. The partitions of
         a topic that was deleted and created again count as deleted, and then as new."""
         asked = self._clock.monotonic()
-        found = self._client.metadata().topics
-        usable = [name for name, topic in found.items() if topic.error is ErrorCode.NONE]
-        chosen = topic_patterns.choose(self._settings.topics, usable)
-        wanted: dict[TopicPartition, Source] = {}
-        for name, source in self._sources_of(chosen, {n: found[n].topic_id for n in chosen}):
-            for partition in found[name].partitions:
-                wanted[TopicPartition(name, partition.index)] = source
+        wanted, self._left_out, self._unread = self._topics.look(self._state.sources)
         for tp in [tp for tp, x in self._partitions.items() if wanted.get(tp) != x.source]:
             self._forget(tp)
         for tp, source in wanted.items():
@@ -180,11 +177,6 @@ class Counter:
         self._look()
         if not self._progress.positions:
             return
-        self._progress.until_ms = {
-            (x.source, tp.partition): self._until_ms(x)
-            for tp, x in self._partitions.items()
-            if (x.source, tp.partition) in self._progress.positions
-        }
         previous = self._state.touched(key for key, _ in self._counts.items())
         numbered = number_deltas(
             self.sender,
@@ -231,6 +223,8 @@ class Counter:
         """Notes up to when each partition is counted. A partition that cannot be counted further
         keeps its time, so its topic does too."""
         for tp, x in self._partitions.items():
+            if x.stopped or x.following.comparing:
+                continue
             end = self._fetcher.ends.get(tp)
             if end is not None:
                 x.until.answered(end.asked, end.high_watermark)
@@ -240,46 +234,14 @@ class Counter:
         now_ms = self._clock.time_ms()
         return now_ms - counted_until.lag_ms(counted.until.time, self._clock.monotonic(), now_ms)
 
-    # Topics.
-
-    def _sources_of(
-        self, names: Iterable[str], topic_ids: Mapping[str, object]
-    ) -> Iterable[tuple[str, Source]]:
-        """Yields those of the given topics that this counter's tier counts, each with its source
-        topic. Leaves out compacted topics. The counter asks the cluster only once for the source
-        topic and the settings of each topic name and id."""
-        fresh = [name for name in names if (name, topic_ids[name]) not in self._sources]
-        if fresh:
-            asked = sources_of(self._client, fresh, self._settings.cluster)
-            configs = self._client.topic_configs(sorted(asked))
-            for name, found in asked.items():
-                refused = is_compacted(configs.get(name, {}))
-                self._sources[name, topic_ids[name]] = None if refused else found
-                if refused:
-                    _log.warning("topic_not_counted", topic=name, reason=COMPACTED)
-        mirrored = self.sender.tier is Tier.MIRROR
-        keys = [(name, topic_ids[name]) for name in names]
-        known = {key[0]: self._sources[key] for key in keys if key in self._sources}
-        self._compacted = sorted(name for name, source in known.items() if source is None)
-        for name, source in known.items():
-            if source is not None and mirrored == _is_mirror(name, source, self.sender.cluster):
-                yield name, source
-
     def _begin(self, tp: TopicPartition, source: Source) -> None:
         key = (source, tp.partition)
         following = continuity.resumed(self._state.position(key))
         marks, aborted = self._state.marks(key), self._state.aborted(key)
-        until = CountedUntil(self._time_of(self._state.until_ms(key)))
         durable = following.position.next_offset
-        self._partitions[tp] = _Counted(source, following, marks, aborted, until, durable)
+        self._partitions[tp] = _Counted(source, following, marks, aborted, CountedUntil(), durable)
         self._fetcher.seek(tp, following.fetch_offset)
         _log.info("partition_followed", partition=str(tp), offset=following.fetch_offset)
-
-    def _time_of(self, until_ms: int) -> float:
-        """Returns a time of the state in monotonic seconds; NEVER if it is in the future, because
-        the clock was set back."""
-        ago_ms = self._clock.time_ms() - until_ms
-        return NEVER if ago_ms < 0 else self._clock.monotonic() - ago_ms / 1000
 
     def _forget(self, tp: TopicPartition) -> None:
         self.commit()  # if the partition comes back, counting goes on from the stored position
@@ -291,20 +253,35 @@ class Counter:
 
     def _fetch(self, timeout_ms: int, *wake: int) -> None:
         try:
-            fetched = self._fetcher.poll(timeout_ms, *wake)
+            for part in self._fetcher.poll(timeout_ms, *wake):
+                self._count(part)
         except OffsetOutOfRange as error:
             self._out_of_range(error)
-            return
         except (KafkaError, CorruptBatch) as error:
             self._failed(error)
+        finally:
+            for tp in self._fetcher.take_interruptions():
+                self._compare_again(tp)
+
+    def _compare_again(self, tp: TopicPartition) -> None:
+        """Reads the last counted batch again, and goes on only if it is the same: after an
+        interruption, the broker may have another log."""
+        counted = self._partitions.get(tp)
+        if counted is None or counted.stopped or counted.following.comparing:
             return
-        for part in fetched:
-            self._count(part)
+        counted.following = continuity.resumed(counted.following.position)
+        if counted.following.comparing:
+            self._fetcher.seek(tp, counted.following.fetch_offset)
 
     def _count(self, part: Fetched) -> None:
         counted = self._partitions.get(part.tp)
         if counted is None or counted.stopped:
             return
+        if not part.unbroken:
+            was_comparing = counted.following.comparing
+            self._compare_again(part.tp)
+            if counted.following.comparing and not was_comparing:
+                return
         counted.watermark = part.high_watermark
         try:
             for run in self._runs.of(counted.following, part.batches):
@@ -418,11 +395,8 @@ class Counter:
             "outbox_messages": self._state.outbox_size,
             "stopped": stopped,
             "failed": self._failure,
-            "compacted": self._compacted,
+            "compacted": self._topics.compacted,
+            "unread": dict(self._unread),
             "open_transactions": self._transactions.long_open(self._fetcher.open_transactions),
         }
-        return Health(not (stopped or self._failure), detail)
-
-
-def _is_mirror(name: str, source: Source, cluster: str) -> bool:
-    return (source.cluster, source.topic) != (cluster, name)
+        return Health(not (stopped or self._failure or self._unread), detail)

@@ -16,7 +16,7 @@ number after the last stored number.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from skidway.audit.topic.messages import Delta, encode
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import Source
 
-FORMAT = 3
+FORMAT = 2
 
 _SCHEMA = """
 CREATE TABLE meta (
@@ -41,7 +41,7 @@ CREATE TABLE sources (
 );
 CREATE TABLE partitions (
     source INTEGER, partition INTEGER, next_offset INTEGER,
-    base_offset INTEGER, crc INTEGER, leader_epoch INTEGER, counted_until INTEGER,
+    base_offset INTEGER, crc INTEGER, leader_epoch INTEGER,
     PRIMARY KEY (source, partition)
 ) WITHOUT ROWID;
 CREATE TABLE marks (
@@ -82,13 +82,11 @@ class Position:
 
 @dataclass(slots=True)
 class Progress:
-    """The positions, marks and numbers of aborted records that one transaction makes durable.
-    until_ms: for each position, up to when all records are counted, in ms since 1970."""
+    """The positions, marks and numbers of aborted records that one transaction makes durable."""
 
     positions: dict[PartitionId, Position] = field(default_factory=dict)
     marks: dict[PartitionId, dict[FileKey, int]] = field(default_factory=dict)
     aborted: dict[PartitionId, int] = field(default_factory=dict)
-    until_ms: dict[PartitionId, int] = field(default_factory=dict)
 
 
 class CounterState:
@@ -120,6 +118,11 @@ class CounterState:
         """The last message number that was used in this epoch; 0 if none was used."""
         return int(self._meta()[1])
 
+    @property
+    def sources(self) -> Collection[Source]:
+        """The source topics that the counter has counted."""
+        return self._sources.keys()
+
     def settle_bucket(self, bucket_ms: int) -> None:
         """Stores the size of this epoch's buckets. Raises ConfigurationRefused if the epoch has
         buckets of another size already."""
@@ -146,14 +149,6 @@ class CounterState:
         if row is None:
             return Position()
         return Position(row[0], None if row[1] is None else BatchId(*row[1:]))
-
-    def until_ms(self, partition: PartitionId) -> int:
-        """Returns up to when all records of a partition are counted; 0 if this is not known."""
-        row = self._connection.execute(
-            "SELECT counted_until FROM partitions WHERE source = ? AND partition = ?",
-            (self._source(partition[0]), partition[1]),
-        ).fetchone()
-        return 0 if row is None else int(row[0])
 
     def marks(self, partition: PartitionId) -> dict[FileKey, int]:
         """Returns the marks of a partition, by (agent, file)."""
@@ -253,15 +248,9 @@ class CounterState:
     def _save_progress(self, progress: Progress) -> None:
         database: sqlite3.Connection = self._connection
         database.executemany(
-            "INSERT OR REPLACE INTO partitions VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO partitions VALUES (?, ?, ?, ?, ?, ?)",
             (
-                (
-                    self._sources[key[0]],
-                    key[1],
-                    position.next_offset,
-                    *_batch_row(position),
-                    progress.until_ms.get(key, 0),
-                )
+                (self._sources[key[0]], key[1], position.next_offset, *_batch_row(position))
                 for key, position in progress.positions.items()
             ),
         )

@@ -17,6 +17,7 @@ from skidway.errors import ConfigurationRefused
 
 if TYPE_CHECKING:
     from skidway.kafka.client import Client
+    from skidway.kafka.client.cluster import Cluster
 
 CLUSTER_NAME: Final = "cluster.name"
 """The broker config with the cluster's name. Apache Kafka's brokers do not have this config."""
@@ -69,17 +70,21 @@ def sources_of(client: Client, topics: Sequence[str], cluster_name: str) -> dict
     """Returns the sources of those `topics` that exist. `cluster_name` is the name of the client's
     cluster."""
     cluster = client.metadata(sorted(topics))
-    existing = {name: topic for name, topic in cluster.topics.items() if topic.partitions}
-    configs = client.topic_configs(sorted(existing))
-    found = {}
-    for name, topic in existing.items():
-        topic_id = topic.topic_id.hex if topic.topic_id is not None else ""
-        own = Source(cluster_name, cluster.cluster_id or "", name, topic_id)
-        found[name] = _mirrored(configs.get(name, {})) or own
-    return found
+    existing = sorted(name for name, topic in cluster.topics.items() if topic.partitions)
+    configs = client.topic_configs(existing)
+    return {x: source_in(cluster, cluster_name, x, configs.get(x, {})) for x in existing}
 
 
-def _mirrored(configs: dict[str, str]) -> Source | None:
+def source_in(
+    cluster: Cluster, cluster_name: str, topic: str, configs: Mapping[str, str]
+) -> Source:
+    """Returns the source of a topic of a cluster. configs: the settings of the topic."""
+    topic_id = cluster.topics[topic].topic_id
+    own = Source(cluster_name, cluster.cluster_id or "", topic, topic_id.hex if topic_id else "")
+    return _mirrored(configs) or own
+
+
+def _mirrored(configs: Mapping[str, str]) -> Source | None:
     """Returns the source that a topic's configs name, or None if the topic is not a mirror
     topic."""
     if not configs.get(CLUSTER_CONFIG):

@@ -87,6 +87,10 @@ class MemoryCluster:
         self.topics: dict[str, MemoryTopic] = {}
         self.refusals: deque[KafkaError | None] = deque()
         self.fetch_errors: dict[TopicPartition, ErrorCode] = {}
+        self.hidden: dict[str, ErrorCode] = {}
+        """Topics that the brokers do not show, with the error for who asks for them by name."""
+        self.secret: dict[str, ErrorCode] = {}
+        """Topics of which the brokers do not tell the settings."""
 
     def create(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
@@ -107,10 +111,13 @@ class MemoryClient:
     def metadata(
         self, topics: Sequence[str] | None = None, broker: Broker | None = None
     ) -> Cluster:
-        names = list(self.cluster.topics) if topics is None else topics
+        shown = [x for x in self.cluster.topics if x not in self.cluster.hidden]
+        names = shown if topics is None else topics
         return Cluster(self.cluster.cluster_id, 1, {}, {n: self._topic(n) for n in names})
 
     def _topic(self, name: str) -> TopicMetadata:
+        if name in self.cluster.hidden:
+            return TopicMetadata(name, None, self.cluster.hidden[name], ())
         topic = self.cluster.topics.get(name)
         if topic is None:
             return TopicMetadata(name, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ())
@@ -126,6 +133,12 @@ class MemoryClient:
                 continue
             self.cluster.create(topic.name, max(topic.partitions, 1), topic.configs)
         return results
+
+    def topic_configs_now(
+        self, names: Sequence[str]
+    ) -> tuple[dict[str, dict[str, str]], dict[str, KafkaError]]:
+        errors = {x: KafkaError(self.cluster.secret[x]) for x in names if x in self.cluster.secret}
+        return self.topic_configs([x for x in names if x not in errors]), errors
 
     def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         return {name: dict(self.cluster.topics[name].configs) for name in names}
@@ -217,6 +230,8 @@ class MemoryFetcher:
         self.held: dict[TopicPartition, int] = {}
         """The high watermarks of partitions in which a transaction is open at the log's end."""
         self.fetch_count = 0
+        self.interruptions: dict[TopicPartition, str] = {}
+        self._unbroken: set[TopicPartition] = set()
 
     @property
     def high_watermarks(self) -> dict[TopicPartition, int]:
@@ -224,7 +239,12 @@ class MemoryFetcher:
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
         self.positions[tp] = offset
+        self._unbroken.discard(tp)
         self._halted.pop(tp, None)
+
+    def take_interruptions(self) -> dict[TopicPartition, str]:
+        found, self.interruptions = self.interruptions, {}
+        return found
 
     def remove(self, tp: TopicPartition) -> None:
         self.positions.pop(tp, None)
@@ -256,7 +276,11 @@ class MemoryFetcher:
             records = memoryview(b"".join(log.at(position)[: self._batches_max]))
             try:
                 batches, self.positions[tp] = whole_batches(records, position)
-                return Fetched(tp, log.end, log.start, batches) if batches else None
+                if not batches:
+                    return None
+                unbroken = tp in self._unbroken and tp not in self.interruptions
+                self._unbroken.add(tp)
+                return Fetched(tp, log.end, log.start, batches, unbroken)
             except CorruptBatch as damage:
                 error = CorruptBatch(f"{tp} cannot be read at offset {position}: {damage}")
         self._halted[tp] = error

@@ -203,6 +203,16 @@ class Client:
         call = requests.describe_configs_call(ResourceType.TOPIC, names)
         return requests.described_configs(self._ask(call, self._any_address))
 
+    def topic_configs_now(
+        self, names: Sequence[str]
+    ) -> tuple[dict[str, dict[str, str]], dict[str, KafkaError]]:
+        """Returns the settings of topics, and the errors of those topics of which the broker does
+        not tell them."""
+        if not names:
+            return {}, {}
+        call = requests.describe_configs_call(ResourceType.TOPIC, names)
+        return requests.configs_and_errors(self._ask(call, self._any_address))
+
     def config_entries(self, topic: str) -> list[ConfigEntry]:
         """Returns every setting of a topic, with its source. Raises KafkaError if there is no such
         topic."""

@@ -86,6 +86,11 @@ class Fetcher:
         """Stops reading a partition."""
         self._fetching.remove(tp)
 
+    def take_interruptions(self) -> dict[TopicPartition, str]:
+        """Returns the partitions that were interrupted since the last call, and why (see
+        `Fetching.take_interruptions`)."""
+        return self._fetching.take_interruptions()
+
     def poll(self, timeout_ms: int, *wake: int) -> list[Fetched]:
         """Returns the batches that have arrived, and moves the positions past them. Waits at most
         `timeout_ms` for the first batch.

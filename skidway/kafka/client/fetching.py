@@ -287,10 +287,10 @@ class Fetching:
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
         """Returns the partitions that were interrupted since the last call, each with the newest
-        reason: a fetch was lost or refused, or `interrupt` was called. Their next batches may come
-        from another log than their earlier batches. These partitions are still fetched; the caller
-        need not call `seek`. But a mirror must again compare the last batch of its own log with the
-        source.
+        reason: a fetch was lost or refused, another connection answered, or `interrupt` was called.
+        Their next batches may come from another log than their earlier batches. These partitions
+        are still fetched; the caller need not call `seek`. But a mirror or a counter must again
+        compare the last batch that it has with the log.
         """
         found, self._interruptions = self._interruptions, {}
         return found
@@ -362,6 +362,8 @@ class Fetching:
             return
         reading.backoff.reset()
         self._refusals.pop(tp, None)
+        if reading.place not in (None, place):
+            self._interrupt(tp, "another connection answered")
         watermark = self.high_watermarks[tp] = self._end_of(tp, part, now)
         try:
             batches, end = whole_batches(part.records, reading.next_offset)

@@ -112,13 +112,25 @@ def describe_configs_call(
 
 def described_configs(response: DescribeConfigsResponse) -> dict[str, dict[str, str]]:
     """Returns the settings that have a value. Raises KafkaError if a resource has an error."""
+    found, errors = configs_and_errors(response)
+    for error in errors.values():
+        raise error
+    return found
+
+
+def configs_and_errors(
+    response: DescribeConfigsResponse,
+) -> tuple[dict[str, dict[str, str]], dict[str, KafkaError]]:
+    """Returns the settings that have a value, and the errors of the other resources."""
+    found, errors = {}, {}
     for row in response.results:
         if row.error_code:
-            raise error_for(row.error_code, row.error_message or row.resource_name)
-    return {
-        row.resource_name: {each.name: each.value for each in row.configs if each.value is not None}
-        for row in response.results
-    }
+            name = row.resource_name
+            errors[name] = error_for(row.error_code, row.error_message or name)
+        else:
+            known = {each.name: each.value for each in row.configs if each.value is not None}
+            found[row.resource_name] = known
+    return found, errors
 
 
 def config_entries(response: DescribeConfigsResponse) -> dict[str, list[ConfigEntry]]:
