@@ -205,7 +205,7 @@ foreign: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m support.foreign
 	@$(call PYTEST,$@,$(DEALT) -m foreign tests)
 
-# Programs that read outputs and are too large for `foreign`: Spark 3.3 and 3.5.
+# Programs that read outputs and are too large for `foreign`: Spark 3.3 and 3.5, and Trino.
 readers: install-dev
 	PYTHONPATH=tests $(BIN)/python -m support.large_readers
 

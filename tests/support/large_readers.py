@@ -1,8 +1,10 @@
-"""Tries programs that read outputs, but are too large for `make foreign`: Spark 3.3 and 3.5.
+"""Tries programs that read outputs, but are too large for `make foreign`: Spark 3.3 and 3.5, and
+Trino.
 
 `make readers` runs this program by hand. It fetches the programs into .cache/peers, and prints for
 each whether it reads the rows of `every_type`. The result goes into the table in docs/loader.md,
-with the date. Spark 3 needs Java 8, 11 or 17.
+with the date. Spark 3 needs Java 8, 11 or 17, and Trino needs Java 24 or later. The words
+`spark-3.3`, `spark-3.5` and `trino` choose some of the programs.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from support import foreign, reading
+from support import foreign, reading, trino_reader
 from support.every_type import EXPECTED, written
 
 SPARKS = ("spark-3.3", "spark-3.5")
+TRINO = "trino"
 
 
 def main() -> int:
@@ -24,8 +27,12 @@ def main() -> int:
     wrong = 0
     with tempfile.TemporaryDirectory() as scratch:
         rows = written(Path(scratch))
-        for name in SPARKS:
-            differences = list(_differences(reading.spark(rows, packages=foreign.packages(name))))
+        for name in sys.argv[1:] or (*SPARKS, TRINO):
+            if name == TRINO:
+                found = trino_reader.read(rows, Path(scratch) / TRINO)
+            else:
+                found = reading.spark(rows, packages=foreign.packages(name))
+            differences = list(_differences(found))
             wrong += len(differences)
             print(f"{name}: {'; '.join(differences) or 'every type'}")
     return int(wrong > 0)

@@ -28,9 +28,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
 PEERS = ("kafka", "hdfs", "registry", "spark-kafka")
-BENCH_PEERS = ("mirror-maker", "rabbitmq-perf-test")
-"""Peers that only benchmarks need. Each of these peers is used by only one benchmark, which also
-fetches it."""
 SOURCES = ("kafka-python",)
 """Python distributions whose sources the tests need. Their versions and hashes are pinned in
 tests/peers."""
@@ -170,7 +167,7 @@ def _digest(peer: str) -> str:
 
 
 def _pinned(peer: str) -> Path:
-    return PINNED / (f"{peer}.pom.xml" if peer in PEERS + BENCH_PEERS else f"{peer}.txt")
+    return PINNED / (f"{peer}.txt" if peer in SOURCES else f"{peer}.pom.xml")
 
 
 if __name__ == "__main__":

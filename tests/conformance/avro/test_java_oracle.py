@@ -37,9 +37,10 @@ DIFFERENT = {
     "its own alias",
     "enum default",
     "place repeated",
+    "full name first",
 }
-"""The names of the intended differences from Java; `_listed_refusal` and `_listed_details` explain
-them."""
+"""The names of the intended differences from Java; `_listed_refusal`, `_listed_details` and
+`_without_stricter` explain them."""
 
 
 def pairs() -> list[Pair]:
@@ -66,6 +67,9 @@ def test_verdicts_places_and_details_of_generated_pairs() -> None:
             counts[_listed_refusal(answer["refused"], reader, ours)] += 1
             continue
         theirs = answer["found"]
+        kept = _without_stricter(reader, ours, theirs)
+        counts["full name first"] += len(ours) - len(kept)
+        ours = kept
         assert (not ours) == (not theirs), (text(reader), text(writer), theirs, ours)
         counts["incompatible" if theirs else "compatible"] += 1
         counts.update(set(_listed_details(reader, ours, theirs)))
@@ -74,6 +78,20 @@ def test_verdicts_places_and_details_of_generated_pairs() -> None:
     assert counts["incompatible"] > 0.25 * PAIRS, counts
     assert counts["place repeated"] < 0.02 * PAIRS
     assert set(counts) == {"compatible", "incompatible", *DIFFERENT}, counts
+
+
+def _without_stricter(
+    reader: Any, ours: list[Incompatibility], theirs: list[dict[str, str]]
+) -> list[Incompatibility]:
+    """Returns our incompatibilities without those that are intended and that Java does not find: in
+    a reader's union with two branches of one short name, Java compares a writer's type with both.
+    Our code takes only the branch with the type's full name, as Java does when it reads."""
+    found = {(each["kind"], each["path"]) for each in theirs}
+    kept = [x for x in ours if x.kind != "MISSING_UNION_BRANCH" or (x.kind, x.path) in found]
+    if len(kept) < len(ours):
+        named = (x["name"] for x in _types(reader) if isinstance(x, dict) and "name" in x)
+        assert max(Counter(name.rpartition(".")[2] for name in named).values()) > 1, text(reader)
+    return kept
 
 
 def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> str:

@@ -398,6 +398,22 @@ def test_the_audit_names_an_open_transaction_and_what_became_of_it(
     assert f"the record at offset 1 of {log.tp} was aborted" in done.stdout + done.stderr
 
 
+def test_compare_says_which_records_it_could_not_compare(
+    log: Log, still_open: Producer, tmp_path: Path
+) -> None:
+    """While a transaction is open, `skidway audit compare` says from which offset on it compared
+    nothing, because lines that seem to be missing may be there. Afterwards it does not say so."""
+    (tmp_path / "app.log").write_text("line\n")
+    words = ["audit", "compare", "--bootstrap-server", log.kafka, "--topic", log.topic]
+    words += ["--files", str(tmp_path / "app.log"), "--shape", "text"]
+    unread = f"Not all records were compared: a transaction is open at offset {OPEN_AT} of {log.tp}"
+    assert unread in run_skidway(*words).stdout
+    still_open.abort_transaction(60)
+    log.settle()
+    done = run_skidway(*words)
+    assert (done.returncode, "Not all records" in done.stdout) == (1, False), done.stderr
+
+
 def test_trace_names_the_transaction_that_hides_a_record(log: Log, still_open: Producer) -> None:
     """Of a record behind an open transaction, `skidway audit trace` says where the transaction is
     open; of an offset behind the log's end, it says where the log ends. When the transaction has
