@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "f0f015e88f0341f4bba6f4549abaeab1c122cb3d"
+COMMIT = "d6cf42c3b120cc9215aee39e289373186017b459"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
