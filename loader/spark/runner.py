@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import pickle
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -30,6 +31,7 @@ from skidway.loader.spark import jvm, session
 from skidway.loader.spark.failures import failure, newest_warning, not_started, unanswered
 from skidway.loader.spark.own_process import INTERRUPTED, Interrupted, OwnProcess, Progress
 from skidway.loader.spark.patience import Patience
+from skidway.loader.spark.properties import temporary_directories
 from skidway.loader.spark.scratch import Scratch
 from skidway.loader.spark.task import RESULT_SCHEMA, run_slice, task
 from skidway.loader.spark.task import Work as TaskWork
@@ -111,7 +113,7 @@ class SparkRunner:
             try:
                 rows = self._rows(spark, list(work), progress)
             except unanswered() as error:
-                raise failure(error) from error
+                raise failure(error, self._temporary()) from error
         return [pickle.loads(row.result) for row in rows]  # noqa: S301 - our own tasks pickled it
 
     def _rows(self, spark: Any, work: list[TaskWork], progress: Progress) -> Any:
@@ -138,7 +140,7 @@ class SparkRunner:
         except Interrupted:
             raise
         except Exception as error:  # Spark's errors have no common base class
-            raise failure(error) from error
+            raise failure(error, self._temporary()) from error
         progress(total, total)
         return result
 
@@ -195,7 +197,7 @@ class SparkRunner:
             raise
         except Exception as error:  # Spark, pyspark and py4j have no common base class
             said = jvm.output(self._scratch.path) if self._scratch is not None else ""
-            self._failed = not_started(self._settings.master, error, said)
+            self._failed = not_started(self._settings.master, error, said, self._temporary())
             self._stop()
             raise self._failed from error
         took_s = time.monotonic() - begin
@@ -215,6 +217,10 @@ class SparkRunner:
         return self._awaited(
             partial(session.start, process, folder), look, partial(jvm.kill, process)
         )
+
+    def _temporary(self) -> str:
+        folder = self._scratch.path if self._scratch else Path(tempfile.gettempdir())
+        return ", ".join(temporary_directories(self._settings, folder))
 
     def _stop(self) -> None:
         if self._session is not None:
