@@ -150,7 +150,7 @@ def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> Non
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreFailed, match=r"cannot make the directory .*/file: File exists"):
         LocalStore(str(tmp_path / "file" / "root")).create("x")
-    with pytest.raises(StoreFailed, match=r"cannot make the directory /proc/x: No such file"):
+    with pytest.raises(StoreFailed, match=r"cannot make the directory /proc/x: "):
         LocalStore("/proc/x/y").create_if_absent("z", b"", "scratch")
 
 

@@ -64,7 +64,7 @@ def test_directories_of_which_spark_can_use_none_are_refused(tmp_path: Path) -> 
     that names the property. One that can be used, or made, is enough, and the check makes none."""
     file = tmp_path / "file"
     file.write_bytes(b"")
-    for bad in ("/proc/missing/x", str(file), f"{file}/below"):
+    for bad in ("/dev/null/x", str(file), f"{file}/below"):
         with pytest.raises(ConfigurationRefused, match=r"^spark.conf: spark.local.dir: .* in /\S"):
             check([bad])
         check([bad, str(tmp_path / "new" / "deep")])
