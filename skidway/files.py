@@ -67,9 +67,10 @@ def make_directory(path: Path) -> None:
 
 
 def existing(path: Path) -> Path:
-    """Returns the path itself, or the nearest of its parents that is there."""
+    """Returns the path itself, or the nearest of its parents that is there, if only as a link to
+    nothing."""
     at = path.absolute()
-    while not os.path.exists(at):
+    while not os.path.lexists(at):
         at = at.parent
     return at
 

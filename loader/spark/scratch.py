@@ -39,7 +39,9 @@ def check(directories: Sequence[str]) -> None:
     """Raises ConfigurationRefused if Spark can keep temporary files in none of the directories."""
     found = [obstacle(Path(each)) for each in directories]
     if all(found):
-        raise ConfigurationRefused(f"spark.conf: spark.local.dir: {'; '.join(found)}")
+        raise ConfigurationRefused(
+            f"spark.conf: spark.local.dir (or SPARK_LOCAL_DIRS): {'; '.join(found)}"
+        )
 
 
 def _sweep(folder: Path) -> None:

@@ -130,9 +130,10 @@ class LocalStore(LocalOutput):
 
 
 def refuse_file(directory: str) -> None:
-    """Raises ConfigurationRefused if the store's directory, or a directory above it, is a file."""
+    """Raises ConfigurationRefused if the store's directory, or a directory above it, is a file. A
+    link to nothing is not refused: its file system may only not be mounted yet."""
     at = existing(Path(directory))
-    if not at.is_dir():
+    if os.path.exists(at) and not at.is_dir():
         raise ConfigurationRefused(f"output: {at} is not a directory")
 
 

@@ -167,7 +167,9 @@ def test_an_output_that_is_a_file_is_refused(
         with pytest.raises(ConfigurationRefused, match=f"^output: {file} is not a directory$"):
             opened(url)
     (tmp_path / "link").symlink_to(tmp_path)
-    assert opened(f"{tmp_path}/link{below}").names("no/such") == []
+    (tmp_path / "dangling").symlink_to(tmp_path / "not_mounted_yet")
+    for link in ("link", "dangling"):
+        assert opened(f"{tmp_path}/{link}{below}").names("no/such") == []
 
 
 def test_files_that_vanish_while_listing_are_passed_over(

@@ -120,6 +120,8 @@ def test_what_keeps_everybody_from_a_directory_is_told(
     missing = tmp_path / "missing" / "deep"
     assert (files.obstacle(tmp_path), files.obstacle(missing)) == ("", "")
     assert list(tmp_path.iterdir()) == []
+    (link := tmp_path / "link").symlink_to(missing)
+    assert files.obstacle(link / "x").startswith(f"cannot create files in {link}: No such")
     assert files.obstacle(Path("/dev/null/x")).startswith("cannot create files in /dev/null: ")
 
     def refuse(dir: Path) -> None:
