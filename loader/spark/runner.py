@@ -9,13 +9,14 @@ the next tasks.
 
 from __future__ import annotations
 
+import io
 import pickle
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -114,10 +115,16 @@ class SparkRunner:
                 rows = self._rows(spark, list(work), progress)
             except unanswered() as error:
                 raise failure(error, self._temporary()) from error
+            except pickle.PicklingError as error:
+                if not isinstance(error.__context__, OSError):
+                    raise
+                # pyspark could not write the tasks to the disk
+                raise failure(error, self._temporary()) from error
         return [pickle.loads(row.result) for row in rows]  # noqa: S301 - our own tasks pickled it
 
     def _rows(self, spark: Any, work: list[TaskWork], progress: Progress) -> Any:
-        shared = spark.sparkContext.broadcast(work)
+        with redirect_stderr(io.StringIO()):  # pyspark prints a stack trace of what it also raises
+            shared = spark.sparkContext.broadcast(work)
         try:
             frame = spark.range(0, len(work), 1, len(work)).mapInArrow(task(shared), RESULT_SCHEMA)
             return self._collect(frame, len(work), progress)
