@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from skidway.cli.options import add_config_options, add_json_option, load_settin
 from skidway.cli.output import print_json, print_rows
 from skidway.clock import SystemClock
 from skidway.errors import ConfigurationRefused, SkidwayError, UsageError
+from skidway.files import obstacle
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.state import layout
 from skidway.service import Shutdown
@@ -278,11 +280,17 @@ def _history(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from skidway.loader.store import open_store
+    from skidway.audit.output import hadoop_files
+    from skidway.loader.spark import properties, scratch
+    from skidway.loader.store import is_local, open_store
 
     settings = _settings(args)
     settings.check_files(settings.schema_registry_url)
-    open_store(settings.output)
+    store = open_store(settings.output)
+    if is_local(settings.output) and (found := obstacle(Path(store.url))):
+        raise ConfigurationRefused(f"output: {found}")
+    hadoop_files.check(hadoop_files.SPARK_FILES)
+    scratch.check(properties.temporary_directories(settings, Path(tempfile.gettempdir())))
     if args.json:
         print_json({"ok": True})
     else:

@@ -11,6 +11,7 @@ import fcntl
 import os
 import secrets
 import sys
+import tempfile
 from pathlib import Path
 from types import TracebackType
 
@@ -63,6 +64,29 @@ def make_directory(path: Path) -> None:
             raise NotADirectoryError(20, "it is not a directory")
     except OSError as error:
         raise SkidwayError(f"cannot use the directory {path}: {error.strerror}") from error
+
+
+def existing(path: Path) -> Path:
+    """Returns the path itself, or the nearest of its parents that is there, if only as a link to
+    nothing."""
+    at = path.absolute()
+    while not os.path.lexists(at):
+        at = at.parent
+    return at
+
+
+def obstacle(directory: Path) -> str:
+    """Returns why nobody can create files in a directory, for example because it is on a file
+    system that is read-only. If the directory is missing, tries its nearest parent. Returns "" if
+    there is no reason, or if only this user has no permission."""
+    at = existing(directory)
+    try:
+        with tempfile.TemporaryFile(dir=at):
+            return ""
+    except PermissionError:
+        return ""
+    except OSError as error:
+        return f"cannot create files in {at}: {error.strerror or error}"
 
 
 class DirectoryLock:

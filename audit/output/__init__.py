@@ -5,6 +5,7 @@ state.
                      this interface
     local            LocalOutput, a directory of this machine
     hdfs_failures    turns the errors of hdfs-native into `StoreFailed` and `StoreUnreachable`
+    hadoop_files     checks the files with Hadoop's configuration
     hdfs             HdfsOutput, a folder of HDFS, through hdfs-native
 
 Paths are relative to the output's root, with `/` between their parts. A missing file or directory

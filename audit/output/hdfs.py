@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from hdfs_native import Client
 
-from skidway.audit.output import HDFS_SCHEME, FileEntry
+from skidway.audit.output import HDFS_SCHEME, FileEntry, hadoop_files
 from skidway.audit.output.hdfs_failures import failures
 from skidway.errors import ConfigurationRefused
 
@@ -33,6 +33,7 @@ class HdfsOutput:
             )
         self._server = HDFS_SCHEME + parts.netloc
         self._root = "/" + parts.path.strip("/")
+        hadoop_files.check()
         with failures("connect to", self._server):
             self._client = Client(self._server, RETRIES)
 

@@ -27,9 +27,20 @@ _STACK = re.compile(
 )
 """Matches lines that do not say what failed."""
 _EXCEPTION = re.compile(r"[\w.$]+(?:Exception|Error): ")
+_PLACE = re.compile(r"at \[")
+"""Matches the line in which a parser of Java says in which file, and where in it, it stopped."""
 _KILLED = re.compile(r"Application has been killed\. Reason: (.+)")
 _CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
-_WARNING = re.compile(r"^\S+ \S+ (?:WARN|ERROR) .*? - (.+)$", re.MULTILINE)
+_WARNING = re.compile(r"^\S+ \S+ (?:WARN|ERROR) +\[.*?\] \S+ - (.+)$", re.MULTILINE)
+_ERROR = re.compile(
+    r"^\S+ \S+ ERROR +\[.*?\] \S+ - (.+)(?:\n(?:[\w$]+\.)*([\w$]+(?:Exception|Error)\b.*))?$",
+    re.MULTILINE,
+)
+_ERRORS_TOLD = 2
+"""If Spark's Java process has ended, this many of its last errors are told. Of a directory that it
+cannot use, the last error has no name, but the one before it."""
+
+_FULL = re.compile("No space left on device|Disk quota exceeded")
 _AWAY = re.compile("unresponsive|connection refused|timed out|unknownhost|no route", re.IGNORECASE)
 """Matches the reasons for which the same start may succeed later, because a server was away."""
 
@@ -43,32 +54,38 @@ class TaskFailed(Exception):
         super().__init__(_FAILED + json.dumps(content))
 
 
-def failure(error: Exception) -> SkidwayError:
+def failure(error: Exception, temporary: str) -> SkidwayError:
     """Turns an error that Spark reports into an error of the loader. If a task raised a
     SkidwayError, Spark's text contains its message, and the result has this message. Otherwise the
-    result has one sentence of Spark's text."""
+    result has one sentence of Spark's text. temporary: the directories of Spark's temporary
+    files."""
     text = _text(error)
     found = _FAILURE.search(text)
     if found is not None:
         content = json.loads(found[1])
         return _told(content["exit_code"], content["sentence"])
-    return SkidwayError(f"a Spark task failed: {sentence_in(text) or type(error).__name__}")
+    reason = _with_room(sentence_in(text) or type(error).__name__, text, temporary)
+    return SkidwayError(f"a Spark task failed: {reason}")
 
 
-def not_started(master: str, error: Exception, output: str) -> SkidwayError:
+def not_started(master: str, error: Exception, output: str, temporary: str) -> SkidwayError:
     """Turns the error that ended a start of Spark into an error of the loader. output: what the JVM
-    has written.
+    has written. temporary: the directories of Spark's temporary files.
 
     If the master of a cluster drops the application, Spark stops itself, and the start then fails
-    with any error. Only Spark's log has the reason. If a name of this machine has no address, the
-    error says so, because Spark's own text does not say what to do about it.
+    with any error. Only Spark's log has the reason; so it is if the JVM has ended. If a name of
+    this machine has no address, the error says so, because Spark's own text does not say what to do
+    about it.
     """
     text = _text(error)
     killed = _KILLED.search(output)
     reason = killed[1] if killed else sentence_in(text) or type(error).__name__
     causes = _CAUSE.findall(output[: killed.start()] if killed else text)
+    if reason == GONE:
+        reason += _last_errors(output)
     if causes and causes[-1] not in reason:
         reason += f" ({causes[-1]})"
+    reason = _with_room(reason, text, temporary)
     for lacking in machine.names():
         if lacking.advice:
             reason += f"; {lacking.says}; {lacking.advice}"
@@ -95,8 +112,9 @@ def sentence_in(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = [line for line in lines if not _STACK.match(line)]
     if len(said) < len(lines):
-        first = next((line for line in said if _EXCEPTION.search(line)), said[-1] if said else "")
-        return _message(first)
+        said = said[next((n for n, line in enumerate(said) if _EXCEPTION.search(line)), -1) :]
+        place = [line for line in said[1:2] if _PLACE.match(line)]
+        return " ".join([_message(said[0]), *place]) if said else ""
     return lines[-1] if lines else ""
 
 
@@ -108,6 +126,26 @@ def _message(line: str) -> str:
         return line
     message = line[found[-1].end() :]
     return message if " " in message else found[-1][0].rpartition(".")[2] + message
+
+
+def _last_errors(output: str) -> str:
+    """Returns a continuation of the sentence GONE: the last errors in Spark's log."""
+    found = dict.fromkeys(
+        f"{said.rstrip('.')} ({thrown})" if thrown else said.rstrip(".")
+        for said, thrown in _ERROR.findall(output)
+    )
+    return f"; its last errors: {'; '.join(list(found)[-_ERRORS_TOLD:])}" if found else ""
+
+
+def _with_room(reason: str, text: str, temporary: str) -> str:
+    """Returns the reason, and where to make room if a disk is full. Errors of Spark name no file,
+    and those of the output are a task's own errors, which name theirs. text: the whole error."""
+    full = _FULL.search(f"{reason}\n{text}")
+    if full is None or temporary in reason:
+        return reason
+    if full[0] not in reason:
+        reason += f" ({full[0]})"
+    return f"{reason}; make room for Spark's temporary files in {temporary} (spark.local.dir)"
 
 
 def unanswered() -> tuple[type[Exception], ...]:

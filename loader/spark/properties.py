@@ -39,6 +39,13 @@ def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
     } | settings.spark_conf
 
 
+def temporary_directories(settings: LoaderSettings, folder: Path) -> list[str]:
+    """Returns where Spark's processes on this machine keep temporary files. folder: where, if
+    nobody has chosen another directory."""
+    chosen = os.environ.get("SPARK_LOCAL_DIRS") or settings.spark_conf.get("spark.local.dir")
+    return chosen.split(",") if chosen else [str(folder)]
+
+
 def log4j_properties(file: Path | None) -> str:
     """Returns the settings of Spark's log. If `file` is a path, Spark writes messages of level info
     and above to that file. Spark always writes warnings to its output, in which the loader finds

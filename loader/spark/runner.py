@@ -9,12 +9,14 @@ the next tasks.
 
 from __future__ import annotations
 
+import io
 import pickle
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +32,7 @@ from skidway.loader.spark import jvm, session
 from skidway.loader.spark.failures import failure, newest_warning, not_started, unanswered
 from skidway.loader.spark.own_process import INTERRUPTED, Interrupted, OwnProcess, Progress
 from skidway.loader.spark.patience import Patience
+from skidway.loader.spark.properties import temporary_directories
 from skidway.loader.spark.scratch import Scratch
 from skidway.loader.spark.task import RESULT_SCHEMA, run_slice, task
 from skidway.loader.spark.task import Work as TaskWork
@@ -111,11 +114,17 @@ class SparkRunner:
             try:
                 rows = self._rows(spark, list(work), progress)
             except unanswered() as error:
-                raise failure(error) from error
+                raise failure(error, self._temporary()) from error
+            except pickle.PicklingError as error:
+                if not isinstance(error.__context__, OSError):
+                    raise
+                # pyspark could not write the tasks to the disk
+                raise failure(error, self._temporary()) from error
         return [pickle.loads(row.result) for row in rows]  # noqa: S301 - our own tasks pickled it
 
     def _rows(self, spark: Any, work: list[TaskWork], progress: Progress) -> Any:
-        shared = spark.sparkContext.broadcast(work)
+        with redirect_stderr(io.StringIO()):  # pyspark prints a stack trace of what it also raises
+            shared = spark.sparkContext.broadcast(work)
         try:
             frame = spark.range(0, len(work), 1, len(work)).mapInArrow(task(shared), RESULT_SCHEMA)
             return self._collect(frame, len(work), progress)
@@ -138,7 +147,7 @@ class SparkRunner:
         except Interrupted:
             raise
         except Exception as error:  # Spark's errors have no common base class
-            raise failure(error) from error
+            raise failure(error, self._temporary()) from error
         progress(total, total)
         return result
 
@@ -195,7 +204,7 @@ class SparkRunner:
             raise
         except Exception as error:  # Spark, pyspark and py4j have no common base class
             said = jvm.output(self._scratch.path) if self._scratch is not None else ""
-            self._failed = not_started(self._settings.master, error, said)
+            self._failed = not_started(self._settings.master, error, said, self._temporary())
             self._stop()
             raise self._failed from error
         took_s = time.monotonic() - begin
@@ -215,6 +224,10 @@ class SparkRunner:
         return self._awaited(
             partial(session.start, process, folder), look, partial(jvm.kill, process)
         )
+
+    def _temporary(self) -> str:
+        folder = self._scratch.path if self._scratch else Path(tempfile.gettempdir())
+        return ", ".join(temporary_directories(self._settings, folder))
 
     def _stop(self) -> None:
         if self._session is not None:

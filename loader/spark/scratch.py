@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from skidway.errors import SkidwayError
-from skidway.files import LOCK_FILE, DirectoryLock
+from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.files import LOCK_FILE, DirectoryLock, obstacle
 
 PREFIX: Final = "skidway-spark-"
 
@@ -32,6 +33,15 @@ class Scratch:
         """Deletes the directory with all its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         self.lock.release()
+
+
+def check(directories: Sequence[str]) -> None:
+    """Raises ConfigurationRefused if Spark can keep temporary files in none of the directories."""
+    found = [obstacle(Path(each)) for each in directories]
+    if all(found):
+        raise ConfigurationRefused(
+            f"spark.conf: spark.local.dir (or SPARK_LOCAL_DIRS): {'; '.join(found)}"
+        )
 
 
 def _sweep(folder: Path) -> None:

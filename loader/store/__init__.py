@@ -86,11 +86,13 @@ def is_local(url: str) -> bool:
 
 def open_store(url: str) -> Store:
     """Returns the store at `url`. Raises ConfigurationRefused if commits are not safe on stores
-    with this URL scheme."""
+    with this URL scheme, or if the directory is a file."""
     if is_local(url):
-        from skidway.loader.store.local import LocalStore
+        from skidway.loader.store.local import LocalStore, refuse_file
 
-        return LocalStore(url.removeprefix("file://"))
+        store = LocalStore(url.removeprefix("file://"))
+        refuse_file(store.url)
+        return store
     if url.startswith(HDFS_SCHEME):
         from skidway.loader.store.hdfs import HdfsStore
 

@@ -18,8 +18,8 @@ from typing import Final
 from uuid import uuid4
 
 from skidway.audit.output.local import LocalOutput, failures
-from skidway.errors import StateRefused
-from skidway.files import fsync_directory
+from skidway.errors import ConfigurationRefused, StateRefused
+from skidway.files import existing, fsync_directory
 from skidway.loader.store import PARTIAL_SUFFIX, StoreWriter
 
 REMOVALS_MAX: Final = 10
@@ -121,11 +121,20 @@ class LocalStore(LocalOutput):
             missing.append(at)
             at = at.parent
         for each in reversed(missing):
-            each.mkdir(exist_ok=True)
-            fsync_directory(each.parent)
+            with failures("make the directory", each):
+                each.mkdir(exist_ok=True)
+                fsync_directory(each.parent)
         if len(self._made) >= MADE_KEPT_MAX:
             self._made.clear()
         self._made.add(directory)
+
+
+def refuse_file(directory: str) -> None:
+    """Raises ConfigurationRefused if the store's directory, or a directory above it, is a file. A
+    link to nothing is not refused: its file system may only not be mounted yet."""
+    at = existing(Path(directory))
+    if os.path.exists(at) and not at.is_dir():
+        raise ConfigurationRefused(f"output: {at} is not a directory")
 
 
 def refuse_root(directory: str, state: str) -> None:

@@ -382,7 +382,7 @@ def test_plan_and_status(loading: Loading) -> None:
     [
         ("schema.registry.url=http://127.0.0.1:{port}", 3, "registry"),
         ("output=s3://bucket/logs", 78, "no other store is supported"),
-        ("output=/proc/nothing", 1, "cannot write"),
+        ("output=/proc/nothing", 1, "cannot make the directory /proc/nothing: "),
         ("topics=gone", 1, "the topic gone does not exist"),
         ("topcs=x", 78, "topics"),
     ],

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
 from collections.abc import Mapping
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from skidway.errors import SkidwayError
 from support.processes import eventually
+from support.small_disks import small_disk
 from support.spark_cluster import java_children
 from tests.crash.loader.conftest import (
     ON_SPARK,
@@ -39,25 +42,55 @@ NOT_STARTED = "Spark did not start on local[2]: "
         (f"{CONF}.driver.bindAddress=203.0.113.1", {}, "Cannot assign requested address"),
         (f"{CONF}.driver.defaultJavaOptions=-Xss1", {}, "stack size specified is too small"),
         ("slice.records=10", {"SPARK_HOME": "/missing"}, "/missing/bin/spark-submit"),
+        (f"{CONF}.local.dir=/proc/missing/x", {}, "Failed to create local dir in /proc/missing/x"),
     ],
-    ids=["address", "java", "home"],
+    ids=["address", "java", "home", "directory"],
 )
 def test_what_keeps_spark_from_starting_is_one_sentence(
     loading: Loading, more: str, environment: Mapping[str, str], cause: str
 ) -> None:
     """If Spark does not start, the run says so in one sentence with the master and the cause, ends
     with status 1, and commits nothing."""
-    loading.way = ON_SPARK
     fill(loading, 0, 10)
-    program = loading.start(more, env=environment)
+    said = _refused(loading, more, env=environment)
+    assert said.startswith(NOT_STARTED)
+    assert cause in said
+
+
+def test_a_broken_file_of_hadoops_configuration_is_named(loading: Loading, tmp_path: Path) -> None:
+    """If Spark does not start because a file in HADOOP_CONF_DIR is broken, the run and `load
+    validate` name the file."""
+    fill(loading, 0, 10)
+    environment, file = {"HADOOP_CONF_DIR": str(tmp_path)}, tmp_path / "yarn-site.xml"
+    file.write_text("<configuration><prop")
+    assert f"{file}" in (said := _refused(loading, env=environment))
+    assert said.startswith(NOT_STARTED)
+    with patch.dict(os.environ, environment):
+        validate = loading.spark.run(loading.arguments(verb="validate"))
+    assert (validate.returncode, str(file) in validate.stderr) == (1, True)
+
+
+@pytest.mark.root
+def test_a_full_disk_of_sparks_temporary_files_is_named(loading: Loading, tmp_path: Path) -> None:
+    """If the disk of Spark's temporary files is full, the run names their directory."""
+    fill(loading, 0, 10)
+    with small_disk("tmpfs", tmp_path, 8 << 20) as disk:
+        disk.fill()
+        said = _refused(loading, f"{CONF}.local.dir={disk.path}")
+    assert said.endswith(f" in {disk.path} (spark.local.dir)")
+
+
+def _refused(loading: Loading, *more: str, env: Mapping[str, str] | None = None) -> str:
+    """Runs a load on Spark, which fails and commits nothing. Returns the only sentence that the run
+    says."""
+    loading.way = ON_SPARK
+    program = loading.start(*more, env=env)
     assert program.wait() == SkidwayError.exit_code
-    said = [line for line in program.output().splitlines() if line.startswith("skidway load: ")]
-    assert len(said) == 1
-    assert said[0].startswith(f"skidway load: {NOT_STARTED}")
-    assert cause in said[0]
+    (said,) = re.findall("^skidway load: (.*)$", program.output(), re.MULTILINE)
     assert "Traceback" not in program.output()
     assert loading.state("*.json") == []
     assert loading.state("staging/*") == []
+    return str(said)
 
 
 def test_topics_that_need_no_spark_are_loaded_without_it(
@@ -114,6 +147,7 @@ def test_validate_refuses_what_a_run_refuses(loading: Loading) -> None:
         "collector.url=127.0.0.1:8088",
         "output=s3://bucket/logs",
         "output=hdfs:///logs",
+        "output=/dev/null/logs",
         "spark.master=spark://127.0.0.1:7077",
     ):
         run = loading.spark.run(loading.arguments(more))
@@ -124,5 +158,10 @@ def test_validate_refuses_what_a_run_refuses(loading: Loading) -> None:
     missing = ("schema.registry.url=https://127.0.0.1:1", "schema.registry.ssl.ca.location=/no.pem")
     validate = loading.spark.run(loading.arguments(*missing, verb="validate"))
     assert (validate.returncode, "/no.pem" in validate.stderr) == (78, True)
+    bad = loading.spark.run(loading.arguments(f"{CONF}.local.dir=/dev/null/x", verb="validate"))
+    assert (bad.returncode, "cannot create files in /dev/null: " in bad.stderr) == (78, True)
+    with patch("skidway.files.tempfile.TemporaryFile", side_effect=OSError(30, "Read-only")):
+        bad = loading.spark.run(loading.arguments(verb="validate"))
+    assert (bad.returncode, ": Read-only" in bad.stderr) == (78, True)
     good = loading.spark.run(loading.arguments(verb="validate"))
     assert (good.returncode, json.loads(good.stdout)) == (0, {"ok": True})

@@ -4,7 +4,7 @@ must do, and the special properties of the local store."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -145,11 +145,31 @@ def test_the_names_in_a_directory_are_synced_when_asked_for(
 
 
 def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    """If the store's root directory cannot be written to, the error is one sentence with the path
-    and the reason."""
+    """If a directory of the store cannot be made, the error is one sentence with this directory and
+    the reason."""
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(StoreFailed, match=r"cannot write .*/file/root/x: "):
+    with pytest.raises(StoreFailed, match=r"cannot make the directory .*/file: File exists"):
         LocalStore(str(tmp_path / "file" / "root")).create("x")
+    with pytest.raises(StoreFailed, match=r"cannot make the directory /proc/x: "):
+        LocalStore("/proc/x/y").create_if_absent("z", b"", "scratch")
+
+
+@pytest.mark.parametrize("below", ["", "/root/deep"])
+@pytest.mark.parametrize("opened", [open_store, lambda url: open_to_write(url, "_skidway")])
+def test_an_output_that_is_a_file_is_refused(
+    opened: Callable[[str], Store], below: str, tmp_path: Path
+) -> None:
+    """An output that is a file, or below a file, is refused as a configuration error that names the
+    file."""
+    file = tmp_path / "file"
+    file.write_bytes(b"")
+    for url in (f"{file}{below}", f"file://{file}{below}"):
+        with pytest.raises(ConfigurationRefused, match=f"^output: {file} is not a directory$"):
+            opened(url)
+    (tmp_path / "link").symlink_to(tmp_path)
+    (tmp_path / "dangling").symlink_to(tmp_path / "not_mounted_yet")
+    for link in ("link", "dangling"):
+        assert opened(f"{tmp_path}/{link}{below}").names("no/such") == []
 
 
 def test_files_that_vanish_while_listing_are_passed_over(

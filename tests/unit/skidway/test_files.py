@@ -110,3 +110,25 @@ def test_made_directories_are_durable(tmp_path: Path, monkeypatch: pytest.Monkey
     files.make_directory(tmp_path / "a" / "b")
     assert (tmp_path / "a" / "b").is_dir()
     assert synced == [tmp_path, tmp_path / "a"]
+
+
+def test_what_keeps_everybody_from_a_directory_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If nobody can create files in a directory, or make it, the reason is told with the directory
+    that is there. A lack of permission is no such reason: another user may have it."""
+    missing = tmp_path / "missing" / "deep"
+    assert (files.obstacle(tmp_path), files.obstacle(missing)) == ("", "")
+    assert list(tmp_path.iterdir()) == []
+    (link := tmp_path / "link").symlink_to(missing)
+    assert files.obstacle(link / "x").startswith(f"cannot create files in {link}: No such")
+    assert files.obstacle(Path("/dev/null/x")).startswith("cannot create files in /dev/null: ")
+
+    def refuse(dir: Path) -> None:
+        raise refusal
+
+    monkeypatch.setattr("skidway.files.tempfile.TemporaryFile", refuse)
+    refusal: OSError = OSError(30, "Read-only file system")
+    assert files.obstacle(missing) == f"cannot create files in {tmp_path}: Read-only file system"
+    refusal = PermissionError(13, "Permission denied")
+    assert files.obstacle(missing) == ""

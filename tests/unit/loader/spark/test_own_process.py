@@ -128,7 +128,7 @@ def test_an_error_is_the_same_as_from_spark(error: SkidwayError) -> None:
 
     with pytest.raises(SkidwayError) as raised:
         OwnProcess(lambda: False).run([fails], told)
-    through_spark = failure(RuntimeError(str(TaskFailed(error))))
+    through_spark = failure(RuntimeError(str(TaskFailed(error))), "/tmp")
     assert (type(raised.value), str(raised.value)) == (type(through_spark), str(through_spark))
 
 

@@ -12,7 +12,12 @@ import pytest
 
 from skidway.demo.sources import SPARK_LINE
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.spark.properties import log4j_properties, properties, workers_python
+from skidway.loader.spark.properties import (
+    log4j_properties,
+    properties,
+    temporary_directories,
+    workers_python,
+)
 
 
 def settings(**more: object) -> LoaderSettings:
@@ -97,3 +102,16 @@ def test_the_python_of_sparks_workers_may_be_named() -> None:
     assert workers_python(settings()) == sys.executable
     named = settings(spark_conf={"spark.pyspark.python": "/opt/python"})
     assert workers_python(named) == "/opt/python"
+
+
+def test_the_directories_of_temporary_files_are_those_that_spark_uses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Messages name the directories that Spark uses: those of SPARK_LOCAL_DIRS, otherwise those of
+    spark.local.dir, otherwise the loader's own directory."""
+    monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
+    assert temporary_directories(settings(), tmp_path) == [str(tmp_path)]
+    chosen = settings(spark_conf={"spark.local.dir": "/a,/b"})
+    assert temporary_directories(chosen, tmp_path) == ["/a", "/b"]
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/c")
+    assert temporary_directories(chosen, tmp_path) == ["/c"]

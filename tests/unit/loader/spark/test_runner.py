@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
+from pickle import PicklingError
 from threading import Event, Semaphore
 from types import SimpleNamespace
 from typing import Any
@@ -144,6 +145,26 @@ def test_work_during_which_spark_dies_says_so(runner: SparkRunner, spark: Dying)
     with pytest.raises(SkidwayError, match="the disk is full"):
         runner.run_work([fails], told, 1)
     assert spark.started == 2
+
+
+def test_tasks_for_which_the_disk_has_no_room_are_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, runner: SparkRunner, spark: Dying
+) -> None:
+    """If pyspark cannot write the tasks to the disk of Spark's temporary files, the error says so
+    in one sentence, and where to make room. Tasks that cannot be pickled at all are a bug."""
+
+    def write(*_args: object) -> None:
+        raised = PicklingError(f"Could not serialize: {refusal}")
+        raised.__context__ = refusal  # pyspark raises it while it handles this error
+        raise raised
+
+    monkeypatch.setattr(runner, "_rows", write)
+    refusal: Exception = OSError(28, "No space left on device")
+    with pytest.raises(SkidwayError, match=r"No space left .* in /\S+ \(spark.local.dir\)$"):
+        runner.run_work([lambda _attempt: []], told, 1)
+    refusal = TypeError("cannot pickle a lock")
+    with pytest.raises(PicklingError):
+        runner.run_work([lambda _attempt: []], told, 1)
 
 
 def test_spark_that_has_no_room_yet_can_be_interrupted(

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skidway.loader.spark.scratch import Scratch
+from skidway.errors import ConfigurationRefused
+from skidway.loader.spark.scratch import Scratch, check
 
 
 @pytest.fixture(autouse=True)
@@ -56,3 +57,16 @@ def test_strange_directories_are_left_alone(tmp_path: Path) -> None:
     Scratch().close()
     assert (tmp_path / "skidway-spark-new").exists()
     assert (tmp_path / "other" / ".lock").exists()
+
+
+def test_directories_of_which_spark_can_use_none_are_refused(tmp_path: Path) -> None:
+    """Directories for Spark's temporary files are refused if none of them can be used, by an error
+    that names the property. One that can be used, or made, is enough, and the check makes none."""
+    file = tmp_path / "file"
+    file.write_bytes(b"")
+    for bad in ("/dev/null/x", str(file), f"{file}/below"):
+        with pytest.raises(ConfigurationRefused, match=r"^spark.conf: spark.local.dir .* in /\S"):
+            check([bad])
+        check([bad, str(tmp_path / "new" / "deep")])
+    check([str(tmp_path)])
+    assert list(tmp_path.iterdir()) == [file]
