@@ -4,6 +4,7 @@ tier (broker or mirror).
 continuity  checks that each batch begins where the previous batch ended; if it begins later, the
             offsets in between are reported as missing
 batch_runs  groups batches of a partition, so that they are counted together
+counted_topics  which topics are counted, and which are left out, and why
 counted_until  up to when all records of the topics are counted
 transactions  reports open transactions, and the number of aborted records
 state       the durable state in one SQLite database: offsets, marks, message numbers, outbox

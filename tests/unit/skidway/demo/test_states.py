@@ -75,5 +75,5 @@ def test_the_counters_tables_are_read_as_they_are(tmp_path: Path) -> None:
     CounterState(tmp_path / "counter.db").close()
     with closing(sqlite3.connect(tmp_path / "counter.db")) as state, state:
         state.execute("INSERT INTO sources VALUES (1, 'dc1', 'id', 't', 'id')")
-        state.execute("INSERT INTO partitions VALUES (1, 0, 12, NULL, NULL, NULL, NULL)")
+        state.execute("INSERT INTO partitions VALUES (1, 0, 12, NULL, NULL, NULL)")
     assert states.counter(tmp_path) == states.CounterState(1, {TopicPartition("t", 0): 12})
