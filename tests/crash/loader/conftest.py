@@ -272,6 +272,8 @@ class Loading:
         if not folder.exists():
             return []
         table = ds.dataset(folder, format="parquet", partitioning="hive").to_table()
+        if not table.num_rows:  # before the first file there are no columns either
+            return []
         order = [("_partition", "ascending"), ("_kafka_offset", "ascending")]
         return list(table.sort_by(order).to_pylist())
 
