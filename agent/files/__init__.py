@@ -17,6 +17,9 @@ look           what the agent knows about one directory during a look, and the r
 history        decides what became of the files that lay at a path
 stillness      whether generations were being renamed while the agent looked at a directory
 watching       events of the operating system about files; an event makes the next look earlier
+trees          makes these events, for directories and all that is below them
+inotify        the calls of the kernel for these events
+ways           follows a path link by link, and notes to whom the links belong
 compression    finds the known file that a compressed file contains
 decompressed   reads the plain bytes of a compressed file
 plain_sizes    measures how many plain bytes a compressed file has

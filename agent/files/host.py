@@ -106,7 +106,8 @@ class Host(Protocol):
         ...
 
     def resolve(self, directory: str) -> str:
-        """Returns the real path of a directory, with all links followed. Raises OSError."""
+        """Returns the real path of a directory, with all links followed, as far as the directory
+        exists and can be examined. Raises no error."""
         ...
 
     def device_of(self, directory: str) -> int | None:

@@ -15,6 +15,7 @@ from skidway.agent.files.decompressed import Decompressed, begins_compressed, is
 from skidway.agent.files.host import Handle, Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import Content, PlainSizes, not_yet
+from skidway.agent.files.ways import way
 from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
 
 _LIMIT: Final = 1 << 63
@@ -148,8 +149,14 @@ class OperatingSystem:
         return os.stat(os.path.join(directory, ".")).st_mtime_ns
 
     def resolve(self, directory: str) -> str:
-        """Returns the directory's real path, after all links are followed."""
-        return os.path.realpath(directory)
+        """Returns the directory's real path, after all links are followed. If the directory does
+        not exist, or cannot be examined, follows the links on the way to it."""
+        try:
+            with way(directory) as found:
+                return found.real_path
+        except OSError:
+            above, name = os.path.split(directory.rstrip("/"))
+            return os.path.join(self.resolve(above), name) if name else directory
 
     def device_of(self, directory: str) -> int | None:
         """Returns the device of the directory, or of the nearest parent directory that exists."""
@@ -275,11 +282,13 @@ def _with_inode(entries: Iterator[os.DirEntry[str]], inode: int) -> Iterator[str
 
 def _real_path(path: str, is_link: bool, resolved: dict[str, str]) -> str:
     if is_link:
-        return os.path.realpath(path, strict=True)
+        with way(path) as found:
+            return found.real_path
     directory, _, name = path.rpartition("/")
     real = resolved.get(directory)
     if real is None:
-        real = resolved[directory] = os.path.realpath(directory or "/", strict=True)
+        with way(directory) as found:
+            real = resolved[directory] = found.real_path
     return path if real == directory else os.path.join(real, name)
 
 
