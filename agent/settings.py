@@ -517,6 +517,12 @@ class AgentSettings(RegistrySecuritySettings):
         help="Directory of further sources: each file *.yml in it has a list `sources`.",
         example="/etc/skidway/agent.d",
     )
+    links: Literal["owner", "all", "none"] = setting(
+        "links",
+        "owner",
+        help="Which links the agent follows: owner, those of root, of its own user, and of the "
+        "owner of the file to which they lead; all; none.",
+    )
     cluster_name: str | None = setting(
         "cluster.name",
         None,

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 from skidway.dataclass import dataclass
 
@@ -21,14 +21,21 @@ LINKS_MAX: Final = 40
 _STEP: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+class Link(NamedTuple):
+    """A link, and the user to whom it belongs."""
+
+    path: str
+    owner: int
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
     """Where a path leads. descriptor: of what is there, opened only as a place (O_PATH). real_path:
-    the path without links. owners: the users to whom the links on the way belong."""
+    the path without links. links: those on the way, in their order."""
 
     descriptor: int
     real_path: str
-    owners: frozenset[int]
+    links: tuple[Link, ...]
 
 
 @contextmanager
@@ -39,8 +46,7 @@ def way(path: str) -> Iterator[Way]:
     try:
         names = _names(path)
         real: list[str] = []
-        owners: set[int] = set()
-        links = 0
+        links: list[Link] = []
         while names:
             name = names.pop()
             below = os.open(name, _STEP, dir_fd=descriptor)
@@ -54,16 +60,15 @@ def way(path: str) -> Iterator[Way]:
                 target = os.readlink("", dir_fd=below)
             finally:
                 os.close(below)
-            links += 1
-            if links > LINKS_MAX:
+            links.append(Link("/" + "/".join([*real, name]), status.st_uid))
+            if len(links) > LINKS_MAX:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-            owners.add(status.st_uid)
             names += _names(target)
             if target.startswith("/"):
                 os.close(descriptor)
                 descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
                 real = []
-        yield Way(descriptor, "/" + "/".join(real), frozenset(owners))
+        yield Way(descriptor, "/" + "/".join(real), tuple(links))
     finally:
         os.close(descriptor)
 

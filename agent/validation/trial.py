@@ -122,12 +122,13 @@ def find(
     owners.update((each.key, source.topic) for each in found)
     closed = dict(_closed(found, host))
     opened = [each for each in found if each.path not in closed]
+    unread = *scan.unreadable, *dict(scan.refused).items(), *closed.items()
     return opened, Trial(
         source.topic,
         len(found),
         dict(taken),
         patterns=uses(source, host),
-        unreadable=[(shown(path), why) for path, why in (*scan.unreadable, *closed.items())],
+        unreadable=[(shown(path), why) for path, why in unread],
         special=[(shown(path), kind) for path, kind in scan.special],
     )
 

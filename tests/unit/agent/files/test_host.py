@@ -109,7 +109,7 @@ def test_a_rotation_during_a_look_hides_no_time_of_birth(
     path now, with its time of birth. If the path has another file each time the agent asks, or no
     file, the agent describes no file. It does not leave out the time of birth, because it would
     then not recognize the rotated file, and would declare that file lost."""
-    path, real, times = tmp_path / "a.log", os.stat, iter(range(100))
+    path, real, times = tmp_path / "a.log", os.lstat, iter(range(100))
 
     def rotated_after(where: str) -> os.stat_result:
         status = real(where)
@@ -121,7 +121,7 @@ def test_a_rotation_during_a_look_hides_no_time_of_birth(
     path.write_bytes(b"x")
     host = OperatingSystem()
     with monkeypatch.context() as patch:
-        patch.setattr("skidway.agent.files.operating_system.os.stat", rotated_after)
+        patch.setattr("skidway.agent.files.operating_system.os.lstat", rotated_after)
         rotations = 3
         found = host.look(str(path))
     handle = host.open(str(path))
@@ -133,7 +133,7 @@ def test_a_rotation_during_a_look_hides_no_time_of_birth(
     )
     handle.close()
     with monkeypatch.context() as patch:
-        patch.setattr("skidway.agent.files.operating_system.os.stat", rotated_after)
+        patch.setattr("skidway.agent.files.operating_system.os.lstat", rotated_after)
         rotations = 99
         scan = OperatingSystem().scan([Pattern(str(path))])
     assert (scan.found, scan.unreadable) == ([], [(str(path), "it is being renamed")])
