@@ -166,12 +166,14 @@ class OperatingSystem:
     def resolve(self, directory: str) -> str:
         """Returns the directory's real path, after all links are followed. If the directory does
         not exist, or cannot be examined, follows the links on the way to it."""
-        try:
-            with way(directory) as found:
-                return found.real_path
-        except OSError:
-            above, name = os.path.split(directory.rstrip("/"))
-            return os.path.join(self.resolve(above), name) if name else directory
+        names: list[str] = []
+        while True:
+            try:
+                with way(directory) as found:
+                    return os.path.join(found.real_path, *reversed(names))
+            except OSError:
+                directory, name = os.path.split(directory.rstrip("/"))
+                names.append(name)
 
     def device_of(self, directory: str) -> int | None:
         """Returns the device of the directory, or of the nearest parent directory that exists."""

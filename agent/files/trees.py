@@ -27,6 +27,7 @@ from watchdog.observers.api import EventEmitter
 
 from skidway.agent.files import inotify
 from skidway.agent.files.inotify import Inotify, Notice
+from skidway.agent.files.patterns import DEPTH_MAX
 
 QUEUE_MAX: Final = 10_000
 """While more events than this wait in watchdog's queue, the emitter reads none. The kernel then
@@ -124,7 +125,15 @@ class Trees(EventEmitter):
 
 
 def _below(path: str) -> Iterator[str]:
-    for directory, names, _ in os.walk(path):
-        for name in names:
-            if not os.path.islink(below := os.path.join(directory, name)):
-                yield below
+    """Yields the directories below a directory, as deep as a search goes."""
+    waiting = [(path, 0)]
+    while waiting:
+        directory, depth = waiting.pop()
+        try:
+            with os.scandir(directory) as entries:
+                names = [each.path for each in entries if each.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue  # it is gone again, or nobody may list it
+        yield from names
+        if depth < DEPTH_MAX:
+            waiting += [(name, depth + 1) for name in names]

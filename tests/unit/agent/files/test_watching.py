@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from watchdog.events import DirCreatedEvent, FileModifiedEvent
 
+from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.watching import PATHS_MAX, RATE_MAX, REST_S, Inbox, Watch
 
@@ -176,3 +177,36 @@ def test_names_that_are_no_text_are_heard(tmp_path: Path) -> None:
         file.write(b"x\n")
     assert heard(watch, Path(os.fsdecode(folder + b"/\xff/\xfe.log")))
     watch.stop()
+
+
+def test_a_very_deep_directory_is_no_error(tmp_path: Path) -> None:
+    """Directories that lie deeper in each other than Python can recurse are watched as deep as a
+    search goes, and neither the watch nor the search for real paths fails."""
+    deep = make_deep(tmp_path)
+    watch = Watch([Pattern(f"{tmp_path}/**/*.log")])
+    watch.start()
+    (tmp_path / "d" / "app.log").write_text("x\n")
+    assert heard(watch, tmp_path / "d" / "app.log")
+    watch.stop()
+    host = OperatingSystem()
+    assert host.resolve(f"{deep}/none") == f"{deep}/none"
+    assert host.resolve(f"{tmp_path}{'/n' * 1_100}") == f"{tmp_path}{'/n' * 1_100}"
+    scan = host.scan([Pattern(f"{tmp_path}/**/*.log")])
+    assert [os.path.basename(each.path) for each in scan.found] == ["app.log"]
+    remove_deep(tmp_path)
+
+
+def make_deep(folder: Path) -> str:
+    """Makes directories in each other, 1,800 levels deep; returns the path of the deepest."""
+    path = str(folder)
+    for _ in range(1_800):
+        path += "/d"
+        os.mkdir(path)
+    return path
+
+
+def remove_deep(folder: Path) -> None:
+    """Removes what `make_deep` has made, because pytest's own removal fails for it."""
+    (folder / "d" / "app.log").unlink()
+    for depth in range(1_800, 0, -1):
+        os.rmdir(str(folder) + "/d" * depth)
