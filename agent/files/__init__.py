@@ -23,6 +23,7 @@ access         decides which files a pattern may lead to: which links count
 ways           follows a path link by link, and notes to whom the links belong
 compression    finds the known file that a compressed file contains
 decompressed   reads the plain bytes of a compressed file
+unpacking      lets one compressed file at a time be decompressed
 plain_sizes    measures how many plain bytes a compressed file has
 copies         copies of logs: the agent reads at most those bytes of a copy that it had not read
                of the original before the original was truncated

@@ -145,6 +145,11 @@ class Decompressor:
         """Goes back to the start, so that the next read returns the first bytes again."""
         self._stream, self._rest, self.is_at_end = None, b"", False
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether the file is open in the middle, so that decompressing it takes memory."""
+        return self._stream is not None
+
     def step(self, most: int) -> bytes:
         """Decompresses at most INPUT_BYTES further bytes of the file. Returns at most `most` plain
         bytes; perhaps none, although the file goes on. Raises OSError if the file cannot be
@@ -225,7 +230,19 @@ class Decompressed:
                 self._head = part[:_HEAD]
             self._at += len(part)
             self._last = data
+        if self._at >= self._size:
+            self._plain.rewind()  # the last bytes are here; what decompressed them takes memory
         return data[:count]
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the file is being decompressed, which takes memory."""
+        return self._plain.is_begun
+
+    def rest(self) -> None:
+        """Frees what takes memory. The next read decompresses the file from its beginning."""
+        self._plain.rewind()
+        self._at, self._last = 0, b""
 
     def status(self) -> Status:
         """Returns the file's present status, but with the number of its plain bytes as the size."""

@@ -8,16 +8,23 @@ import lzma
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from skidway.agent.files import plain_sizes
+from skidway.agent.files.handles import Handles
+from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.plain_sizes import Content, PlainSizes
+from skidway.agent.files.unpacking import Unpacking
+from skidway.agent.values.identity import Fingerprint, Guard
+from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
 from support.processes import eventually
 
 ZEROS = bytes(16 << 20)
+PLAIN = bytes(range(256)) * 40
 HWM_KIB_MAX = 260 * 1024
 """What the process may need: Python with what it imports, and 128 MiB for a window of Zstandard."""
 
@@ -153,3 +160,50 @@ def test_what_follows_a_stream_is_no_damage(
     sizes.ask(str(path), content)
     eventually(lambda: sizes.known(content) is not None, every_s=0.01)
     assert sizes.known(content) == 5 + len(more)
+
+
+def tracked(host: OperatingSystem, path: Path, file: int) -> TrackedFile:
+    found = host.look(str(path))
+    assert found is not None
+    birth = Birth(file, file, "t", "", "h", str(path), found.key, Fingerprint(0, b""))
+    return TrackedFile(birth, Checkpoint(0, 0, Guard(0, 0), ()), str(path))
+
+
+def test_one_file_is_decompressed_at_a_time(tmp_path: Path) -> None:
+    """Of several compressed files, one is decompressed at a time. Others wait until it is read to
+    its end, or was not read for a while, so none has to wait for ever."""
+    host, files = OperatingSystem(), []
+    for number in range(3):
+        path = tmp_path / f"{number}.log.gz"
+        path.write_bytes(gzip.compress(PLAIN))
+        eventually(partial(is_measured, host, path), every_s=0.01)
+        files.append(tracked(host, path, number + 1))
+    handles = Handles(host, 10)
+    unpacking = Unpacking(handles)
+
+    def read(number: int, now: float, position: int = 0, count: int = 10) -> bool:
+        may_read = unpacking.may_read(files[number], now)
+        if may_read:
+            wanted = PLAIN[position : position + count]
+            assert handles.get(files[number]).read(count, position) == wanted
+        return may_read
+
+    assert [read(number, 1.0) for number in range(3)] == [True, False, False]
+    assert read(0, 2.0, 10, len(PLAIN))
+    assert [read(number, 3.0) for number in (1, 2)] == [True, False]
+    assert not read(2, 12.9)
+    assert [read(number, 13.1) for number in (2, 1)] == [True, False]
+    assert read(1, 24.0, 500, 50)
+    plain = tmp_path / "plain.log"
+    plain.write_bytes(b"x")
+    assert unpacking.may_read(tracked(host, plain, 9), 24.0)
+    assert not unpacking.may_read(files[0], 25.0)
+    handles.close()
+
+
+def is_measured(host: OperatingSystem, path: Path) -> bool:
+    try:
+        host.open(str(path)).close()
+    except BlockingIOError:
+        return False
+    return True
