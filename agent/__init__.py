@@ -91,6 +91,7 @@ Reading order, from the lowest package to the highest:
     settings       all settings of the program
     formats        well-known logs by name
     configuration  the settings from all their files
+    sources_dir    the files of sources.dir: who may write them, and what they may say
     values         what a file is, and which of its bytes have an intent
     batches        recipe and press: from lines to record batches
     state          the database

@@ -15,21 +15,15 @@ from skidway.agent.settings import (
     AgentSettings,
     ReplaySource,
     SourceSettings,
+    SourcesRule,
 )
+from skidway.agent.sources_dir import sources_in
 from skidway.agent.values.path_texts import literal
 from skidway.cli.options import load_settings
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
-from skidway.settings import setting
 
 REPLAY_SUFFIX = ".replay"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourcesFile:
-    """A file of `sources.dir`."""
-
-    sources: list[SourceSettings] = setting("sources", help="What to tail.", at_least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +49,9 @@ class Configuration:
 def load(args: argparse.Namespace, program: str) -> AgentSettings:
     """Reads the settings that the options of a command name. Raises ConfigurationRefused."""
     given = load_settings(AgentSettings, args, program)
-    further = [] if given.sources_dir is None else _sources_in(given.sources_dir)
+    further = (
+        [] if given.sources_dir is None else _sources_in(given.sources_dir, given.sources_dir_rules)
+    )
     own = _beside(_file_of_sources(args, program), given.sources)
     return with_replays(catalog.applied(replace(given, sources=[*own, *further])))
 
@@ -99,14 +95,12 @@ def replay_directory(state_dir: Path, topic: str) -> Path:
     return state_dir / "replay" / topic
 
 
-def _sources_in(directory: Path) -> list[SourceSettings]:
+def _sources_in(directory: Path, rules: Sequence[SourcesRule]) -> list[SourceSettings]:
     """Returns the sources of all files in a directory, in the order of the files' names."""
-    if not directory.is_dir():
-        raise ConfigurationRefused(f"sources.dir: {directory} is no directory")
     return [
         source
-        for file in sorted(directory.glob("*.yml"))
-        for source in _beside(file, settings.load(SourcesFile, file).sources)
+        for file, sources in sources_in(directory, rules)
+        for source in _beside(file, sources)
     ]
 
 

@@ -498,6 +498,28 @@ class ReplaySource(SourceSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourcesRule:
+    """What some files of `sources.dir` may say."""
+
+    files: list[str] = setting(
+        "files", help="Names of the files, such as shop.yml or shop-*.yml.", at_least=1
+    )
+    paths: list[str] = setting(
+        "paths", help="Patterns of the paths that their sources may have.", at_least=1
+    )
+    topics: list[str] = setting(
+        "topics", help="Topics that their sources may have, such as shop-*.", at_least=1
+    )
+    owner: str | None = setting(
+        "owner", None, help="The user who owns the files; if not set, root or the agent's user."
+    )
+
+    def check(self) -> None:
+        """Refuses what is no pattern of paths."""
+        path_texts.check("sources.dir.rules: paths", self.paths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings(RegistrySecuritySettings):
     """All settings of `skidway agent run`."""
 
@@ -516,6 +538,18 @@ class AgentSettings(RegistrySecuritySettings):
         None,
         help="Directory of further sources: each file *.yml in it has a list `sources`.",
         example="/etc/skidway/agent.d",
+    )
+    sources_dir_rules: list[SourcesRule] = setting(
+        "sources.dir.rules",
+        [],
+        help="What the files of sources.dir may say; without rules, each of them may name any path "
+        "and topic.",
+    )
+    links: Literal["owner", "all", "none"] = setting(
+        "links",
+        "owner",
+        help="Which links the agent follows: owner, those of root, of its own user, and of the "
+        "owner of the file to which they lead; all; none.",
     )
     cluster_name: str | None = setting(
         "cluster.name",

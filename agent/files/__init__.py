@@ -17,8 +17,13 @@ look           what the agent knows about one directory during a look, and the r
 history        decides what became of the files that lay at a path
 stillness      whether generations were being renamed while the agent looked at a directory
 watching       events of the operating system about files; an event makes the next look earlier
+trees          makes these events, for directories and all that is below them
+inotify        the calls of the kernel for these events
+access         decides which files a pattern may lead to: which links count
+ways           follows a path link by link, and notes to whom the links belong
 compression    finds the known file that a compressed file contains
 decompressed   reads the plain bytes of a compressed file
+unpacking      lets one compressed file at a time be decompressed
 plain_sizes    measures how many plain bytes a compressed file has
 copies         copies of logs: the agent reads at most those bytes of a copy that it had not read
                of the original before the original was truncated

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import bz2
 import errno
-import gzip
 import io
 import lzma
 import os
 import sys
 import zlib
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from skidway.agent.files.host import Handle, Status
 
@@ -26,25 +25,81 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+LZMA_BYTES_MAX: Final = 65 << 20
+"""Decompressing a file of xz or lzma may need this much memory: what `xz -9` needs, the most that
+any of xz's levels needs."""
+
+ZSTD_WINDOW_LOG_MAX: Final = 27
+"""The window of a Zstandard file may have two to the power of this many bytes, as for zstd(1)."""
+
+INPUT_BYTES: Final = 1 << 16
+"""One step reads at most this many compressed bytes."""
+
 _CHUNK: Final = 1 << 20
 _HEAD: Final = 4096
 
 _DAMAGE: Final = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
+class _Stream(Protocol):
+    """Decompresses one compressed stream. A file may have several streams, one after the other.
+    needs_input: whether there is no more output without more input. unused_data: the bytes that
+    came after the end of the stream."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _Gzip:
+    """One member of a gzip file."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        self.needs_input = True
+
+    @property
+    def eof(self) -> bool:
+        return self._stream.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._stream.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        made = self._stream.decompress(self._stream.unconsumed_tail + data, max_length)
+        self.needs_input = len(made) < max_length and not self._stream.unconsumed_tail
+        return made
+
+
 class _Format(NamedTuple):
-    """A compression format. magic: the first bytes of every file in this format."""
+    """A compression format. magic: the first bytes of every file in this format. ignores_rest:
+    whether bytes behind a stream that are no further stream belong to nobody."""
 
     magic: bytes
-    stream: Callable[[io.FileIO], Any]
+    stream: Callable[[], _Stream]
+    ignores_rest: bool = False
+
+
+def _lzma() -> _Stream:
+    return lzma.LZMADecompressor(memlimit=LZMA_BYTES_MAX)
+
+
+def _zstd() -> _Stream:
+    options = {int(zstd.DecompressionParameter.window_log_max): ZSTD_WINDOW_LOG_MAX}
+    return zstd.ZstdDecompressor(options=options)
 
 
 _FORMATS: Final = {
-    ".gz": _Format(b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file)),
-    ".bz2": _Format(b"BZh", bz2.BZ2File),
-    ".xz": _Format(b"\xfd7zXZ\x00", lzma.LZMAFile),
-    ".lzma": _Format(b"]\x00\x00", lzma.LZMAFile),
-    ".zst": _Format(b"\x28\xb5\x2f\xfd", zstd.ZstdFile),
+    ".gz": _Format(b"\x1f\x8b", _Gzip),
+    ".bz2": _Format(b"BZh", bz2.BZ2Decompressor, ignores_rest=True),
+    ".xz": _Format(b"\xfd7zXZ\x00", _lzma, ignores_rest=True),
+    ".lzma": _Format(b"]\x00\x00", _lzma, ignores_rest=True),
+    ".zst": _Format(b"\x28\xb5\x2f\xfd", _zstd),
 }
 
 
@@ -70,21 +125,37 @@ class Decompressor:
 
     def __init__(self, path: str, descriptor: int) -> None:
         self._format = _FORMATS[os.path.splitext(path)[1]]
-        self._descriptor = descriptor
-        self._stream: Any = None
+        self._file = io.FileIO(descriptor, closefd=False)
+        self._stream: _Stream | None = None
+        self._rest = b""
+        self.is_at_end = False
 
     def read(self, count: int) -> bytes:
         """Returns the next decompressed bytes: `count` bytes, or fewer at the end of the file.
         Raises OSError if the file cannot be decompressed.
         """
+        parts = []
+        while count and not self.is_at_end:
+            part = self.step(min(count, _CHUNK))
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    def rewind(self) -> None:
+        """Goes back to the start, so that the next read returns the first bytes again."""
+        self._stream, self._rest, self.is_at_end = None, b"", False
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the file is open in the middle, so that decompressing it takes memory."""
+        return self._stream is not None
+
+    def step(self, most: int) -> bytes:
+        """Decompresses at most INPUT_BYTES further bytes of the file. Returns at most `most` plain
+        bytes; perhaps none, although the file goes on. Raises OSError if the file cannot be
+        decompressed."""
         try:
-            if self._stream is None:
-                self.rewind()
-            parts = []
-            while count and (part := self._stream.read(min(count, _CHUNK))):
-                parts.append(part)
-                count -= len(part)
-            return b"".join(parts)
+            return self._step(most)
         except MemoryError as error:  # a damaged header can ask for a window of 4 GiB
             raise OSError(
                 errno.ENOMEM, "it cannot be decompressed: there is not enough memory"
@@ -92,21 +163,42 @@ class Decompressor:
         except _DAMAGE as error:
             raise OSError(errno.EIO, f"it cannot be decompressed: {error}") from error
 
-    def rewind(self) -> None:
-        """Goes back to the start, so that the next read returns the first bytes again."""
-        os.lseek(self._descriptor, 0, os.SEEK_SET)
-        self._stream = self._format.stream(io.FileIO(self._descriptor, closefd=False))
+    def _step(self, most: int) -> bytes:
+        if self._stream is None:
+            self._file.seek(0)
+            self._stream = self._format.stream()
+        if self._stream.eof:
+            return self._next_stream(most)
+        data = self._file.read(INPUT_BYTES) if self._stream.needs_input else b""
+        if self._stream.needs_input and not data:
+            raise EOFError("its end is missing")
+        made = self._stream.decompress(data, most)
+        if self._stream.eof:
+            self._rest = self._stream.unused_data
+        return made
 
-    def length(self, most: int) -> int:
-        """Returns how many decompressed bytes follow those that were read. Raises OSError if more
-        than `most` bytes follow, or if the file cannot be decompressed.
-        """
-        total = 0
-        while part := self.read(_CHUNK):
-            total += len(part)
-            if total > most:
-                raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
-        return total
+    def _next_stream(self, most: int) -> bytes:
+        """Goes on behind the end of a stream: skips NUL bytes behind one of gzip, and then begins
+        the next stream, if there is one."""
+        data = self._rest or self._file.read(INPUT_BYTES)
+        if not data:
+            self.is_at_end = True
+            return b""
+        self._rest = b""
+        if self._format.stream is _Gzip and not (data := data.lstrip(b"\0")):
+            return b""
+        stream = self._format.stream()
+        try:
+            made = stream.decompress(data, most)
+        except (OSError, lzma.LZMAError):
+            if not self._format.ignores_rest:
+                raise
+            self.is_at_end = True
+            return b""
+        self._stream = stream
+        if stream.eof:
+            self._rest = stream.unused_data
+        return made
 
 
 class Decompressed:
@@ -122,6 +214,7 @@ class Decompressed:
 
     def read(self, count: int, position: int) -> bytes:
         """Returns at most `count` plain bytes of the file, from a position on."""
+        count = max(min(count, self._size - position), 0)
         if position + count <= len(self._head):
             return self._head[position : position + count]
         if position < self._at - len(self._last):
@@ -137,7 +230,19 @@ class Decompressed:
                 self._head = part[:_HEAD]
             self._at += len(part)
             self._last = data
+        if self._at >= self._size:
+            self._plain.rewind()  # the last bytes are here; what decompressed them takes memory
         return data[:count]
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the file is being decompressed, which takes memory."""
+        return self._plain.is_begun
+
+    def rest(self) -> None:
+        """Frees what takes memory. The next read decompresses the file from its beginning."""
+        self._plain.rewind()
+        self._at, self._last = 0, b""
 
     def status(self) -> Status:
         """Returns the file's present status, but with the number of its plain bytes as the size."""

@@ -37,7 +37,8 @@ class Scan:
     """What a search through all patterns found. unreadable: (path, reason) for each file or
     directory that the agent could not examine. dead: the unreadable paths that are broken links.
     directories, special: what else the patterns match: directories, and (path, kind) for each FIFO,
-    socket or device.
+    socket or device. refused: (path, reason) for each link or file that the agent does not follow
+    by rule (module access).
     """
 
     found: list[Found] = field(default_factory=list)
@@ -45,6 +46,7 @@ class Scan:
     dead: list[str] = field(default_factory=list)
     directories: list[str] = field(default_factory=list)
     special: list[tuple[str, str]] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
 
 
 class Handle(Protocol):
@@ -106,7 +108,8 @@ class Host(Protocol):
         ...
 
     def resolve(self, directory: str) -> str:
-        """Returns the real path of a directory, with all links followed. Raises OSError."""
+        """Returns the real path of a directory, with all links followed, as far as the directory
+        exists and can be examined. Raises no error."""
         ...
 
     def device_of(self, directory: str) -> int | None:

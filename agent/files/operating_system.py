@@ -10,13 +10,16 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
+from skidway.agent.files.access import Access
 from skidway.agent.files.birth_times import born_at, born_of
 from skidway.agent.files.decompressed import Decompressed, begins_compressed, is_decompressed
 from skidway.agent.files.host import Handle, Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import Content, PlainSizes, not_yet
+from skidway.agent.files.ways import Link, way
 from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
 
+_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _LIMIT: Final = 1 << 63
 _MAGIC_BYTES: Final = 8
 
@@ -28,11 +31,16 @@ class OpenFile:
 
     __slots__ = ("descriptor",)
 
-    def __init__(self, path: str) -> None:
-        self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-        if not stat.S_ISREG(os.fstat(self.descriptor).st_mode):
-            os.close(self.descriptor)
-            raise OSError(22, "it is no regular file")
+    def __init__(self, path: str, access: Access) -> None:
+        with way(path) as found:
+            status = os.fstat(found.descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, "it is no regular file")
+            refused = access.refusal(path, found.real_path, found.links, status.st_uid)
+            if refused is not None:
+                raise OSError(errno.EPERM, refused[1])
+            # the file on which the rules were tried, whatever is at the path by now
+            self.descriptor = os.open(f"/proc/self/fd/{found.descriptor}", _FLAGS)
 
     def read(self, count: int, position: int) -> bytes:
         """Returns at most `count` bytes of the file, from a position on."""
@@ -66,6 +74,9 @@ LEADS_ROUND: Final = "it is a link in a circle: remove it, or leave it out with 
 _SEEN_MAX: Final = 100_000
 _FIND_TRIES: Final = 10
 
+_Resolved = dict[str, tuple[str, tuple[Link, ...]]]
+"""The real path of each directory that a scan has come to, and the links on the way there."""
+
 
 class OperatingSystem:
     """Implements `Host` for this machine. Owns the description (`Found`) of the file that it last
@@ -74,7 +85,8 @@ class OperatingSystem:
     watches, for example, 20,000 quiet files.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, access: Access | None = None) -> None:
+        self._access = access or Access()
         self._seen: dict[str, Found] = {}
         # by path: when the inode last changed (ns), if this differs from the file's `changed_ns`
         self._inode_changed: dict[str, int] = {}
@@ -82,7 +94,7 @@ class OperatingSystem:
 
     def open(self, path: str) -> Handle:
         """Opens a regular file for reading."""
-        file = OpenFile(path)
+        file = OpenFile(path, self._access)
         if not is_decompressed(path):
             return file
         try:
@@ -96,9 +108,13 @@ class OperatingSystem:
         """Returns the files to which the patterns lead, and the paths that cannot be read."""
         scan = Scan()
         seen: set[str] = set()
-        resolved: dict[str, str] = {}
+        resolved: _Resolved = {}
+
+        def may_enter(path: str) -> bool:
+            return self._may_enter(path, scan)
+
         for pattern in patterns:
-            for path, is_link in pattern.walk(scan.unreadable):
+            for path, is_link in pattern.walk(scan.unreadable, may_enter):
                 if path in seen:
                     continue
                 seen.add(path)
@@ -148,8 +164,16 @@ class OperatingSystem:
         return os.stat(os.path.join(directory, ".")).st_mtime_ns
 
     def resolve(self, directory: str) -> str:
-        """Returns the directory's real path, after all links are followed."""
-        return os.path.realpath(directory)
+        """Returns the directory's real path, after all links are followed. If the directory does
+        not exist, or cannot be examined, follows the links on the way to it."""
+        names: list[str] = []
+        while True:
+            try:
+                with way(directory) as found:
+                    return os.path.join(found.real_path, *reversed(names))
+            except OSError:
+                directory, name = os.path.split(directory.rstrip("/"))
+                names.append(name)
 
     def device_of(self, directory: str) -> int | None:
         """Returns the device of the directory, or of the nearest parent directory that exists."""
@@ -162,17 +186,14 @@ class OperatingSystem:
                 return None
         return None
 
-    def _found(
-        self, path: str, is_link: bool, resolved: dict[str, str], scan: Scan
-    ) -> Found | None:
-        """Returns the file at a path. resolved: a cache of the real path of each directory."""
+    def _found(self, path: str, is_link: bool, resolved: _Resolved, scan: Scan) -> Found | None:
+        """Returns the file at a path. resolved: a cache (see `_Resolved`)."""
         for _ in range(_FIND_TRIES):
             try:
-                status = os.stat(path)
+                status, real_path, links = _led(path, is_link, resolved)
                 if not stat.S_ISREG(status.st_mode):
                     _add_other(path, status.st_mode, scan)
                     return None
-                real_path = _real_path(path, is_link, resolved)
             except FileNotFoundError:
                 if is_link and os.path.islink(path):
                     _add_dead(path, LEADS_NOWHERE, scan)
@@ -183,12 +204,28 @@ class OperatingSystem:
                 else:
                     scan.unreadable.append((path, error.strerror or str(error)))
                 return None
+            refused = self._access.refusal(path, real_path, links, status.st_uid)
+            if refused is not None:
+                scan.refused.append(refused)
+                return None
             try:
                 return self._described(path, real_path, status)
             except FileNotFoundError:
                 continue  # by now, another file is at the path, or no file
         scan.unreadable.append((path, "it is being renamed"))
         return None
+
+    def _may_enter(self, path: str, scan: Scan) -> bool:
+        """Whether a search goes into the directory to which a link leads."""
+        try:
+            with way(path) as found:
+                owner = os.fstat(found.descriptor).st_uid
+                refused = self._access.refusal(path, f"{found.real_path}/", found.links, owner)
+        except OSError:
+            return True  # the search itself reports what is wrong
+        if refused is not None:
+            scan.refused.append(refused)
+        return refused is None
 
     def _described(self, path: str, real_path: str, status: os.stat_result) -> Found:
         """Returns the description of a file. If the file's time of birth is not known yet, looks it
@@ -273,14 +310,23 @@ def _with_inode(entries: Iterator[os.DirEntry[str]], inode: int) -> Iterator[str
             yield entry.path
 
 
-def _real_path(path: str, is_link: bool, resolved: dict[str, str]) -> str:
-    if is_link:
-        return os.path.realpath(path, strict=True)
+def _led(
+    path: str, is_link: bool, resolved: _Resolved
+) -> tuple[os.stat_result, str, tuple[Link, ...]]:
+    """Returns what is at the end of a path, its real path, and the links on the way there. (If the
+    directory is exchanged meanwhile, the file does not belong to the real path. Whoever opens the
+    real path compares the file's key.)"""
+    status = None if is_link else os.lstat(path)
+    if status is None or stat.S_ISLNK(status.st_mode):
+        with way(path) as found:
+            return os.fstat(found.descriptor), found.real_path, found.links
     directory, _, name = path.rpartition("/")
-    real = resolved.get(directory)
-    if real is None:
-        real = resolved[directory] = os.path.realpath(directory or "/", strict=True)
-    return path if real == directory else os.path.join(real, name)
+    led = resolved.get(directory)
+    if led is None:
+        with way(directory) as found:
+            led = resolved[directory] = found.real_path, found.links
+    real, links = led
+    return status, path if real == directory else os.path.join(real, name), links
 
 
 @lru_cache(64)

@@ -11,7 +11,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from skidway.agent.values.path_texts import expanded, matcher, name_matcher
 from skidway.dataclass import dataclass
@@ -55,14 +55,16 @@ class Pattern:
         """Whether a pattern of `exclude` matches a path, so that the path is left out."""
         return any(matcher(each).fullmatch(path) for each in self.exclude)
 
-    def walk(self, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
+    def walk(
+        self, unreadable: Unreadable, may_enter: Callable[[str], bool] = lambda _path: True
+    ) -> Iterator[tuple[str, bool]]:
         """Yields each existing path that matches, and whether the path is a link. The paths of each
-        directory are sorted.
+        directory are sorted. may_enter: whether to search in the directory to which a link leads.
         """
         root = self.root
         rest = tuple(part for part in self.text[len(root) :].split("/") if part)
         closed: Unreadable = []
-        for path, is_link in _walk(root, rest, closed, ()):
+        for path, is_link in _walk(root, rest, Search(closed, may_enter), ()):
             if not self.exclude or not self.excludes(path):
                 yield path, is_link
         unreadable += [each for each in closed if not self._excludes_all(each[0])]
@@ -88,24 +90,33 @@ def patterns_of(paths: Sequence[str], exclude: Sequence[str] = ()) -> tuple[Patt
     return tuple(Pattern(each, left_out) for text in paths for each in expanded(text))
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One search. unreadable: the directories that cannot be read. may_enter: see
+    `Pattern.walk`."""
+
+    unreadable: Unreadable
+    may_enter: Callable[[str], bool]
+
+
 def _walk(
-    base: str, parts: Sequence[str], unreadable: Unreadable, above: tuple[tuple[int, int], ...]
+    base: str, parts: Sequence[str], search: Search, above: tuple[tuple[int, int], ...]
 ) -> Iterator[tuple[str, bool]]:
     part, rest = parts[0], parts[1:]
     if part == "**":
-        yield from _walk_deep(base, rest, unreadable, above)
+        yield from _walk_deep(base, rest, search, above)
     elif not _MAGIC.search(part):
         path = os.path.join(base, part)
         if rest:
-            yield from _walk(path, rest, unreadable, above)
+            yield from _walk(path, rest, search, above)
         else:
-            yield from _at(path, unreadable)
+            yield from _at(path, search.unreadable)
     else:
-        for entry in _entries(base, unreadable, part):
+        for entry in _entries(base, search.unreadable, part):
             if not rest:
                 yield entry.path, entry.is_symlink()
-            elif _is_directory(entry, unreadable):
-                yield from _walk(entry.path, rest, unreadable, above)
+            elif _is_directory(entry, search):
+                yield from _walk(entry.path, rest, search, above)
 
 
 def _at(path: str, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
@@ -120,7 +131,7 @@ def _at(path: str, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
 
 
 def _walk_deep(
-    base: str, rest: Sequence[str], unreadable: Unreadable, above: tuple[tuple[int, int], ...]
+    base: str, rest: Sequence[str], search: Search, above: tuple[tuple[int, int], ...]
 ) -> Iterator[tuple[str, bool]]:
     """Walks the directory `base` and every directory below it, except links that point back to a
     directory above.
@@ -130,26 +141,28 @@ def _walk_deep(
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        unreadable.append((base, error.strerror or str(error)))
+        search.unreadable.append((base, error.strerror or str(error)))
         return
     key = (status.st_dev, status.st_ino)
     if key in above:
         return
     if len(above) >= DEPTH_MAX:
-        unreadable.append((base, f"it lies more than {DEPTH_MAX} directories deep"))
+        search.unreadable.append((base, f"it lies more than {DEPTH_MAX} directories deep"))
         return
-    yield from _walk(base, rest or ("*",), unreadable, above)
-    for entry in _entries(base, unreadable):
-        if _is_directory(entry, unreadable):
-            yield from _walk_deep(entry.path, rest, unreadable, (*above, key))
+    yield from _walk(base, rest or ("*",), search, above)
+    for entry in _entries(base, search.unreadable):
+        if _is_directory(entry, search):
+            yield from _walk_deep(entry.path, rest, search, (*above, key))
 
 
-def _is_directory(entry: os.DirEntry[str], unreadable: Unreadable) -> bool:
+def _is_directory(entry: os.DirEntry[str], search: Search) -> bool:
     try:
-        return entry.is_dir()
+        if not entry.is_dir():
+            return False
+        return not entry.is_symlink() or search.may_enter(entry.path)
     except OSError as error:
         if error.errno != errno.ELOOP:  # a circle of links points to no file
-            unreadable.append((entry.path, error.strerror or str(error)))
+            search.unreadable.append((entry.path, error.strerror or str(error)))
         return False
 
 

@@ -1,5 +1,10 @@
 """Measures how many plain (uncompressed) bytes compressed files contain. To measure a file, a
 thread decompresses the whole file.
+
+The thread decompresses files in slices. Each new file gets one slice at once, which suffices for
+most files. The larger files are then measured one after the other, a slice of them in turn with a
+slice of the new files. So no file delays many others, and at most two files are decompressed at
+the same time.
 """
 
 from __future__ import annotations
@@ -8,13 +13,22 @@ import errno
 import os
 import queue
 import threading
+from collections import deque
 from typing import Final, NamedTuple
 
-from skidway.agent.files.decompressed import Decompressor
+from skidway.agent.files.decompressed import INPUT_BYTES, Decompressor
 
-PLAIN_BYTES_MAX: Final = 1 << 40
+PLAIN_BYTES_LEAST: Final = 1 << 30
+PLAIN_RATIO_MAX: Final = 1_000
+"""A file counts as damaged if it has more than PLAIN_BYTES_LEAST plain bytes, and also more than
+PLAIN_RATIO_MAX plain bytes for each compressed byte. Only a file that was made to do harm has as
+many."""
+
+SLICE_BYTES: Final = 64 << 20
+_STEP_BYTES: Final = 1 << 20
 _KNOWN_MAX: Final = 10_000
 _ASKED_MAX: Final = 1_000
+_LARGE_MAX: Final = 100
 
 
 class Content(NamedTuple):
@@ -73,35 +87,100 @@ class PlainSizes:
             return
 
     def _work(self) -> None:
-        while True:
-            path, content = self._queue.get()
-            try:
-                self._look(path, content)
-            finally:  # if a bug ends this thread, the next `ask` starts another thread
-                self._asked.discard(content)
-
-    def _look(self, path: str, content: Content) -> None:
+        large: deque[_Measurement] = deque()
         try:
-            size: int | OSError | None = _measure(path, content)
+            while True:
+                new = self._next(is_waiting=not large)
+                if new is not None and self._slice(new):
+                    self._put_back(new, large)
+                if large and not self._slice(large[0]):
+                    large.popleft()
+        finally:  # if a bug ends this thread, the next `ask` starts another thread
+            for each in large:
+                each.pause()
+            self._asked.clear()
+
+    def _next(self, *, is_waiting: bool) -> _Measurement | None:
+        try:
+            return _Measurement(*self._queue.get(block=is_waiting))
+        except queue.Empty:
+            return None
+
+    def _put_back(self, measurement: _Measurement, large: deque[_Measurement]) -> None:
+        """Puts a file with more than one slice behind the other large files. If there are too many,
+        does nothing; the caller of `ask` asks again later."""
+        if large:
+            measurement.pause()
+        if len(large) < _LARGE_MAX:
+            large.append(measurement)
+        else:
+            self._asked.discard(measurement.content)
+
+    def _slice(self, measurement: _Measurement) -> bool:
+        """Measures a slice of a file. Returns whether the file goes on after it."""
+        try:
+            if measurement.go_on():
+                return True
+            size: int | OSError | None = measurement.size
         except OSError as error:
             size = error
+        measurement.pause()
         if size is not None:
-            self.learn(content, size)
+            self.learn(measurement.content, size)
+        self._asked.discard(measurement.content)
+        return False
 
 
-def _measure(path: str, content: Content) -> int | None:
-    """Returns the plain size of the file at `path`; None if it no longer has this `content`, or is
-    gone."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    except FileNotFoundError:
-        return None
-    try:
-        if Content.of(os.fstat(descriptor)) != content:
+class _Measurement:
+    """The measurement of one file. size: its plain bytes so far; None if the file at `path` no
+    longer has this `content`, or is gone."""
+
+    def __init__(self, path: str, content: Content) -> None:
+        self._path, self.content = path, content
+        self._descriptor: int | None = None
+        self._plain: Decompressor | None = None
+        self.size: int | None = 0
+
+    def go_on(self) -> bool:
+        """Decompresses a slice. Returns whether the file goes on after it. Raises OSError."""
+        plain = self._plain or self._begin()
+        if plain is None:
+            self.size = None
+            return False
+        size, until = self.size or 0, (self.size or 0) + SLICE_BYTES
+        most = max(PLAIN_BYTES_LEAST, PLAIN_RATIO_MAX * self.content.size)
+        for _ in range(SLICE_BYTES // INPUT_BYTES):
+            if plain.is_at_end or size >= until:
+                break
+            size += len(plain.step(_STEP_BYTES))
+            if size > most:
+                raise OSError(errno.EFBIG, f"it cannot be decompressed: {_too_many(most)}")
+        self.size = size
+        return not plain.is_at_end
+
+    def pause(self) -> None:
+        """Closes the file. If the measurement goes on later, it begins again."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor = self._plain = None
+        self.size = 0
+
+    def _begin(self) -> Decompressor | None:
+        try:
+            self._descriptor = os.open(self._path, _FLAGS)
+        except FileNotFoundError:
             return None
-        return Decompressor(path, descriptor).length(PLAIN_BYTES_MAX)
-    finally:
-        os.close(descriptor)
+        if Content.of(os.fstat(self._descriptor)) != self.content:
+            return None
+        self._plain = Decompressor(self._path, self._descriptor)
+        return self._plain
+
+
+_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+
+def _too_many(most: int) -> str:
+    return f"it has more than {most:,} plain bytes, too many for a file of its size"
 
 
 def not_yet() -> OSError:

@@ -36,6 +36,7 @@ from skidway.agent.files.host import Handle, Status
 from skidway.agent.files.pod_labels import PodLabels
 from skidway.agent.files.sources import TailedSource
 from skidway.agent.files.tracking import Tracker
+from skidway.agent.files.unpacking import Unpacking
 from skidway.agent.parsing.framing import (
     READ_BYTES,
     READ_LINES,
@@ -129,6 +130,7 @@ class FileReader:
         self._unfinished_s = unfinished_s
         self._close_at = 0.0
         self._may_read = may_read
+        self._unpacking = Unpacking(handles)
         self._ready: dict[int, TrackedFile] = {}
         self._active: dict[int, float] = {}  # by file id: until when turns try to read the file
         self._due: dict[int, float] = {}  # by file id: when to read the last line or end the id
@@ -217,7 +219,7 @@ class FileReader:
                 self._held_back.setdefault(topic, {})[tracked.file] = tracked
                 continue
             one = None
-            if self._may_read(tracked):
+            if self._may_read(tracked) and self._unpacking.may_read(tracked, now):
                 one = self._read_one(tracked, now, read_ms, sequence + len(taken) + 1)
             else:
                 later.append(tracked)

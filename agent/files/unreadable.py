@@ -3,8 +3,8 @@ directories of all sources, or since then. While a topic has such a path, the ag
 the topic.
 
 Beside these, the module lists paths at which the agent reads nothing, and which hold no seal: a
-FIFO, a socket, a device; and a broken link, unless it led to a file before. The file of such a link
-may have lines that nobody has read.
+FIFO, a socket, a device; what the rules of module access refuse; and a broken link, unless it led
+to a file before. The file of such a link may have lines that nobody has read.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ class Unreadable:
                 self.beside.setdefault(topic, {})[path] = reason
             else:
                 self.add(topic, path, reason)
+        for path, reason in scan.refused:
+            self.beside.setdefault(topic, {})[path] = reason
         for path, kind in scan.special:
             self.beside.setdefault(topic, {})[path] = f"it is a {kind}, and is not read"
 

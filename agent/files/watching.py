@@ -18,21 +18,12 @@ import os
 import threading
 from collections.abc import Iterable
 
-from watchdog.events import (
-    DirCreatedEvent,
-    DirMovedEvent,
-    FileCreatedEvent,
-    FileDeletedEvent,
-    FileModifiedEvent,
-    FileMovedEvent,
-    FileSystemEvent,
-    FileSystemEventHandler,
-)
-from watchdog.observers import Observer
-from watchdog.observers.api import ObservedWatch
+from watchdog.events import FileSystemEvent, FileSystemEventHandler
+from watchdog.observers.api import BaseObserver
 
 from skidway import log
 from skidway.agent.files.patterns import Pattern
+from skidway.agent.files.trees import Trees
 
 PATHS_MAX = 10_000
 """The set contains at most this many paths. If more paths change before the loop takes them, the
@@ -46,15 +37,6 @@ RATE_WINDOW_S = 1.0
 REST_S = 10.0
 
 _log = log.get(__name__)
-
-_EVENTS: list[type[FileSystemEvent]] = [
-    DirCreatedEvent,
-    DirMovedEvent,
-    FileCreatedEvent,
-    FileDeletedEvent,
-    FileModifiedEvent,
-    FileMovedEvent,
-]
 
 
 class Inbox(FileSystemEventHandler):
@@ -76,16 +58,13 @@ class Inbox(FileSystemEventHandler):
     def dispatch(self, event: FileSystemEvent) -> None:
         """Adds the paths of an event to the set. If a directory has changed, or the set is full,
         makes the loop look through all patterns instead. watchdog's thread calls this method."""
-        names = [os.fsdecode(event.src_path)]
-        if event.dest_path:
-            names.insert(0, os.fsdecode(event.dest_path))
         with self._lock:
             is_first = not self._paths and not self._everything
             self._count += 1
             if event.is_directory or len(self._paths) >= PATHS_MAX:
                 self._everything = True
             else:
-                self._paths.update(dict.fromkeys(names))
+                self._paths[os.fsdecode(event.src_path)] = None
         if is_first:
             os.write(self._writer, b"\0")
 
@@ -119,8 +98,9 @@ class Watch:
         for pattern in patterns:
             self._roots[pattern.root] = self._roots.get(pattern.root, False) or pattern.is_deep
         self._asked = self._linked = frozenset[str]()
-        self._observer = Observer()
-        self._watched: dict[str, ObservedWatch] = {}
+        self._observer: BaseObserver | None = None
+        self._trees: Trees | None = None
+        self._watched: set[str] = set()
         self._window_end = 0.0
         self._window_count = 0
         self._rest_until = 0.0
@@ -129,13 +109,21 @@ class Watch:
     def start(self) -> None:
         """Starts watching. If a directory does not exist yet, later calls of `mind` try to watch
         it."""
+        self._observer = BaseObserver(Trees)
         self._observer.start()
+        try:
+            self._observer.schedule(self.inbox, "/", recursive=True)
+        except OSError as error:  # too many instances of inotify
+            self._refuse("/", error)
+            return
+        (emitter,) = self._observer.emitters
+        assert isinstance(emitter, Trees)
+        self._trees = emitter
         self._watch_all()
 
     def stop(self) -> None:
-        """Ends watchdog's thread."""
-        self._observer.stop()
-        self._observer.join(5)
+        """Ends watchdog's threads."""
+        self._end()
         self.inbox.close()
 
     def follow(self, directories: frozenset[str]) -> None:
@@ -145,16 +133,15 @@ class Watch:
         if directories is self._asked:
             return
         self._asked = directories
-        roots = {os.path.realpath(root) for root in self._roots}
-        directories = directories - roots
-        if directories == self._linked:
-            return
-        for gone in self._linked - directories:
-            if (watch := self._watched.pop(gone, None)) is not None:
-                self._observer.unschedule(watch)
-        self._linked = directories
+        directories = directories - self._roots.keys()
+        gone, self._linked = self._linked - directories, directories
         self._failed &= directories | self._roots.keys()
-        if not self._rest_until:
+        if self._rest_until:
+            return
+        if gone & self._watched:
+            self._end()
+            self.start()
+        elif directories - self._watched:
             self._watch_all()
 
     def mind(self, events: int, now: float) -> bool:
@@ -166,35 +153,51 @@ class Watch:
             if now < self._rest_until:
                 return False
             self._rest_until = 0.0
-            self._watch_all()
+            self.start()
             return True
         self._window_count += events
-        if now >= self._window_end:
-            self._end_window(now)
-        return False
+        return now >= self._window_end and self._end_window(now)
 
-    def _end_window(self, now: float) -> None:
+    def _end_window(self, now: float) -> bool:
+        is_anew = False
         if self._window_end and self._window_count > RATE_MAX * RATE_WINDOW_S:
-            self._observer.unschedule_all()
-            self._watched.clear()
+            self._end()
             self._rest_until = now + REST_S
-        elif len(self._watched) + len(self._failed) < len(self._roots) + len(self._linked):
+        elif self._trees is None or self._trees.is_outdated:
+            self._end()
+            self.start()
+            is_anew = self._trees is not None
+        else:
             self._watch_all()
         self._window_end, self._window_count = now + RATE_WINDOW_S, 0
+        return is_anew
+
+    def _end(self) -> None:
+        if self._observer is not None:
+            self._observer.stop()
+            self._observer.join(5)
+        self._observer = self._trees = None
+        self._watched.clear()
 
     def _watch_all(self) -> None:
+        """Watches each directory that is not watched yet, or whose path leads to another directory
+        by now."""
+        if self._trees is None:
+            return
         for root, deep in {**dict.fromkeys(self._linked, False), **self._roots}.items():
-            if root in self._watched or not os.path.isdir(root):
-                continue
             try:
-                watch = self._observer.schedule(
-                    self.inbox, root, recursive=deep, event_filter=_EVENTS
-                )
+                self._trees.add(root, is_deep=deep)
+            except (FileNotFoundError, NotADirectoryError):
+                self._watched.discard(root)
             except OSError as error:
-                if root not in self._failed:
-                    self._failed.add(root)
-                    reason = error.strerror or str(error)
-                    _log.warning("watch_refused", directory=root, reason=reason)
-                continue
-            self._watched[root] = watch
-            self._failed.discard(root)
+                self._watched.discard(root)
+                self._refuse(root, error)
+            else:
+                self._watched.add(root)
+                self._failed.discard(root)
+
+    def _refuse(self, directory: str, error: OSError) -> None:
+        if directory not in self._failed:
+            self._failed.add(directory)
+            reason = error.strerror or str(error)
+            _log.warning("watch_refused", directory=directory, reason=reason)

@@ -12,10 +12,10 @@ from skidway.settings.spec import specs
 REGISTRY: Final = "schema.registry."
 RELOADABLE: Final = frozenset(
     {
-        "sources", "sources.dir", "idle.flush.ms", "close.rotated.ms", "checkpoint.interval.ms",
-        "reconcile.interval.ms", "seal.interval.ms", "audit.interval.ms", "heartbeat.interval.ms",
-        "batch.size", "linger.ms", "compression.type", "max.open.files", "topic.partitions",
-        "topic.replication.factor", "rejected.share.max",
+        "sources", "sources.dir", "sources.dir.rules", "idle.flush.ms", "close.rotated.ms",
+        "checkpoint.interval.ms", "reconcile.interval.ms", "seal.interval.ms", "audit.interval.ms",
+        "heartbeat.interval.ms", "batch.size", "linger.ms", "compression.type", "max.open.files",
+        "topic.partitions", "topic.replication.factor", "rejected.share.max",
     }
 )  # fmt: skip
 """The settings that can change while the agent runs. (The settings of the registry can change, too;

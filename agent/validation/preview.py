@@ -19,6 +19,7 @@ from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.cluster.connection import compiled
 from skidway.agent.cluster.destinations import label_source
+from skidway.agent.files.host import shown
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.pod_labels import present_labels
 from skidway.agent.parsing.added_fields import path_groups
@@ -135,7 +136,7 @@ def preview(
     topics = press.recipe.topics
     sources = Source("", "", topics[0], ""), Source("", "", topics[1], "")
     labels, notes_of_labels = _labels(source, path)
-    reading = Reading(intent, data, "", path, labels)
+    reading = Reading(intent, data, "", shown(path), labels)
     pressed = press.press(0, [reading], sources, BUCKET_MS)
     found: list[PreviewedRow] = []
     for batch in pressed.batches:

@@ -95,8 +95,8 @@ class Trial:
     def marks(self) -> list[str]:
         """What the reader should look at, although the configuration can be run."""
         of_patterns = [str(each) for each in self.patterns if each.is_mark]
-        unreadable = [f"cannot read {shown(path)}: {why}" for path, why in self.unreadable]
-        special = [f"{shown(path)} is a {kind}, and is not read" for path, kind in self.special]
+        unreadable = [f"cannot read {path}: {why}" for path, why in self.unreadable]
+        special = [f"{path} is a {kind}, and is not read" for path, kind in self.special]
         return [*of_patterns, *unreadable, *special, *self.ignored]
 
     @property
@@ -122,13 +122,14 @@ def find(
     owners.update((each.key, source.topic) for each in found)
     closed = dict(_closed(found, host))
     opened = [each for each in found if each.path not in closed]
+    unread = *scan.unreadable, *dict(scan.refused).items(), *closed.items()
     return opened, Trial(
         source.topic,
         len(found),
         dict(taken),
         patterns=uses(source, host),
-        unreadable=[*scan.unreadable, *closed.items()],
-        special=list(scan.special),
+        unreadable=[(shown(path), why) for path, why in unread],
+        special=[(shown(path), kind) for path, kind in scan.special],
     )
 
 
@@ -154,7 +155,7 @@ def run(
             finally:
                 handle.close()
         except OSError as error:
-            trial.unreadable.append((each.path, error.strerror or str(error)))
+            trial.unreadable.append((shown(each.path), error.strerror or str(error)))
             continue
         trial.tried += 1
         is_other = big_endian is not None and order_of(head) == UTF_16BE
@@ -214,7 +215,7 @@ def _press(press: Press, path: str, data: bytes, begin: int, end: int, trial: Tr
     intent = Intent(0, 0, begin, end, 0, time.time_ns() // 1_000_000, b"")
     topics = press.recipe.topics
     sources = Source("", "", topics[0], ""), Source("", "", topics[1], "")
-    pressed = press.press(0, [Reading(intent, data, "", path)], sources, BUCKET_MS)
+    pressed = press.press(0, [Reading(intent, data, "", shown(path))], sources, BUCKET_MS)
     trial.lines += pressed.records + len(pressed.rejected)
     if pressed.filtered is not None:
         trial.lines += len(pressed.filtered)

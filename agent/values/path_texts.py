@@ -14,8 +14,8 @@ agent's state may have patterns that an earlier version accepted.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 from typing import Final
 
 from skidway.errors import ConfigurationRefused
@@ -30,6 +30,8 @@ _BRACES: Final = re.compile(rf"({_CLASS})|\{{((?:{_CLASS}|[^\[{{}}])*)\}}", re.D
 _COMMA: Final = re.compile(r",(?![^\[]*\])")
 _SPECIAL: Final = re.compile(r"([*?\[{}])")
 _NEVER: Final = "(?!)"
+_DEEP: Final = 70
+_LONG: Final = 300
 
 
 def check(setting: str, texts: Sequence[str]) -> None:
@@ -91,6 +93,14 @@ def matcher(text: str) -> re.Pattern[str]:
     return re.compile(f"/{directories}{file}" if text.startswith("/") else _NEVER, re.DOTALL)
 
 
+def covers(allowed: str, text: str) -> bool:
+    """Whether a pattern matches every path that another pattern matches. Both have no braces. In
+    some cases in which it does, the answer is no."""
+    if text == allowed:
+        return True
+    return all(matcher(allowed).fullmatch(each) is not None for each in _extremes(text))
+
+
 @lru_cache(4096)
 def name_matcher(name: str) -> re.Pattern[str]:
     """Returns the regular expression that matches the names of one part of a pattern, between two
@@ -115,6 +125,31 @@ def _name(name: str) -> str:
     first, *between = texts
     last = f"[^/]*{between.pop()}" if between else ""
     return hidden + first + "".join(f"(?>[^/]*?{each})" for each in between) + last
+
+
+def _extremes(text: str) -> Iterator[str]:
+    """Yields paths that a pattern matches, such that a pattern that matches all of them matches all
+    paths of the first pattern: with as few and with very many directories and characters. A line
+    end, which no pattern names, stands for any character."""
+    for depth in (0, 1, 2, _DEEP):
+        for length in (0, 1, _LONG):
+            names = []
+            for name in text.split("/"):
+                if name == "**":
+                    names += ["\n"] * depth
+                else:
+                    filled = _TOKEN.sub(partial(_filled, length=length), name)
+                    is_hidden = name.startswith("*") and filled[:1] in ("", ".")  # matches no name
+                    names.append(f"\n{filled}" if is_hidden else filled)
+            last = ["\n"] if text.endswith("/**") else []
+            yield "/".join([*names, *last])
+
+
+def _filled(token: re.Match[str], *, length: int) -> str:
+    of_class, stars, character = token.groups()
+    if of_class is not None:
+        return of_class[1] if len(of_class) == 3 else "\n"
+    return "\n" * length if stars else "\n" if character == "?" else character
 
 
 def _character(character: str) -> str:

@@ -7,16 +7,19 @@ contains its file and line ("agent.yml, line 3"), so that a later error can name
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
-from skidway.text_file import NotUtf8, read_text
+from skidway.text_file import NotUtf8, decoded
 
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-FILE_BYTES_MAX = 16 << 20
+FILE_BYTES_MAX = 1 << 20
 """A larger file is a mistake, not a configuration (for example, a log file given as --config)."""
+VALUES_MAX = 100_000
+"""A configuration has at most this many keys and values. With as many, reading it takes 100 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +58,11 @@ Node = Scalar | Items | Section
 def read_file(path: Path) -> Section:
     """Reads one configuration file. Raises ConfigurationRefused."""
     try:
-        if path.is_file() and path.stat().st_size > FILE_BYTES_MAX:
-            raise ConfigurationRefused(f"{path}: too large for a configuration")
-        text = read_text(path)
+        with path.open("rb") as file:
+            data = file.read(FILE_BYTES_MAX + 1)
+        if len(data) > FILE_BYTES_MAX:
+            raise ConfigurationRefused(f"{path}: a configuration has at most 1 MiB")
+        text = decoded(data)
     except OSError as error:
         raise ConfigurationRefused(
             f"cannot read the configuration {path}: {(error.strerror or str(error)).lower()}"
@@ -101,12 +106,41 @@ def read_override(override: str) -> Section:
 
 def _parse(text: str, name: str, *, lines: bool = True) -> Node:
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(text, Loader=_Loader)
         return Scalar("", quoted=False, at=name) if node is None else _node(node, name, lines)
+    except _Refused as error:
+        at = f"{name}, line {error.args[0]}" if lines else name
+        raise ConfigurationRefused(f"{at}: {error.args[1]}") from error
     except yaml.YAMLError as error:
         raise ConfigurationRefused(_syntax(error, name, lines)) from error
     except RecursionError as error:
         raise ConfigurationRefused(f"{name}: nested too deeply") from error
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses what makes a small text a large tree: anchors and aliases, and too many values."""
+
+    count = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+            raise _Refused(event.start_mark.line + 1, _NO_ALIASES)
+        self.count += 1
+        if self.count > VALUES_MAX:
+            raise _Refused(event.start_mark.line + 1, _TOO_MANY)
+        return super().compose_node(parent, index)
+
+
+class _Refused(Exception):
+    """Raised with the number of a line, and what is refused there."""
+
+
+_NO_ALIASES = (
+    "settings have no anchors (&) and aliases (*); write the value itself, and put a text that"
+    " begins with & or * into quotes"
+)
+_TOO_MANY = f"a configuration has at most {VALUES_MAX:,} keys and values"
 
 
 def _node(node: yaml.Node, name: str, lines: bool) -> Node:

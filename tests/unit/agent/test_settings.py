@@ -168,7 +168,7 @@ def uncommented(text: str, keys: set[str]) -> str:
     for line in text.splitlines():
         bare = line.replace("# ", "")
         name = bare.strip().partition(":")[0]
-        is_key = any(f".{key}".endswith(f".{name}") for key in keys)
+        is_key = name == "-" or any(f".{key}".endswith(f".{name}") for key in keys)
         lines.append(bare if is_key else line)
     return "\n".join(lines)
 

@@ -91,3 +91,31 @@ def test_a_source_without_files_is_in_health_and_state(
     assert said.startswith(f"source {site.folder}/nowhere/*.log has matched no file since ")
     assert main(["agent", "state", "show", "--config", str(site.file)]) == 0
     assert f"\nlogs: {said}\n" in capsys.readouterr().out
+
+
+@pytest.mark.root
+@promise("6 unreadable")
+def test_a_link_that_the_agent_does_not_follow_holds_nothing(site: Site) -> None:
+    """A link of another user to a file that is not this user's is named with the reason in /health,
+    in the log and by `skidway agent state show`. It holds no seal, and no line of the file is
+    sent. When the link belongs to root, the agent reads the file."""
+    logs, user = site.folder / "logs", 63_002
+    secret = site.folder / "secret"
+    secret.write_text("secret\n")
+    (logs / "x.log").symlink_to(secret)
+    os.lchown(logs / "x.log", user, user)
+    site.turns(400)
+    why = f"it is a link of user {user} to something of user 0, so the agent does not follow it"
+    health = site.agent._status.health
+    assert (health.ok, health.detail["unreadable"]) == (True, {})
+    assert health.detail["not_read"]["logs"][f"{logs}/x.log"].startswith(why)
+    (said,) = shown(site)
+    assert said.startswith(f"logs: the agent cannot read {logs}/x.log: {why}")
+    assert "not sealed" not in said
+    assert {Path(each["path"]).name for each in state.show(site.folder / "state")["files"]} == {
+        "good.log"
+    }
+    os.lchown(logs / "x.log", 0, 0)
+    site.turns(400)
+    assert shown(site) == []
+    assert len(state.show(site.folder / "state")["files"]) == 2

@@ -10,6 +10,7 @@ from skidway.agent.files.patterns import Pattern
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
+from support.exchanges import exchanging
 from support.promises import promise
 
 HOST = OperatingSystem()
@@ -108,7 +109,7 @@ def test_a_rotation_during_a_look_hides_no_time_of_birth(
     path now, with its time of birth. If the path has another file each time the agent asks, or no
     file, the agent describes no file. It does not leave out the time of birth, because it would
     then not recognize the rotated file, and would declare that file lost."""
-    path, real, times = tmp_path / "a.log", os.stat, iter(range(100))
+    path, real, times = tmp_path / "a.log", os.lstat, iter(range(100))
 
     def rotated_after(where: str) -> os.stat_result:
         status = real(where)
@@ -120,7 +121,7 @@ def test_a_rotation_during_a_look_hides_no_time_of_birth(
     path.write_bytes(b"x")
     host = OperatingSystem()
     with monkeypatch.context() as patch:
-        patch.setattr("skidway.agent.files.operating_system.os.stat", rotated_after)
+        patch.setattr("skidway.agent.files.operating_system.os.lstat", rotated_after)
         rotations = 3
         found = host.look(str(path))
     handle = host.open(str(path))
@@ -132,7 +133,7 @@ def test_a_rotation_during_a_look_hides_no_time_of_birth(
     )
     handle.close()
     with monkeypatch.context() as patch:
-        patch.setattr("skidway.agent.files.operating_system.os.stat", rotated_after)
+        patch.setattr("skidway.agent.files.operating_system.os.lstat", rotated_after)
         rotations = 99
         scan = OperatingSystem().scan([Pattern(str(path))])
     assert (scan.found, scan.unreadable) == ([], [(str(path), "it is being renamed")])
@@ -209,3 +210,34 @@ def test_a_handle_follows_a_rename_and_never_another_file(tmp_path: Path, is_ope
     path.unlink()
     with pytest.raises(Moved):
         handles.get(mine)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "one", "one/two", "loop", "loop/x", "none/x", "one/../k", "k/."]
+)
+def test_a_real_path_is_that_of_the_system(tmp_path: Path, text: str) -> None:
+    """The real path of a directory has no link in it. If the directory does not exist, or its links
+    lead round, the path has no link as far as the directory exists."""
+    (tmp_path / "real" / "two").mkdir(parents=True)
+    (tmp_path / "one").symlink_to("real")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "k").symlink_to(tmp_path / "one" / "two")
+    path = f"{tmp_path}/{text}"
+    assert HOST.resolve(path) == os.path.realpath(path)
+
+
+def test_no_exchange_of_names_is_an_error(tmp_path: Path) -> None:
+    """While a directory and a link have their names exchanged all the time, the agent always gets
+    the real path of one of them, and always finds the file in one of them."""
+    here, there, link = tmp_path / "here", tmp_path / "there", tmp_path / "link"
+    for each in (here, there):
+        each.mkdir()
+        (each / "a.log").write_text("x\n")
+    link.symlink_to(there)
+    names = {f"{place}/a.log" for place in (here, there, link)}
+    with exchanging(here, link) as count:
+        while count[0] < 5_000:
+            assert HOST.resolve(str(here)) in {str(here), str(there), str(link)}
+            scan = HOST.scan([Pattern(f"{here}/*.log")])
+            assert scan.unreadable == []
+            assert {each.real_path for each in scan.found} <= names

@@ -15,10 +15,9 @@ from support.processes import eventually
 class Exhausted:
     """A compressed stream that cannot be read because it needs more memory than the machine has."""
 
-    def __init__(self, _: object) -> None:
-        pass
+    eof, needs_input, unused_data = False, True, b""
 
-    def read(self, _: int) -> bytes:
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         raise MemoryError
 
 
@@ -51,12 +50,13 @@ def test_a_file_whose_measuring_broke_off_is_measured_again(
     measured again when the agent asks for this size the next time."""
     failing = [RuntimeError("unexpected")]
 
-    def measure(_path: str, _content: Content) -> int:
+    def go_on(measurement: plain_sizes._Measurement) -> bool:
         if failing:
             raise failing.pop()
-        return 7
+        measurement.size = 7
+        return False
 
-    monkeypatch.setattr(plain_sizes, "_measure", measure)
+    monkeypatch.setattr(plain_sizes._Measurement, "go_on", go_on)
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     path, content = compressed(tmp_path)
     sizes = PlainSizes()

@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 from typing import cast
 
@@ -180,3 +181,29 @@ def test_a_field_that_the_loader_refuses_is_named(
     said = capsys.readouterr().out
     assert "  the loader will refuse the topic: the field dt has the name of one of" in said
     assert "the field rest" not in said
+
+
+@pytest.mark.parametrize("name", [b"\xff.log", b"\xed\xa0\x80.log", b"new\nline.log", b"\xf0"])
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_any_name_of_a_file_is_shown(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], name: bytes, options: list[str]
+) -> None:
+    """Whatever bytes the names of files have, `validate` tries their lines, also with fields made
+    from their paths, and prints the names in UTF-8."""
+    command = configured(tmp_path, r"(?P<line>.*)")
+    settings_file = tmp_path / "agent.yml"
+    document = yaml.safe_load(settings_file.read_text())
+    (source,) = [each for each in document["sources"] if each["topic"] == "app"]
+    source |= {"paths": [f"{tmp_path}/logs/**"], "path.pattern": "/logs/(?P<app>.*)"}
+    settings_file.write_text(yaml.safe_dump(document))
+    folder = os.fsencode(tmp_path / "logs")
+    os.mkdir(folder)
+    for each in (name, b"good.log"):
+        with open(os.path.join(folder, each), "wb") as file:
+            file.write(b"one\n")
+    os.mkfifo(os.path.join(folder, b"pipe" + name))
+    os.symlink(b"none" + name, os.path.join(folder, b"dead" + name))
+    assert main([*command, *options]) == 0
+    said = capfd.readouterr().out
+    assert "app: 2 files; all of 2 records fit" in said or '"tried": 2' in said
+    assert said.encode()

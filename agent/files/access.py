@@ -1,0 +1,67 @@
+"""Decides which files a pattern may lead to. Does no I/O.
+
+Whoever may write into a directory of logs may make a link there, also to a file that only the agent
+may read. So a link counts only if it belongs to root, to the agent's user, or to the owner of the
+file to which it leads: to read a file of one's own through a link gives nothing away. Some
+directories never have logs, but secrets; there the agent reads nothing, whatever leads there.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import field
+from pathlib import Path
+from typing import Final, Literal
+
+from skidway.agent.files.ways import Link
+from skidway.dataclass import dataclass
+
+Rule = Literal["owner", "all", "none"]
+
+SYSTEM: Final = (
+    "/proc", "/sys", "/dev", "/etc/skidway", "/run/secrets", "/var/run/secrets",
+)  # fmt: skip
+"""Directories without logs on every host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The rules of one agent. closed: the beginnings of paths below which the agent reads nothing.
+    opened: beginnings of paths inside of these, below which it reads nevertheless. user: the
+    agent's own user."""
+
+    rule: Rule = "owner"
+    closed: tuple[str, ...] = tuple(f"{each}/" for each in SYSTEM)
+    opened: tuple[str, ...] = ()
+    user: int = field(default_factory=os.geteuid)
+
+    def refusal(
+        self, path: str, real_path: str, links: tuple[Link, ...], owner: int
+    ) -> tuple[str, str] | None:
+        """Returns the path to name, and why the agent does not follow `path`; None if it follows.
+        real_path: where the path leads. links: the links on the way. owner: the user to whom the
+        file (or directory) there belongs."""
+        if real_path.startswith(self.closed) and not real_path.startswith(self.opened):
+            directory = next(each for each in self.closed if real_path.startswith(each))
+            return path, f"it leads to a file below {directory}, where the agent reads nothing"
+        if not links or self.rule == "all":
+            return None
+        if self.rule == "none":
+            return links[0].path, "it is a link, and links: none lets the agent follow no link"
+        for link in links:
+            if link.owner not in (0, self.user, owner):
+                return link.path, (
+                    f"it is a link of user {link.owner} to something of user {owner}, so the agent"
+                    " does not follow it; give it to root (chown -h), or see the setting links"
+                )
+        return None
+
+
+def access_of(rule: Rule, state_dir: Path) -> Access:
+    """Returns the rules of an agent with this state. In the directory of its state, the agent reads
+    only the files that `skidway agent replay` makes."""
+    state = os.path.realpath(state_dir)
+    secrets = os.environ.get("CREDENTIALS_DIRECTORY")
+    own = [state] if secrets is None else [state, os.path.realpath(secrets)]
+    closed = tuple(f"{each.rstrip('/')}/" for each in (*SYSTEM, *own))
+    return Access(rule, closed, (f"{state}/replay/",))

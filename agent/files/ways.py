@@ -1,0 +1,78 @@
+"""Follows a path link by link, and notes to whom the links on the way belong.
+
+Each step opens the next name in the directory that the step before opened, and looks at what it
+has opened. So nobody can exchange a name between a look at it and its use.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from skidway.dataclass import dataclass
+
+LINKS_MAX: Final = 40
+"""A path leads through at most this many links, as in the kernel."""
+
+_STEP: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Link(NamedTuple):
+    """A link, and the user to whom it belongs."""
+
+    path: str
+    owner: int
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Where a path leads. descriptor: of what is there, opened only as a place (O_PATH). real_path:
+    the path without links. links: those on the way, in their order."""
+
+    descriptor: int
+    real_path: str
+    links: tuple[Link, ...]
+
+
+@contextmanager
+def way(path: str) -> Iterator[Way]:
+    """Follows an absolute path, for a `with` block. Raises OSError if the path leads nowhere, or if
+    the agent may not follow it."""
+    descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
+    try:
+        names = _names(path)
+        real: list[str] = []
+        links: list[Link] = []
+        while names:
+            name = names.pop()
+            below = os.open(name, _STEP, dir_fd=descriptor)
+            status = os.fstat(below)
+            if not stat.S_ISLNK(status.st_mode):
+                os.close(descriptor)
+                descriptor = below
+                real = real[:-1] if name == ".." else [*real, name]
+                continue
+            try:
+                target = os.readlink("", dir_fd=below)
+            finally:
+                os.close(below)
+            links.append(Link("/" + "/".join([*real, name]), status.st_uid))
+            if len(links) > LINKS_MAX:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            names += _names(target)
+            if target.startswith("/"):
+                os.close(descriptor)
+                descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
+                real = []
+        yield Way(descriptor, "/" + "/".join(real), tuple(links))
+    finally:
+        os.close(descriptor)
+
+
+def _names(path: str) -> list[str]:
+    """Returns the names of a path, the last one first."""
+    return [name for name in reversed(path.split("/")) if name not in ("", ".")]

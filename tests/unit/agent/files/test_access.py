@@ -1,0 +1,86 @@
+"""Which files a pattern may lead to, by links and otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skidway.agent.files.access import Access, Rule, access_of
+from skidway.agent.files.operating_system import OperatingSystem
+from skidway.agent.files.patterns import patterns_of
+from skidway.agent.files.ways import Link
+
+AGENT, WRITER, OTHER = 63_001, 63_002, 63_003
+FILE, LINK = "/log/a.log", "/log/link"
+
+
+@pytest.mark.parametrize(
+    ("rule", "owners", "owner", "is_followed"),
+    [
+        ("owner", [], OTHER, True),
+        ("owner", [0], OTHER, True),
+        ("owner", [AGENT], OTHER, True),
+        ("owner", [WRITER], WRITER, True),
+        ("owner", [WRITER], 0, False),
+        ("owner", [WRITER], AGENT, False),
+        ("owner", [WRITER], OTHER, False),
+        ("owner", [0, WRITER, 0], OTHER, False),
+        ("owner", [WRITER, OTHER], OTHER, False),
+        ("all", [WRITER], 0, True),
+        ("none", [0], 0, False),
+        ("none", [], 0, True),
+    ],
+)
+def test_whose_links_count(rule: Rule, owners: list[int], owner: int, is_followed: bool) -> None:
+    """Each link on the way must belong to root, to the agent's user or to the owner of the file. If
+    one does not, the agent names it."""
+    links = tuple(Link(f"{LINK}{number}", user) for number, user in enumerate(owners))
+    refused = Access(rule, user=AGENT).refusal(FILE, FILE, links, owner)
+    assert (refused is None) == is_followed
+    if refused is not None:
+        assert refused[0].startswith(LINK)
+
+
+@pytest.mark.parametrize(
+    ("real_path", "is_followed"),
+    [
+        ("/proc/1/environ", False),
+        ("/sys/kernel/notes", False),
+        ("/dev/shm/x", False),
+        ("/etc/skidway/agent.yml", False),
+        ("/etc/skidway2/x.log", True),
+        ("/run/secrets/token", False),
+        ("/run/credentials/agent/key", False),
+        ("/var/lib/state/agent.db", False),
+        ("/var/lib/state/replay/logs/1.replay", True),
+        ("/var/lib/state2/x.log", True),
+        ("/var/log/proc/x.log", True),
+    ],
+)
+@pytest.mark.parametrize("rule", ["owner", "all", "none"])
+def test_where_no_logs_are(
+    monkeypatch: pytest.MonkeyPatch, real_path: str, is_followed: bool, rule: Rule
+) -> None:
+    """Below the directories of the system, of secrets and of the agent itself, the agent reads
+    nothing but the lines that were repaired for it, with and without links."""
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", "/run/credentials/agent")
+    refused = access_of(rule, Path("/var/lib/state")).refusal(FILE, real_path, (), 0)
+    assert (refused is None) == is_followed
+
+
+def test_no_rule_is_needed_for_plain_paths(tmp_path: Path) -> None:
+    """With `links: none`, the agent reads files without links, and names each link once, although
+    many files are below it."""
+    (tmp_path / "real").mkdir()
+    for name in ("a.log", "b.log"):
+        (tmp_path / "real" / name).write_text("x\n")
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "c.log").symlink_to("real/a.log")
+    host = OperatingSystem(Access("none"))
+    scan = host.scan(patterns_of([f"{tmp_path}/**", f"{tmp_path}/link/*.log"]))
+    assert {each.path for each in scan.found} == {f"{tmp_path}/real/{x}.log" for x in "ab"}
+    assert dict(scan.refused).keys() == {f"{tmp_path}/link", f"{tmp_path}/c.log"}
+    assert scan.unreadable == []
+    with pytest.raises(PermissionError):
+        host.open(f"{tmp_path}/link/a.log")
