@@ -23,8 +23,10 @@ from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.audit.topic.messages import Tier
 from skidway.errors import ConfigurationRefused
 from skidway.host_name import host_name_setting
+from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.settings import setting
+from skidway.telemetry import host_and_port
 
 DASHBOARD_LISTENER = "127.0.0.1:8088"
 METRICS_LISTENER = "127.0.0.1:9104"
@@ -130,6 +132,7 @@ class AuditSettings:
     listener: str = setting(
         "listener", DASHBOARD_LISTENER, help="Address of the dashboard, host:port."
     )
+    insecure_listeners: bool = insecure_listeners_setting()
     metrics_listener: str = setting(
         "metrics.listener", METRICS_LISTENER, help="Address of /metrics and /health."
     )
@@ -252,9 +255,10 @@ class AuditSettings:
     )
 
     def check(self) -> None:
-        """Raises ConfigurationRefused if one of these settings is not valid: tiers, retired places,
-        freshness targets, exempt topics. Also raises it if `exempt.mirror` and `exempt.hdfs` leave
-        fewer than two tiers to compare."""
+        """Raises ConfigurationRefused if one of these settings is not valid: the listener, tiers,
+        retired places, freshness targets, exempt topics. Also raises it if `exempt.mirror` and
+        `exempt.hdfs` leave fewer than two tiers to compare."""
+        refuse(self.insecure(), allowed=self.insecure_listeners)
         check_tiers(self.tiers)
         retired_places.check(self.retired_places)
         self._targets()
@@ -266,6 +270,11 @@ class AuditSettings:
                 f"exempt.{', exempt.'.join(exempt)}: of tiers ({', '.join(self.tiers)}) at least"
                 " two must be left to compare"
             )
+
+    def insecure(self) -> list[str]:
+        """Returns the dashboard's listener if other hosts can reach it: the dashboard has no
+        authentication. Raises ConfigurationRefused if it is no address."""
+        return reachable([(self.listener, host_and_port(self.listener, key="listener")[0])])
 
     def policy(self, listed: Iterable[RosterEntry] = ()) -> Policy:
         """The policy by which buckets are judged. listed: the entries of the roster's file."""

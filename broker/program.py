@@ -35,6 +35,7 @@ from skidway.broker.topics.administration import Topics
 from skidway.clock import Clock, SystemClock
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
+from skidway.insecure_listeners import tell
 from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer
 
@@ -232,6 +233,7 @@ class Program:
         self.broker.own_status = lambda: document_of(self._own_status())
         self._collector = BrokerCollector(self.broker, self._mirror_status)
         REGISTRY.register(self._collector)
+        tell(self._settings.insecure())
         self.loop.serve(Requests(self.broker, self._clock))
         if self._settings.mirror_sources:
             self._mirrors = Mirrors(self.broker, self._settings.mirror_sources, self._clock)

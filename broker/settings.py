@@ -12,6 +12,7 @@ from skidway.broker.log.config import FOREVER_MS, UNLIMITED, WEEK_MS, LogConfig
 from skidway.coordination import check_connect
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.host_name import host_name_setting
+from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.source import check_cluster_name
 from skidway.settings import setting
@@ -100,6 +101,7 @@ class BrokerSettings:
         [],
         help="Addresses to which clients are told to connect; default: those of listeners.",
     )
+    insecure_listeners: bool = insecure_listeners_setting()
     log_dirs: list[Path] = setting(
         "log.dirs",
         [Path("/var/lib/skidway/broker")],
@@ -377,6 +379,14 @@ class BrokerSettings:
                 f"min.insync.replicas {self.min_insync_replicas} can never be met with "
                 f"default.replication.factor {self.default_replication_factor}"
             )
+        refuse(self.insecure(), allowed=self.insecure_listeners)
+
+    def insecure(self) -> list[str]:
+        """Returns the listeners that other hosts can reach without authentication. Raises
+        ConfigurationRefused as `endpoints` does."""
+        return reachable(
+            (text, each.host) for text, each in zip(self.listeners, self.endpoints(), strict=True)
+        )
 
     def mirrors_as(self, topic: str) -> str | None:
         """Returns the source cluster of a topic with this name; None if a topic with this name is

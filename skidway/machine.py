@@ -19,7 +19,7 @@ from importlib import util
 from pathlib import Path
 from typing import Literal
 
-from skidway import extras, java, machine_id, ports
+from skidway import extras, insecure_listeners, java, machine_id, ports
 from skidway.errors import SkidwayError
 
 GIB = 1 << 30
@@ -78,6 +78,20 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield executable_temporary(_temporary())
     for port, user in PORTS.items():
         yield free_port(port, user, ports.holder(port))
+    yield insecure(list(insecure_listeners.installed()))
+
+
+def insecure(programs: list[str]) -> Finding:
+    """Checks the programs that are configured here. programs: those that may listen for other hosts
+    without authentication."""
+    if not programs:
+        return Finding("listeners", "good", "no installed program listens without authentication")
+    return Finding(
+        "listeners",
+        "advice",
+        f"{', '.join(programs)}: {insecure_listeners.KEY} is true",
+        "whoever reaches these ports may do everything: let the network keep strangers away",
+    )
 
 
 def python(version: tuple[int, int, int]) -> Finding:

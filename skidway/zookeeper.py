@@ -34,6 +34,7 @@ from prometheus_client.registry import Collector
 
 from skidway import extras, files, java, log, ports, systemd
 from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse, tell
 from skidway.service import Shutdown
 from skidway.settings import setting
 from skidway.telemetry import Health, TelemetryServer
@@ -87,6 +88,7 @@ class ZookeeperSettings:
     client_port_address: str = setting(
         "clientPortAddress", "127.0.0.1", help="Address to listen on; 0.0.0.0 is all of them."
     )
+    insecure_listeners: bool = insecure_listeners_setting()
     tick_time_ms: int = setting(
         "tickTime",
         2000,
@@ -142,13 +144,24 @@ class ZookeeperSettings:
     )
 
     def check(self) -> None:
-        """Raises ConfigurationRefused if `servers` is set and has no server with number `myid`."""
-        if not self.servers:
-            return
-        if self.my_id is None or str(self.my_id) not in self.servers:
+        """Raises ConfigurationRefused for a listener that `insecure_listeners` must allow, and if
+        `servers` is set and has no server with number `myid`."""
+        if self.servers and str(self.my_id) not in self.servers:
             raise ConfigurationRefused(
                 f"myid must be one of {', '.join(sorted(self.servers))}, the N of the server.N keys"
             )
+        refuse(self.insecure(), allowed=self.insecure_listeners)
+
+    def insecure(self) -> list[str]:
+        """Returns the addresses for clients, and for the other servers of the ensemble, that other
+        hosts can reach. ZooKeeper listens on its own address in `servers` for them."""
+        own = self.servers.get(str(self.my_id), "")
+        clients = f"{self.client_port_address}:{self.client_port}"
+        listeners = [(f"clientPortAddress {clients}", self.client_port_address)]
+        if own:
+            host = own[1:].partition("]")[0] if own.startswith("[") else own.partition(":")[0]
+            listeners.append((f"server.{self.my_id} {own}", host))
+        return reachable(listeners)
 
 
 def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
@@ -163,6 +176,7 @@ def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
         collector = _StatusCollector(settings)
         server = Server(command)
         REGISTRY.register(collector)
+        tell(settings.insecure())
         try:
             telemetry.start()
             _log.info(

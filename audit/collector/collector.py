@@ -56,8 +56,10 @@ from skidway.clock import Clock
 from skidway.errors import SkidwayError, Unreachable
 from skidway.files import DirectoryLock
 from skidway.host_name import host_name
+from skidway.insecure_listeners import reachable, tell
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -122,7 +124,10 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         examples = RejectExamples(
             lambda: _client(settings, clock), lambda: loop.standing, lambda: loop.rejected
         )
-        dashboard = Dashboard(editions, clock, histories[1], access, lambda: examples.found)
+        tell(settings.insecure())
+        dashboard = Dashboard(
+            editions, clock, histories[1], access, lambda: examples.found, _insecure(settings)
+        )
         stack.enter_context(_serving(dashboard, settings.listener))
         stack.enter_context(looking(old, clock, stopping))
         if settings.rejects_texts:
@@ -132,6 +137,19 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         loop.until(shutdown)
     _log.info("collector_stopped")
     return 0
+
+
+def _insecure(settings: AuditSettings) -> list[str]:
+    """Returns what the pages name as open to other hosts: the dashboard, and the brokers, whose
+    clients need not authenticate."""
+    brokers = reachable(
+        (str(each), each.host) for each in parse_bootstrap(settings.bootstrap_servers)
+    )
+    more = f" and {len(brokers) - 1} more" if len(brokers) > 1 else ""
+    return [
+        *(f"dashboard on {each}" for each in settings.insecure()),
+        *(f"broker {each}{more}" for each in brokers[:1]),
+    ]
 
 
 def _client(settings: AuditSettings, clock: Clock) -> Client:

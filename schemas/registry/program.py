@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from skidway import log, systemd
 from skidway.clock import SystemClock
 from skidway.coordination import Coordinator
+from skidway.insecure_listeners import tell
 from skidway.schemas.compatibility import Level
 from skidway.schemas.registry import server
 from skidway.schemas.registry.authentication import BasicAuthentication
@@ -43,6 +44,7 @@ def run(settings: RegistrySettings, shutdown: Shutdown) -> int:
         telemetry.start()
         stack.callback(telemetry.stop)
         stack.enter_context(_metrics(store))
+        tell(settings.insecure())
         app = application(store, mode_mutability=settings.mode_mutability)
         users = settings.users
         if users is not None:

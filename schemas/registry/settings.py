@@ -9,6 +9,7 @@ from typing import Literal
 
 from skidway.coordination import check_connect
 from skidway.errors import ConfigurationRefused
+from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse
 from skidway.schemas.registry.listeners import ClientCertificates, Listener, TlsFiles
 from skidway.schemas.registry.passwords import Users
 from skidway.settings import setting
@@ -35,6 +36,7 @@ class RegistrySettings:
         help="Where clients connect: http://host:port or https://host:port, both at once if you "
         "like; 0.0.0.0 is every address.",
     )
+    insecure_listeners: bool = insecure_listeners_setting()
     zookeeper_connect: str = setting(
         "zookeeper.connect",
         "127.0.0.1:2181",
@@ -126,3 +128,16 @@ class RegistrySettings:
         tls, _ = self.tls, self.users
         if tls is not None:
             tls.context()
+        refuse(self.insecure(), allowed=self.insecure_listeners)
+
+    def insecure(self) -> list[str]:
+        """Returns the listeners that other hosts can reach without authentication. Raises
+        `ConfigurationRefused`."""
+        if self.authentication != "NONE":
+            return []
+        needs_certificate = self.client_certificates == "REQUIRED"
+        return reachable(
+            (text, each.host)
+            for text, each in zip(self.listeners, self.addresses, strict=True)
+            if not (each.is_tls and needs_certificate)
+        )

@@ -30,6 +30,7 @@ def inventory(
             "vars": {
                 "skidway_version": version,
                 "skidway_wheels_dir": str(wheels),
+                "skidway_insecure_listeners": True,
                 "skidway_clusters": {
                     "dc1": {"bootstrap_servers": services.kafka.address},
                     "edge": {},

@@ -47,6 +47,7 @@ def inventory(version: str, wheels: Path, agents: tuple[str, ...] = APPLICATIONS
             "vars": {
                 "skidway_version": version,
                 "skidway_wheels_dir": str(wheels),
+                "skidway_insecure_listeners": True,
                 "skidway_clusters": {"dc1": {}},
                 "skidway_cluster": "dc1",
                 "skidway_gate_timeout_s": 300,

@@ -44,6 +44,7 @@ def inventory(
             "vars": {
                 "skidway_version": version,
                 "skidway_wheels_dir": str(wheels),
+                "skidway_insecure_listeners": True,
                 "skidway_clusters": {"dc1": {}, "offline": {"mirrors": ["dc1"]}},
                 "skidway_gate_timeout_s": 180,
                 "skidway_health_retries": 90,

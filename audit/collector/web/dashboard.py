@@ -88,7 +88,8 @@ class Dashboard:
     editions' connections to the store.
 
     access: the addresses and options that the commands shown on the pages need. examples: a
-    function that returns the known examples of rejected lines and records.
+    function that returns the known examples of rejected lines and records. insecure: what other
+    hosts reach without authentication.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Dashboard:
         history: HistoryStore | None = None,
         access: Access = NO_ACCESS,
         examples: Callable[[], Examples] = lambda: NO_EXAMPLES,
+        insecure: Sequence[str] = (),
     ) -> None:
         self._access = access
         self._examples = examples
@@ -108,7 +110,7 @@ class Dashboard:
         self._hours = Hours(clock)
         self._clock = clock
         self._lock = threading.Lock()
-        self._pages = Pages()
+        self._pages = Pages(insecure)
 
     def application(self) -> Starlette:
         """Returns the ASGI application."""

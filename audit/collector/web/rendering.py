@@ -34,9 +34,11 @@ def _versioned(path: str, content: str) -> str:
 
 
 class Pages:
-    """Renders the pages from templates."""
+    """Renders the pages from templates. insecure: what other hosts reach without authentication;
+    each page names it in its head."""
 
-    def __init__(self) -> None:
+    def __init__(self, insecure: Sequence[str] = ()) -> None:
+        self._insecure = insecure
         templates = {
             entry.name: entry.read_text("utf-8")
             for entry in _FOLDER.iterdir()
@@ -63,6 +65,7 @@ class Pages:
         """Returns the page as HTML. template: the name of its template."""
         common = {
             "rooms": ROOMS,
+            "insecure": self._insecure,
             "glyphs": words.GLYPHS,
             "meanings": words.MEANINGS,
             "style": _versioned("/style.css", STYLE),

@@ -50,7 +50,10 @@ def test_clients_are_never_told_localhost() -> None:
     name `localhost` tries ::1 first."""
     assert load("listeners=PLAINTEXT://localhost:1").advertised(1).host == "127.0.0.1"
     assert load().advertised(9092).host == "127.0.0.1"
-    found = load("listeners=PLAINTEXT://:9092", "advertised.listeners=PLAINTEXT://kafka1:19092")
+    found = load(
+        "listeners=PLAINTEXT://:9092", "advertised.listeners=PLAINTEXT://kafka1:19092",
+        "insecure.listeners=true",
+    )  # fmt: skip
     assert (found.advertised(9092).host, found.advertised(9092).port) == ("kafka1", 19092)
 
 

@@ -12,10 +12,13 @@ from skidway.loader.runs.resident import LEAST_EVERY_S
 
 
 def host(name: str, **variables: Any) -> dict[str, Any]:
-    return {"inventory_hostname": name, **variables}
+    return {"inventory_hostname": name, "skidway_insecure_listeners": True, **variables}
 
 
-THERE = {"skidway_zookeeper_connect": "z:2181", "skidway_schema_registry_url": "http://r:8081"}
+THERE = {
+    "skidway_zookeeper_connect": "z:2181",
+    "skidway_schema_registry_url": "http://r:8081",
+}
 """Variables that each host needs. Tests of other problems set these variables, so that only the
 tested problem is reported."""
 
@@ -249,3 +252,46 @@ def test_another_time_between_runs_is_reported(every: Any) -> None:
     is changed. The problem names the host."""
     found = problems({"loaders": ["l"]}, [host("l", loader_every=every)], dc1=KAFKA)
     assert found.startswith(f"l: loader_every is {every!r}")
+
+
+@pytest.mark.parametrize(
+    ("program", "group", "variables"),
+    [
+        ("zookeeper", "zookeeper", {}),
+        ("zookeeper", "zookeeper", {"zookeeper_settings": {"clientPortAddress": "0.0.0.0"}}),
+        ("broker", "brokers", {}),
+        ("broker", "brokers", {"broker_settings": {"listeners": "PLAINTEXT://127.0.0.1:9,X://:9"}}),
+        ("broker", "brokers", {"broker_bind_address": "::"}),
+        ("registry", "registry", {}),
+        ("registry", "registry", {"registry_settings": {"listeners": ["https://r:8081"]}}),
+        ("audit", "audit", {"audit_settings": {"listener": "10.0.0.7:8088"}}),
+    ],
+)
+def test_listeners_without_authentication_need_a_word(
+    program: str, group: str, variables: dict[str, Any]
+) -> None:
+    """If a program would listen for other hosts without authentication, the playbook stops with one
+    sentence that says what to set. With skidway_insecure_listeners it goes on."""
+    its = {"broker_id": 1, "skidway_zookeeper_connect": "z:2181", **variables}
+    its["skidway_insecure_listeners"] = False
+    groups = {group: ["x"]}
+    said = sentences(groups, [host("x", **its)], dc1={})
+    assert f"The {program} of x (" in said
+    assert "set skidway_insecure_listeners: true" in said
+    assert (
+        sentences(groups, [host("x", **{**its, "skidway_insecure_listeners": "yes"})], dc1={}) == ""
+    )
+    word = {**(its.get(f"{program}_settings") or {}), "insecure.listeners": True}
+    assert sentences(groups, [host("x", **{**its, f"{program}_settings": word})], dc1={}) == ""
+
+
+def test_listeners_that_strangers_cannot_use_need_no_word() -> None:
+    """A program on loopback, a registry that asks for a password, and the dashboard with its
+    defaults need no leave."""
+    everything = {group: ["x"] for group in ("zookeeper", "brokers", "registry", "audit")}
+    no = {"skidway_insecure_listeners": False}
+    alone = host("x", broker_id=1, skidway_address="127.0.0.1", **no)
+    assert sentences(everything, [alone], dc1={}) == ""
+    password = {"authentication": {"method": "BASIC", "users.file": "/x"}}
+    safe = host("r", registry_settings=password, **THERE, **no)
+    assert sentences({"registry": ["r"], "audit": ["r"]}, [safe], dc1={}) == ""

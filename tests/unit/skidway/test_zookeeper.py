@@ -48,7 +48,13 @@ def test_a_directory_of_any_name_is_the_one_that_is_meant() -> None:
 def test_ensemble_members_are_passed_through() -> None:
     """The settings server.N are written to zoo.cfg unchanged."""
     text = zookeeper.config_text(
-        settings("server.1=a:2888:3888", "server.2=b:2888:3888", "myid=2", "tickTime=500")
+        settings(
+            "server.1=a:2888:3888",
+            "server.2=b:2888:3888",
+            "myid=2",
+            "tickTime=500",
+            "insecure.listeners=true",
+        )  # fmt: skip
     )
     assert "server.1=a:2888:3888\n" in text
     assert "server.2=b:2888:3888\n" in text
@@ -108,7 +114,13 @@ def test_prepare_writes_what_the_server_reads(tmp_path: Path) -> None:
     prepared = load(
         ZookeeperSettings,
         None,
-        [f"dataDir={data}", f"log.file={tmp_path / 'logs' / 'z.log'}", "server.7=a:1:2", "myid=7"],
+        [
+            f"dataDir={data}",
+            f"log.file={tmp_path / 'logs' / 'z.log'}",
+            "server.7=a:1:2",
+            "myid=7",
+            "insecure.listeners=true",
+        ],
     )
     zookeeper.prepare(prepared)
     assert (data / "myid").read_text() == "7\n"

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .addresses import bootstrap_servers
+from .addresses import DASHBOARD_LISTENER, address, bootstrap_servers, is_loopback
 from .inventory import Clusters, Groups, HostVars, cluster_of, listed
 from .roster import sources
-from .settings import flat
+from .settings import flat, texts
 
 GROUPS = {
     "zookeeper": "zookeeper",
@@ -74,6 +74,7 @@ def inventory_problems(
         *_settings_problems(clusters, groups, hosts),
         *_name_problems(clusters, groups, hosts),
         *_loader_problems(groups, hosts),
+        *_insecure_listeners(groups, hosts),
     ]
 
 
@@ -224,6 +225,54 @@ def _loader_problems(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[
                 f"{name}: loader_every is {every!r}, which is no time between runs: write 60s, 5m "
                 "or 1h, or leave it empty for single runs by the timer."
             )
+
+
+def _insecure_listeners(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
+    """Yields one message if a program would listen for other hosts without authentication, and the
+    inventory does not allow it."""
+    found = [
+        f"{program} of {name} ({listens})"
+        for program, group in (
+            ("zookeeper", "zookeeper"), ("broker", "brokers"), ("registry", "registry"),
+            ("audit", "audit"),
+        )
+        for name in groups.get(group, [])
+        if (listens := _listens_insecurely(hosts[name], program))
+    ]  # fmt: skip
+    if found:
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        yield (
+            f"The {found[0]}{more} would listen for other hosts without authentication: whoever "
+            "reaches the port may do everything there. If only hosts that you trust reach it, set "
+            "skidway_insecure_listeners: true; if everything runs on one host, set "
+            "skidway_address: 127.0.0.1."
+        )
+
+
+def _listens_insecurely(host: HostVars, program: str) -> str:
+    """Returns the address on which a program would listen for other hosts without authentication
+    and without leave; "" if there is none."""
+    settings = flat(host.get(f"{program}_settings") or {})
+    if _is_true(settings.get("insecure.listeners", host.get("skidway_insecure_listeners"))):
+        return ""
+    if program == "registry" and settings.get("authentication.method", "NONE") != "NONE":
+        return ""
+    bound = host.get(f"{program}_bind_address") or address(host)
+    if program == "audit":
+        listeners = [settings.get("listener") or DASHBOARD_LISTENER]
+    elif program == "zookeeper":
+        listeners = [f"{settings.get('clientPortAddress') or bound}:"]
+    else:
+        listeners = texts(settings.get("listeners") or f"//{bound}:")
+    for each in listeners:
+        name = each.rpartition("//")[2].rpartition(":")[0].strip("[]")
+        if not is_loopback(name or ("" if program == "audit" else "0.0.0.0")):  # noqa: S104
+            return name or "every address"
+    return ""
+
+
+def _is_true(value: Any) -> bool:
+    return str(value).lower() in ("true", "yes", "1", "on")
 
 
 def _number_problems(
