@@ -54,7 +54,7 @@ def test_ensemble_members_are_passed_through() -> None:
             "myid=2",
             "tickTime=500",
             "insecure.listeners=true",
-        )  # fmt: skip
+        )
     )
     assert "server.1=a:2888:3888\n" in text
     assert "server.2=b:2888:3888\n" in text
