@@ -409,6 +409,26 @@ def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(flee
     eventually(lambda: fleet.audit("hosts")[0] == 0, within_s=180, what="it reports again")
 
 
+@pytest.mark.aside
+def test_a_topic_is_deleted_only_while_the_inventory_allows_it(fleet: Fleet) -> None:
+    """Brokers that the roles installed delete no topic. With `broker_delete_topics` they do, until
+    the playbook runs without it again."""
+    skidway = "/opt/skidway/current/broker/bin/skidway topics"
+    address = f"--bootstrap-server {SERVER}:9092"
+    restart = ("site", "--tags", "broker_configure,broker_run")
+    for topic in ("spare1", "spare2"):
+        fleet.server.run(f"{skidway} create {topic} {address}")
+    delete = f"{skidway} delete {{}} --yes {address}"
+    refused = fleet.server.run(delete.format("spare1"), check=False)
+    assert refused.returncode != 0
+    assert "delete.topic.enable is false" in refused.stdout + refused.stderr
+    fleet.control.succeed(*restart, "-e", "broker_delete_topics=true")
+    fleet.server.run(delete.format("spare1"))
+    fleet.control.succeed(*restart)
+    assert fleet.server.run(delete.format("spare2"), check=False).returncode != 0
+    assert fleet.server.read(f"{skidway} list {address}").split().count("spare2") == 1
+
+
 def test_uninstalling_leaves_the_data_and_nothing_else(fleet: Fleet) -> None:
     """uninstall.yml drains each agent. Then it removes programs, units, configuration and limits,
     but no data. Prometheus continues to run without rules and targets of Skidway."""
