@@ -22,6 +22,7 @@ from skidway.cli.options import (
 )
 from skidway.cli.output import print_json, table
 from skidway.errors import SkidwayError, UsageError
+from skidway.state_owner import become_owner
 from skidway.text_file import NotUtf8, read_text
 
 PROGRAM = "agent"
@@ -197,6 +198,14 @@ def _settings(args: argparse.Namespace) -> Any:
     return configuration.load(args, PROGRAM)
 
 
+def _settings_of_owner(args: argparse.Namespace) -> Any:
+    """Returns the settings for a command that uses the state, after it has become the state's user
+    if root runs it."""
+    settings = _settings(args)
+    become_owner(settings.state_dir)
+    return settings
+
+
 def _run(args: argparse.Namespace) -> int:
     # A SIGHUP would end the agent now. So the kernel holds the signal back until the agent can
     # reload.
@@ -207,6 +216,7 @@ def _run(args: argparse.Namespace) -> int:
 
     configuration = Configuration(args, PROGRAM)
     settings = configuration.read()
+    become_owner(settings.state_dir)
     check_settings(settings)
     return service.run(
         PROGRAM,
@@ -228,6 +238,7 @@ def _count(args: argparse.Namespace) -> int:
         keep_bytes=args.keep_mb << 20,
     )
     settings.check()
+    become_owner(settings.directory)
     return service.run(
         PROGRAM, lambda shutdown: program.run(settings, shutdown), level=args.log_level
     )
@@ -238,7 +249,7 @@ def _reload(args: argparse.Namespace) -> int:
 
     if not 0 <= args.timeout_s <= threading.TIMEOUT_MAX:
         raise UsageError("--timeout-s must be a number of seconds, and not negative.")
-    answer = reloading.reload(_settings(args), args.timeout_s)
+    answer = reloading.reload(_settings_of_owner(args), args.timeout_s)
     if answer.status:
         print("\n".join(f"skidway agent: {each}" for each in answer.sentences), file=sys.stderr)
     else:
@@ -252,7 +263,7 @@ def _drain(args: argparse.Namespace) -> int:
 
     if not 0 <= args.timeout_s <= threading.TIMEOUT_MAX:
         raise UsageError("--timeout-s must be a number of seconds, and not negative.")
-    settings = _settings(args)
+    settings = _settings_of_owner(args)
     check_settings(settings)
 
     def body(shutdown: service.Shutdown) -> int:
@@ -382,6 +393,7 @@ def _replay(args: argparse.Namespace) -> int:
             file = sys.stdin
             if args.file != "-":
                 file = stack.enter_context(open(args.file, encoding="utf-8-sig"))
+            become_owner(settings.state_dir)  # who, other than root, may not read the file
             done = replaying.replay(settings, file, also_unfit=args.also_unfit)
     except UnicodeDecodeError as error:
         raise SkidwayError(f"{args.file} is not UTF-8") from error
@@ -394,7 +406,7 @@ def _replay(args: argparse.Namespace) -> int:
 def _replayed(args: argparse.Namespace) -> int:
     from skidway.agent.commands import replaying
 
-    counts = replaying.status(_settings(args), args.topic)
+    counts = replaying.status(_settings_of_owner(args), args.topic)
     if args.json:
         print_json(counts)
     else:
@@ -405,7 +417,7 @@ def _replayed(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     from skidway.agent.commands import state
 
-    shown = state.show(_settings(args).state_dir)
+    shown = state.show(_settings_of_owner(args).state_dir)
     if args.json:
         print_json(shown)
         return 0
@@ -422,12 +434,12 @@ def _show(args: argparse.Namespace) -> int:
 def _adopt(args: argparse.Namespace) -> int:
     from skidway.agent.commands import state
 
-    print(state.adopt(_settings(args).state_dir, new_epoch=args.new_epoch))
+    print(state.adopt(_settings_of_owner(args).state_dir, new_epoch=args.new_epoch))
     return 0
 
 
 def _give_up(args: argparse.Namespace) -> int:
     from skidway.agent.commands import state
 
-    print(state.give_up(_settings(args).state_dir, args.topic))
+    print(state.give_up(_settings_of_owner(args).state_dir, args.topic))
     return 0

@@ -13,8 +13,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final, Literal
 
-from skidway.agent.files.ways import Link
 from skidway.dataclass import dataclass
+from skidway.ways import Link
 
 Rule = Literal["owner", "all", "none"]
 

@@ -16,8 +16,8 @@ from skidway.agent.files.decompressed import Decompressed, begins_compressed, is
 from skidway.agent.files.host import Handle, Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import Content, PlainSizes, not_yet
-from skidway.agent.files.ways import Link, way
 from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
+from skidway.ways import Link, way
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _LIMIT: Final = 1 << 63

@@ -9,7 +9,7 @@ import pytest
 from skidway.agent.files.access import Access, Rule, access_of
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.patterns import patterns_of
-from skidway.agent.files.ways import Link
+from skidway.ways import Link
 
 AGENT, WRITER, OTHER = 63_001, 63_002, 63_003
 FILE, LINK = "/log/a.log", "/log/link"

@@ -1,4 +1,4 @@
-"""Follows a path link by link, and notes to whom the links on the way belong.
+"""Follows a path link by link, and notes to whom what is on the way belongs.
 
 Each step opens the next name in the directory that the step before opened, and looks at what it
 has opened. So nobody can exchange a name between a look at it and its use.
@@ -31,26 +31,30 @@ class Link(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Way:
     """Where a path leads. descriptor: of what is there, opened only as a place (O_PATH). real_path:
-    the path without links. links: those on the way, in their order."""
+    the path without links. links: those on the way, in their order. user: the first user but root
+    to whom a directory or link on the way, or what is there, belongs; 0 if all is root's. This user
+    can make the path lead anywhere."""
 
     descriptor: int
     real_path: str
     links: tuple[Link, ...]
+    user: int
 
 
 @contextmanager
 def way(path: str) -> Iterator[Way]:
     """Follows an absolute path, for a `with` block. Raises OSError if the path leads nowhere, or if
-    the agent may not follow it."""
+    this user may not follow it."""
     descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
     try:
-        names = _names(path)
+        names, user = _names(path), 0
         real: list[str] = []
         links: list[Link] = []
         while names:
             name = names.pop()
             below = os.open(name, _STEP, dir_fd=descriptor)
             status = os.fstat(below)
+            user = user or status.st_uid
             if not stat.S_ISLNK(status.st_mode):
                 os.close(descriptor)
                 descriptor = below
@@ -68,7 +72,7 @@ def way(path: str) -> Iterator[Way]:
                 os.close(descriptor)
                 descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
                 real = []
-        yield Way(descriptor, "/" + "/".join(real), tuple(links))
+        yield Way(descriptor, "/" + "/".join(real), tuple(links), user)
     finally:
         os.close(descriptor)
 
