@@ -134,10 +134,10 @@ def test_no_rename_ends_the_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     chance = random.Random(1)
     watch = Watch([Pattern(f"{tmp_path}/**/*.log"), Pattern(f"{tmp_path}/a/*.log")])
     watch.start()
-    for step in range(4_000):
+    for step in range(1_500):
         upset(tmp_path, chance)
         watch.mind(0, now=step / 100)  # every hundredth step ends a window
-        if step % 400 == 0:
+        if step % 150 == 0:
             watch.mind(int(RATE_MAX) * 3, now=step / 100 + 1.5)
             watch._rest_until = step / 100 + 1
     watch.mind(0, now=1e6)
@@ -197,9 +197,9 @@ def test_a_very_deep_directory_is_no_error(tmp_path: Path) -> None:
 
 
 def make_deep(folder: Path) -> str:
-    """Makes directories in each other, 1,800 levels deep; returns the path of the deepest."""
+    """Makes directories in each other, 1,200 levels deep; returns the path of the deepest."""
     path = str(folder)
-    for _ in range(1_800):
+    for _ in range(1_200):
         path += "/d"
         os.mkdir(path)
     return path
@@ -208,5 +208,5 @@ def make_deep(folder: Path) -> str:
 def remove_deep(folder: Path) -> None:
     """Removes what `make_deep` has made, because pytest's own removal fails for it."""
     (folder / "d" / "app.log").unlink()
-    for depth in range(1_800, 0, -1):
+    for depth in range(1_200, 0, -1):
         os.rmdir(str(folder) + "/d" * depth)
