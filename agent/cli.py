@@ -182,6 +182,10 @@ def _register_count(verbs: Any) -> None:
     count.add_argument("--into", type=Path, required=True, metavar="DIR", help=words)
     words = "where to begin in files that exist at the first start (beginning)"
     count.add_argument("--start-at", choices=("beginning", "end"), default="beginning", help=words)
+    words = (
+        "which links to follow: owner, those of root, of this user and of a file's owner (owner)"
+    )
+    count.add_argument("--links", choices=("owner", "all", "none"), default="owner", help=words)
     words = "delete notes that are older than this (7d)"
     count.add_argument("--keep", default="7d", metavar="TIME", help=words)
     words = "delete the oldest notes if they take more MiB than this (1024)"
@@ -234,6 +238,7 @@ def _count(args: argparse.Namespace) -> int:
         directory=args.into,
         exclude=tuple(args.exclude),
         starts_at_end=args.start_at == "end",
+        links=args.links,
         keep_s=parse_duration(args.keep, "--keep"),
         keep_bytes=args.keep_mb << 20,
     )

@@ -157,7 +157,8 @@ def _describe_holder(descriptor: int) -> None:
     program = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
     os.ftruncate(descriptor, 0)
     with contextlib.suppress(OSError):  # the lock holds without these words, also on a full disk
-        os.pwrite(descriptor, f"process {os.getpid()} ({program})\n".encode(), 0)
+        holder = f"process {os.getpid()} ({program})\n"
+        os.pwrite(descriptor, holder.encode(errors="backslashreplace"), 0)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -28,7 +28,7 @@ def become_owner(directory: Path) -> None:
     try:
         with way(str(existing(directory))) as found:
             user = found.user
-            group = os.fstat(found.descriptor).st_gid
+            group = found.end.status.st_gid
         if user:
             _become(user, group)
     except OSError as error:

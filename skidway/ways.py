@@ -28,16 +28,25 @@ class Link(NamedTuple):
     owner: int
 
 
+class End(NamedTuple):
+    """What is at the end of a path. real_path: the path without links. status: of what is there.
+    links: those on the way, in their order. directory_owner: the user to whom the directory of what
+    is there belongs."""
+
+    real_path: str
+    status: os.stat_result
+    links: tuple[Link, ...]
+    directory_owner: int
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where a path leads. descriptor: of what is there, opened only as a place (O_PATH). real_path:
-    the path without links. links: those on the way, in their order. user: the first user but root
-    to whom a directory or link on the way, or what is there, belongs; 0 if all is root's. This user
-    can make the path lead anywhere."""
+    """A path that was followed. descriptor: of what is at its end, opened only as a place (O_PATH).
+    user: the first user but root to whom a directory or link on the way, or what is at the end,
+    belongs; 0 if all is root's. This user can make the path lead anywhere."""
 
     descriptor: int
-    real_path: str
-    links: tuple[Link, ...]
+    end: End
     user: int
 
 
@@ -50,6 +59,8 @@ def way(path: str) -> Iterator[Way]:
         names, user = _names(path), 0
         real: list[str] = []
         links: list[Link] = []
+        at = os.fstat(descriptor)
+        directory_owner = at.st_uid
         while names:
             name = names.pop()
             below = os.open(name, _STEP, dir_fd=descriptor)
@@ -58,6 +69,7 @@ def way(path: str) -> Iterator[Way]:
             if not stat.S_ISLNK(status.st_mode):
                 os.close(descriptor)
                 descriptor = below
+                directory_owner, at = at.st_uid, status
                 real = real[:-1] if name == ".." else [*real, name]
                 continue
             try:
@@ -71,8 +83,10 @@ def way(path: str) -> Iterator[Way]:
             if target.startswith("/"):
                 os.close(descriptor)
                 descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
+                at = os.fstat(descriptor)
                 real = []
-        yield Way(descriptor, "/" + "/".join(real), tuple(links), user)
+        end = End("/" + "/".join(real), at, tuple(links), directory_owner)
+        yield Way(descriptor, end, user)
     finally:
         os.close(descriptor)
 

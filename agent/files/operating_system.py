@@ -17,7 +17,7 @@ from skidway.agent.files.host import Handle, Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import Content, PlainSizes, not_yet
 from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
-from skidway.ways import Link, way
+from skidway.ways import End, way
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _LIMIT: Final = 1 << 63
@@ -33,10 +33,9 @@ class OpenFile:
 
     def __init__(self, path: str, access: Access) -> None:
         with way(path) as found:
-            status = os.fstat(found.descriptor)
-            if not stat.S_ISREG(status.st_mode):
+            if not stat.S_ISREG(found.end.status.st_mode):
                 raise OSError(errno.EINVAL, "it is no regular file")
-            refused = access.refusal(path, found.real_path, found.links, status.st_uid)
+            refused = access.refusal(path, found.end)
             if refused is not None:
                 raise OSError(errno.EPERM, refused[1])
             # the file on which the rules were tried, whatever is at the path by now
@@ -74,8 +73,8 @@ LEADS_ROUND: Final = "it is a link in a circle: remove it, or leave it out with 
 _SEEN_MAX: Final = 100_000
 _FIND_TRIES: Final = 10
 
-_Resolved = dict[str, tuple[str, tuple[Link, ...]]]
-"""The real path of each directory that a scan has come to, and the links on the way there."""
+_Resolved = dict[str, End]
+"""What is at the path of each directory that a scan has come to."""
 
 
 class OperatingSystem:
@@ -170,7 +169,7 @@ class OperatingSystem:
         while True:
             try:
                 with way(directory) as found:
-                    return os.path.join(found.real_path, *reversed(names))
+                    return os.path.join(found.end.real_path, *reversed(names))
             except OSError:
                 directory, name = os.path.split(directory.rstrip("/"))
                 names.append(name)
@@ -190,7 +189,8 @@ class OperatingSystem:
         """Returns the file at a path. resolved: a cache (see `_Resolved`)."""
         for _ in range(_FIND_TRIES):
             try:
-                status, real_path, links = _led(path, is_link, resolved)
+                end = _end(path, is_link, resolved)
+                status = end.status
                 if not stat.S_ISREG(status.st_mode):
                     _add_other(path, status.st_mode, scan)
                     return None
@@ -204,12 +204,12 @@ class OperatingSystem:
                 else:
                     scan.unreadable.append((path, error.strerror or str(error)))
                 return None
-            refused = self._access.refusal(path, real_path, links, status.st_uid)
+            refused = self._access.refusal(path, end)
             if refused is not None:
                 scan.refused.append(refused)
                 return None
             try:
-                return self._described(path, real_path, status)
+                return self._described(path, end.real_path, status)
             except FileNotFoundError:
                 continue  # by now, another file is at the path, or no file
         scan.unreadable.append((path, "it is being renamed"))
@@ -219,8 +219,8 @@ class OperatingSystem:
         """Whether a search goes into the directory to which a link leads."""
         try:
             with way(path) as found:
-                owner = os.fstat(found.descriptor).st_uid
-                refused = self._access.refusal(path, f"{found.real_path}/", found.links, owner)
+                directory = found.end._replace(real_path=f"{found.end.real_path}/")
+                refused = self._access.refusal(path, directory)
         except OSError:
             return True  # the search itself reports what is wrong
         if refused is not None:
@@ -310,23 +310,21 @@ def _with_inode(entries: Iterator[os.DirEntry[str]], inode: int) -> Iterator[str
             yield entry.path
 
 
-def _led(
-    path: str, is_link: bool, resolved: _Resolved
-) -> tuple[os.stat_result, str, tuple[Link, ...]]:
-    """Returns what is at the end of a path, its real path, and the links on the way there. (If the
-    directory is exchanged meanwhile, the file does not belong to the real path. Whoever opens the
-    real path compares the file's key.)"""
+def _end(path: str, is_link: bool, resolved: _Resolved) -> End:
+    """Returns what is at the end of a path. (If the directory is exchanged meanwhile, the file does
+    not belong to the real path. Whoever opens the real path compares the file's key.)"""
     status = None if is_link else os.lstat(path)
     if status is None or stat.S_ISLNK(status.st_mode):
         with way(path) as found:
-            return os.fstat(found.descriptor), found.real_path, found.links
+            return found.end
     directory, _, name = path.rpartition("/")
-    led = resolved.get(directory)
-    if led is None:
+    above = resolved.get(directory)
+    if above is None:
         with way(directory) as found:
-            led = resolved[directory] = found.real_path, found.links
-    real, links = led
-    return status, path if real == directory else os.path.join(real, name), links
+            above = resolved[directory] = found.end
+    real = above.real_path
+    real_path = path if real == directory else os.path.join(real, name)
+    return End(real_path, status, above.links, above.status.st_uid)
 
 
 @lru_cache(64)

@@ -155,7 +155,8 @@ def check_given(patterns: Sequence[str]) -> None:
             raise UsageError(f"--logs {pattern!r} {why}")
         scan = OperatingSystem().scan(patterns_of([path]))
         if not scan.found:
-            reasons = "".join(f"; {shown(path)}: {said}" for path, said in scan.unreadable[:1])
+            unread = [*scan.unreadable, *scan.refused]
+            reasons = "".join(f"; {shown(path)}: {said}" for path, said in unread[:1])
             raise UsageError(f"--logs {pattern!r}: the pattern matches no regular file{reasons}")
 
 
