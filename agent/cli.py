@@ -279,8 +279,7 @@ def _drain(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from skidway.agent.files.access import access_of
-    from skidway.agent.files.operating_system import OperatingSystem
+    from skidway.agent.files.operating_system import host_of
     from skidway.agent.validation.checks import check_settings, try_sources
     from skidway.agent.validation.report import (
         MARK,
@@ -303,7 +302,7 @@ def _validate(args: argparse.Namespace) -> int:
         pause=lambda _seconds: None,
         security=settings.registry_security,
     )
-    host = OperatingSystem(access_of(settings.links, settings.state_dir))
+    host = host_of(settings)
     trials = try_sources(settings, host, registry, args.lines)
     if args.json:
         print_json(document(trials, settings.rejected_share_max))

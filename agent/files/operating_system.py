@@ -8,16 +8,24 @@ import stat
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from skidway.agent.files.access import Access
+from skidway.agent.files.access import Access, access_of
 from skidway.agent.files.birth_times import born_at, born_of
-from skidway.agent.files.decompressed import Decompressed, begins_compressed, is_decompressed
+from skidway.agent.files.decompressed import (
+    Bounds,
+    Decompressed,
+    begins_compressed,
+    is_decompressed,
+)
 from skidway.agent.files.host import Handle, Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import Content, PlainSizes, not_yet
 from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
 from skidway.ways import End, way
+
+if TYPE_CHECKING:
+    from skidway.agent.settings import AgentSettings
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _LIMIT: Final = 1 << 63
@@ -84,12 +92,13 @@ class OperatingSystem:
     watches, for example, 20,000 quiet files.
     """
 
-    def __init__(self, access: Access | None = None) -> None:
+    def __init__(self, access: Access | None = None, bounds: Bounds | None = None) -> None:
         self._access = access or Access()
+        self._bounds = bounds or Bounds()
         self._seen: dict[str, Found] = {}
         # by path: when the inode last changed (ns), if this differs from the file's `changed_ns`
         self._inode_changed: dict[str, int] = {}
-        self._plain_sizes = PlainSizes()
+        self._plain_sizes = PlainSizes(self._bounds)
 
     def open(self, path: str) -> Handle:
         """Opens a regular file for reading."""
@@ -101,7 +110,9 @@ class OperatingSystem:
         except OSError:
             file.close()
             raise
-        return file if size is None else Decompressed(file, path, file.descriptor, size)
+        if size is None:
+            return file
+        return Decompressed(file, path, file.descriptor, size, self._bounds)
 
     def scan(self, patterns: Sequence[Pattern]) -> Scan:
         """Returns the files to which the patterns lead, and the paths that cannot be read."""
@@ -276,6 +287,12 @@ class OperatingSystem:
         if size is None:
             return UNMEASURED
         return DAMAGED if isinstance(size, OSError) else size
+
+
+def host_of(settings: AgentSettings) -> OperatingSystem:
+    """Returns this machine as an agent with these settings sees it."""
+    bounds = Bounds(settings.decompression_memory_bytes, settings.decompression_ratio_max)
+    return OperatingSystem(access_of(settings.links, settings.state_dir), bounds)
 
 
 def _add_dead(path: str, reason: str, scan: Scan) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from skidway.agent.files.decompressed import MEMORY_BYTES
 from support.agent_process import AgentProcess
 from support.processes import eventually
 
@@ -67,13 +68,14 @@ def test_many_large_windows_do_not_exhaust_the_memory(
 
 
 ZEROS = bytes(16 << 20)
-HWM_KIB_MAX = 260 * 1024
-"""What the process may need: Python with what it imports, and 128 MiB for a window of Zstandard."""
+PYTHON_KIB = 132 * 1024
+"""What a process may need beside the memory of the decompression: Python, with what it imports."""
 
 CHILD = """
 import os, sys, time
+from skidway.agent.files.decompressed import Bounds
 from skidway.agent.files.plain_sizes import Content, PlainSizes
-path, sizes = sys.argv[1], PlainSizes()
+path, sizes = sys.argv[1], PlainSizes(Bounds(*map(int, sys.argv[2:])))
 content = Content.of(os.stat(path))
 while (found := sizes.known(content)) is None:
     sizes.ask(path, content)
@@ -84,14 +86,13 @@ with open("/proc/self/status") as status:
 """
 
 
-def measured(path: Path) -> str:
+def measured(path: Path, *bounds: int) -> str:
     """Returns the plain size of a file, or why it has none, and checks how much memory a process
-    needs to find it out."""
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(path)], capture_output=True, text=True, check=True
-    )
+    with these bounds needs to find it out."""
+    command = [sys.executable, "-c", CHILD, str(path), *map(str, bounds)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     said, hwm_kib = done.stdout.splitlines()
-    assert int(hwm_kib) <= HWM_KIB_MAX
+    assert int(hwm_kib) <= PYTHON_KIB + (bounds or (MEMORY_BYTES,))[0] // 1024
     return said
 
 
@@ -116,12 +117,11 @@ def zstd(window_log: int) -> bytes:
 @pytest.mark.parametrize(
     ("ending", "pack"),
     [
-        (".lzma", partial(lzma_alone, 66 << 20)),
+        (".lzma", partial(lzma_alone, 129 << 20)),
         (".lzma", partial(lzma_alone, (4 << 30) - 1)),
-        (".xz", partial(xz, 96 << 20)),
         (".zst", partial(zstd, 28)),
     ],
-    ids=["lzma a little", "lzma much", "xz", "zstd"],
+    ids=["lzma a little", "lzma much", "zstd"],
 )
 def test_a_file_that_asks_for_too_much_memory_is_damaged(
     tmp_path: Path, ending: str, pack: Callable[[], bytes]
@@ -160,3 +160,39 @@ def test_more_plain_bytes_than_a_log_has_are_damage(tmp_path: Path) -> None:
     assert measured(path) == str(1 << 30)
     path.write_bytes(part * 65)
     assert "it has more than 1,073,741,824 plain bytes" in measured(path)
+    assert measured(path, MEMORY_BYTES, 1 << 40) == str(65 << 24)
+
+
+@pytest.mark.parametrize(
+    ("ending", "pack", "needs_bytes"),
+    [
+        (".lzma", partial(lzma_alone, 32 << 20), 33 << 20),
+        (".xz", partial(xz, 32 << 20), 33 << 20),
+        (".zst", partial(zstd, 25), 32 << 20),
+    ],
+    ids=["lzma", "xz", "zstd"],
+)
+def test_the_memory_is_a_setting(
+    tmp_path: Path, ending: str, pack: Callable[[], bytes], needs_bytes: int
+) -> None:
+    """A file is read if `decompression.memory.bytes` suffices for it. With less, it is damaged, and
+    the agent takes no more memory than that."""
+    path = tmp_path / f"app.log.1{ending}"
+    path.write_bytes(pack())
+    assert measured(path, needs_bytes, 1_000).isdigit()
+    assert "it cannot be decompressed" in measured(path, needs_bytes - (2 << 20), 1_000)
+
+
+@pytest.mark.slow
+def test_an_agent_reads_by_its_settings(agent: Make, tmp_path: Path) -> None:
+    """With a lower `decompression.memory.bytes`, a running agent calls a file damaged that it would
+    otherwise read, and reads the others."""
+    good, bad = tmp_path / "app.log.1.zst", tmp_path / "app.log.2.zst"
+    good.write_bytes(zstandard.compress(LINE * 100))
+    bad.write_bytes(zstd_long(LINE * 4_000))
+    process = agent({"topic": "logs", "paths": [f"{tmp_path}/app.log*"]})
+    process.settings["decompression.memory.bytes"] = 8 << 20
+    process.start()
+    eventually(lambda: process.settled({good: 100 * len(LINE)}), what="the good file")
+    eventually(lambda: "cannot be decompressed" in str(process.health()), what="the bad file")
+    assert str(bad) in str(process.health())

@@ -13,6 +13,7 @@ import pytest
 import zstandard
 
 from skidway.agent.files import plain_sizes
+from skidway.agent.files.decompressed import Bounds
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.plain_sizes import Content, PlainSizes
@@ -30,7 +31,7 @@ def test_a_large_file_delays_no_small_ones(tmp_path: Path, monkeypatch: pytest.M
     that came later; then it learns those of the large ones, of each once."""
     monkeypatch.setattr(plain_sizes, "SLICE_BYTES", 1 << 20)
     learned: list[int | OSError] = []
-    sizes, before = PlainSizes(), set(os.listdir("/proc/self/fd"))
+    sizes, before = PlainSizes(Bounds()), set(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(sizes, "learn", lambda _, size: learned.append(size))
     parts = {"large": 12, "larger": 13, "small": 0, "smaller": 0}
     for name, count in parts.items():
@@ -61,7 +62,7 @@ def test_what_follows_a_stream_is_no_damage(
     pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
     path = tmp_path / f"app.log.1{ending}"
     path.write_bytes(pack.get(ending, zstandard.compress)(b"first") + tail)
-    sizes, content = PlainSizes(), Content.of(os.stat(path))
+    sizes, content = PlainSizes(Bounds()), Content.of(os.stat(path))
     sizes.ask(str(path), content)
     eventually(lambda: sizes.known(content) is not None, every_s=0.01)
     assert sizes.known(content) == 5 + len(more)
