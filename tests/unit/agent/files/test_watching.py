@@ -3,6 +3,7 @@ import random
 import select
 import shutil
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,9 @@ def test_directories_that_links_lead_to_are_watched(tmp_path: Path) -> None:
     (tmp_path / "pods" / "0.log").write_text("x\n")
     assert select.select([watch.inbox], [], [], 30)[0]
     assert f"{tmp_path}/pods/0.log" in watch.inbox.take()[0]
+    watch.mind(0, now=0.0)
     watch.follow(frozenset())
+    assert watch.mind(0, now=2.0)
     assert watch._watched == {f"{tmp_path}/links"}
     watch.stop()
 
@@ -105,6 +108,24 @@ def test_a_renamed_directory_is_watched_under_its_new_name(tmp_path: Path) -> No
     assert select.select([watch.inbox], [], [], 30)[0]
     assert str(new / "b" / "app.log") in watch.inbox.take()[0]
     watch.stop()
+
+
+def test_a_watch_begins_anew_at_most_every_ten_seconds(tmp_path: Path) -> None:
+    """However often a user renames directories, the agent begins to watch anew at most every ten
+    seconds, and looks at everything then."""
+    watch = Watch([Pattern(f"{tmp_path}/**/*.log")])
+    watch.start()
+    (tmp_path / "0").mkdir()
+    anew = []
+    for now in range(1, 40):
+        (tmp_path / str(now - 1)).rename(tmp_path / str(now))
+        if watch._trees is not None:
+            assert heard(watch, tmp_path / str(now))
+        if watch.mind(0, now=float(now)):
+            anew.append(now)
+    watch.stop()
+    assert len(anew) >= 3
+    assert min(after - before for before, after in pairwise(anew)) >= REST_S
 
 
 def test_a_directory_that_was_replaced_is_watched_again(tmp_path: Path) -> None:
