@@ -28,7 +28,6 @@ from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.host_name import host_name, installed_host_name
 from skidway.kafka.client import Client
-from skidway.state_owner import become_owner
 from skidway.telemetry import host_and_port
 
 PROGRAM = "audit"
@@ -199,11 +198,9 @@ def store_of(args: argparse.Namespace, given: AuditSettings | None) -> Path | No
     cluster. Raises UsageError if an option names a store that does not exist."""
     folder: Path | None = args.store
     if folder is None and args.bootstrap_server is None and given is not None:
-        folder = given.store_dir if (given.store_dir / DATABASE).exists() else None
-    elif folder is not None and not (folder / DATABASE).exists():
+        return given.store_dir if (given.store_dir / DATABASE).exists() else None
+    if folder is not None and not (folder / DATABASE).exists():
         raise UsageError(f"There is no store of an audit collector in {folder}.")
-    if folder is not None:
-        become_owner(folder)
     return folder
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import yaml
 
-from skidway.audit.evidence.ledger import DATABASE
 from skidway.cli import main
 from skidway.state_owner import become_owner
 from support.other_users import as_user
@@ -98,7 +97,6 @@ COMMANDS: dict[str, Callable[[Path], Sequence[str]]] = {
         metrics_listener="127.0.0.1:0",
     ),
     "audit count": with_settings("audit", "count", **BROKERS, tier="broker", state_dir="STATE"),
-    "audit report": with_settings("audit", "report", **AUDIT),
     "broker run": with_settings(
         "broker",
         "run",
@@ -142,8 +140,6 @@ def test_a_command_of_root_becomes_the_user_of_its_state(state: Path, name: str)
     """If root runs a command that uses a state, and the state belongs to another user, the command
     becomes this user before it works, for good and with none of root's groups. It leaves nothing of
     root's in the state."""
-    if name == "audit report":
-        as_user(USER, [], (state / DATABASE).touch)
     argv = COMMANDS[name](state)
     child = os.fork()
     if not child:
