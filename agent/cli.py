@@ -203,8 +203,8 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def _settings_of_owner(args: argparse.Namespace) -> Any:
-    """Returns the settings for a command that uses the state, after it has become the state's user
-    if root runs it."""
+    """Returns the settings for a command that writes into the state, after it has become the
+    state's user if root runs it."""
     settings = _settings(args)
     become_owner(settings.state_dir)
     return settings
@@ -410,7 +410,7 @@ def _replay(args: argparse.Namespace) -> int:
 def _replayed(args: argparse.Namespace) -> int:
     from skidway.agent.commands import replaying
 
-    counts = replaying.status(_settings_of_owner(args), args.topic)
+    counts = replaying.status(_settings(args), args.topic)
     if args.json:
         print_json(counts)
     else:
@@ -421,7 +421,7 @@ def _replayed(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     from skidway.agent.commands import state
 
-    shown = state.show(_settings_of_owner(args).state_dir)
+    shown = state.show(_settings(args).state_dir)
     if args.json:
         print_json(shown)
         return 0

@@ -1,4 +1,4 @@
-"""Makes a command that root runs the user to whom the state belongs, before it uses the state.
+"""Makes a command that root runs the user to whom the state belongs, before it writes there.
 
 Whoever owns a directory can exchange what is in it for links. If root wrote there, this user could
 make root write anywhere. And what root made there, a program of this user could not use.

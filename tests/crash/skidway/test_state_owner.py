@@ -82,8 +82,6 @@ COMMANDS: dict[str, Callable[[Path], Sequence[str]]] = {
     "agent drain": on_agent("agent", "drain", "--timeout-s", "0"),
     "agent reload": on_agent("agent", "reload"),
     "agent replay": lambda state: ["agent", "replay", repaired(state), *agent(state)],
-    "agent replayed": on_agent("agent", "replayed", "logs"),
-    "agent state show": on_agent("agent", "state", "show"),
     "agent state adopt": on_agent("agent", "state", "adopt"),
     "agent state give-up": on_agent("agent", "state", "give-up", "logs"),
     "agent count": lambda state: ["agent", "count", "--files", "/no/*", "--into", str(state)],
@@ -137,7 +135,7 @@ COMMANDS: dict[str, Callable[[Path], Sequence[str]]] = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_of_root_becomes_the_user_of_its_state(state: Path, name: str) -> None:
-    """If root runs a command that uses a state, and the state belongs to another user, the command
+    """If root runs a command that writes into a state, and the state belongs to another user, the command
     becomes this user before it works, for good and with none of root's groups. It leaves nothing of
     root's in the state."""
     argv = COMMANDS[name](state)
