@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from skidway.agent.state.database import open_state
 from skidway.cli import main
 from skidway.state_owner import become_owner
 from support.other_users import as_user
@@ -135,9 +136,9 @@ COMMANDS: dict[str, Callable[[Path], Sequence[str]]] = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_of_root_becomes_the_user_of_its_state(state: Path, name: str) -> None:
-    """If root runs a command that writes into a state, and the state belongs to another user, the command
-    becomes this user before it works, for good and with none of root's groups. It leaves nothing of
-    root's in the state."""
+    """If root runs a command that writes into a state, and the state belongs to another user, the
+    command becomes this user before it works, for good and with none of root's groups. It leaves
+    nothing of root's in the state."""
     argv = COMMANDS[name](state)
     child = os.fork()
     if not child:
@@ -218,3 +219,13 @@ def test_whoever_can_exchange_a_state_is_its_user(state: Path) -> None:
     os.chown(state.parent / "roots", OTHER, OTHER)
     assert as_user(0, [], partial(user_of, state.parent / "roots" / "missing")) == OTHER
     assert as_user(OTHER, [], partial(user_of, state)) == OTHER
+
+
+def test_what_root_reads_stays_the_users(state: Path) -> None:
+    """Root looks at a state that belongs to another user, whose agent does not run. Nothing of
+    root's is left there, so that this user's agent can go on."""
+    as_user(USER, [], lambda: open_state(state, create=True).close())
+    done = run_skidway("agent", "state", "show", *agent(state))
+    assert done.returncode == 0, done.stderr
+    assert {each.lstat().st_uid for each in state.rglob("*")} == {USER}
+    as_user(USER, [], lambda: open_state(state, create=False).close())
