@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from skidway import settings
 from skidway.errors import ConfigurationRefused
 from skidway.settings import REQUIRED, documented, example, load, setting
+from skidway.settings.document import yaml_text
+from skidway.settings.source import read_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -483,6 +485,15 @@ def test_settings_are_immutable() -> None:
     loaded = load(Agent, None, ["state.dir=/s"])
     with pytest.raises(AttributeError):
         setattr(loaded, fields(Agent)[0].name, [])
+
+
+def test_settings_that_a_program_writes_have_no_anchors(tmp_path: Path) -> None:
+    """What a program proposes or writes as settings has no anchor, which it would refuse, although
+    a list occurs twice."""
+    twice = ["a", "b"]
+    text = yaml_text({"one": twice, "other": {"deep": [twice, twice]}})
+    assert read_file(given_file(tmp_path, text))
+    assert text.count("- a") == 3
 
 
 def test_public_names_are_those_of_the_package() -> None:
