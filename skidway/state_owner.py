@@ -15,7 +15,6 @@ import pwd
 from pathlib import Path
 
 from skidway.errors import SkidwayError
-from skidway.files import existing
 from skidway.ways import way
 
 
@@ -25,8 +24,11 @@ def become_owner(directory: Path) -> None:
     directory is missing, its nearest parent decides. Raises SkidwayError if that is impossible."""
     if os.geteuid() != 0:
         return
+    place = directory.absolute()
     try:
-        with way(str(existing(directory))) as found:
+        while not place.exists():
+            place = place.parent
+        with way(str(place)) as found:
             user = found.user
             group = found.end.status.st_gid
         if user:
@@ -40,11 +42,11 @@ def become_owner(directory: Path) -> None:
 
 def _become(user: int, group: int) -> None:
     """Takes all identities of a user. group: the group, if the host does not know the user."""
-    groups, home = [group], "/"
+    groups = [group]
     try:
         entry = pwd.getpwuid(user)
     except KeyError:
-        os.environ.update(HOME=home)
+        os.environ["HOME"] = "/"  # not root's
     else:
         group = entry.pw_gid
         groups = os.getgrouplist(entry.pw_name, group)

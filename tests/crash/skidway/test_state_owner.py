@@ -213,7 +213,9 @@ def test_whoever_can_exchange_a_state_is_its_user(state: Path) -> None:
         become_owner(directory)
         return os.geteuid()
 
-    for path in (state / "own", link, link / "missing", state / "own" / "a" / "b"):
+    (state / "nowhere").symlink_to("missing")
+    paths = [state / "own", link, link / "missing", state / "own" / "a" / "b", state / "nowhere"]
+    for path in paths:
         assert as_user(0, [], partial(user_of, path)) == USER
     assert as_user(0, [], partial(user_of, state.parent / "roots" / "missing")) == 0
     os.chown(state.parent / "roots", OTHER, OTHER)
