@@ -3,11 +3,9 @@ program."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from deploy.ansible.plugins.plugin_utils import settings
 
@@ -49,18 +47,3 @@ def test_a_directory_is_made_once() -> None:
     assert settings.not_named_by(given, {"log.dirs": ["/disk1"], "broker.id": 1}) == given[1:]
     assert settings.not_named_by(given, {"log": {"dirs": "/disk1, /disk2/skidway"}}) == []
     assert settings.not_named_by(given, {"log.dirs": "/disk1/skidway"}) == given
-
-
-def test_what_an_inventory_names_twice_is_written_twice() -> None:
-    """An inventory may name a list or section twice, as an alias of YAML does. The configuration
-    that a role writes has no alias, because the programs refuse it."""
-    parser = {"type": "regex", "types": {"n": "int"}}
-    sources = [{"topic": each, "parser": parser, "paths": ("/a", "/b")} for each in "ab"]
-    assert "&" in yaml.safe_dump({"sources": sources})
-    text = yaml.safe_dump(settings.unshared({"sources": sources}))
-    assert "&" not in text
-    plain = [each | {"paths": ["/a", "/b"]} for each in sources]
-    assert yaml.safe_load(text) == {"sources": plain}
-    roles = Path(settings.__file__).parents[2] / "roles"
-    for template in ("common/templates/config.yml.j2", "audit/templates/roster.yml.j2"):
-        assert "| skidway.fleet.unshared | to_nice_yaml(" in (roles / template).read_text()

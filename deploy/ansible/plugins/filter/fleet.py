@@ -55,7 +55,6 @@ FILTERS: tuple[Callable[..., Any], ...] = (
     settings.outside,
     settings.over,
     settings.texts,
-    settings.unshared,
     steps.touches,
     tiers.exempt_topics,
     tiers.lost_tiers_problem,

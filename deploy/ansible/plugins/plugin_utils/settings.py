@@ -23,14 +23,6 @@ def over(given: Mapping[str, Any], derived: Mapping[str, Any]) -> Settings:
     return dict(sorted((flat(derived) | flat(given)).items()))
 
 
-def unshared(value: Any) -> Any:
-    """Returns the same value, with a list or section that occurs twice in it as two objects. As one
-    object, Ansible writes it as YAML with an anchor and an alias, which the programs refuse."""
-    if isinstance(value, Mapping):
-        return {key: unshared(each) for key, each in value.items()}
-    return [unshared(each) for each in value] if isinstance(value, list | tuple) else value
-
-
 def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
     """Returns the settings with flat keys: it joins the keys of nested sections with dots."""
     found: Settings = {}
