@@ -22,6 +22,7 @@ from skidway.cli.options import (
 )
 from skidway.cli.output import print_json, table
 from skidway.errors import SkidwayError, UsageError
+from skidway.state_owner import become_owner
 from skidway.text_file import NotUtf8, read_text
 
 PROGRAM = "agent"
@@ -181,6 +182,10 @@ def _register_count(verbs: Any) -> None:
     count.add_argument("--into", type=Path, required=True, metavar="DIR", help=words)
     words = "where to begin in files that exist at the first start (beginning)"
     count.add_argument("--start-at", choices=("beginning", "end"), default="beginning", help=words)
+    words = (
+        "which links to follow: owner, those of root, of this user and of a file's owner (owner)"
+    )
+    count.add_argument("--links", choices=("owner", "all", "none"), default="owner", help=words)
     words = "delete notes that are older than this (7d)"
     count.add_argument("--keep", default="7d", metavar="TIME", help=words)
     words = "delete the oldest notes if they take more MiB than this (1024)"
@@ -197,6 +202,14 @@ def _settings(args: argparse.Namespace) -> Any:
     return configuration.load(args, PROGRAM)
 
 
+def _settings_of_owner(args: argparse.Namespace) -> Any:
+    """Returns the settings for a command that writes into the state, after it has become the
+    state's user if root runs it."""
+    settings = _settings(args)
+    become_owner(settings.state_dir)
+    return settings
+
+
 def _run(args: argparse.Namespace) -> int:
     # A SIGHUP would end the agent now. So the kernel holds the signal back until the agent can
     # reload.
@@ -207,6 +220,7 @@ def _run(args: argparse.Namespace) -> int:
 
     configuration = Configuration(args, PROGRAM)
     settings = configuration.read()
+    become_owner(settings.state_dir)
     check_settings(settings)
     return service.run(
         PROGRAM,
@@ -224,10 +238,12 @@ def _count(args: argparse.Namespace) -> int:
         directory=args.into,
         exclude=tuple(args.exclude),
         starts_at_end=args.start_at == "end",
+        links=args.links,
         keep_s=parse_duration(args.keep, "--keep"),
         keep_bytes=args.keep_mb << 20,
     )
     settings.check()
+    become_owner(settings.directory)
     return service.run(
         PROGRAM, lambda shutdown: program.run(settings, shutdown), level=args.log_level
     )
@@ -238,7 +254,7 @@ def _reload(args: argparse.Namespace) -> int:
 
     if not 0 <= args.timeout_s <= threading.TIMEOUT_MAX:
         raise UsageError("--timeout-s must be a number of seconds, and not negative.")
-    answer = reloading.reload(_settings(args), args.timeout_s)
+    answer = reloading.reload(_settings_of_owner(args), args.timeout_s)
     if answer.status:
         print("\n".join(f"skidway agent: {each}" for each in answer.sentences), file=sys.stderr)
     else:
@@ -252,7 +268,7 @@ def _drain(args: argparse.Namespace) -> int:
 
     if not 0 <= args.timeout_s <= threading.TIMEOUT_MAX:
         raise UsageError("--timeout-s must be a number of seconds, and not negative.")
-    settings = _settings(args)
+    settings = _settings_of_owner(args)
     check_settings(settings)
 
     def body(shutdown: service.Shutdown) -> int:
@@ -263,8 +279,7 @@ def _drain(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from skidway.agent.files.access import access_of
-    from skidway.agent.files.operating_system import OperatingSystem
+    from skidway.agent.files.operating_system import host_of
     from skidway.agent.validation.checks import check_settings, try_sources
     from skidway.agent.validation.report import (
         MARK,
@@ -287,7 +302,7 @@ def _validate(args: argparse.Namespace) -> int:
         pause=lambda _seconds: None,
         security=settings.registry_security,
     )
-    host = OperatingSystem(access_of(settings.links, settings.state_dir))
+    host = host_of(settings)
     trials = try_sources(settings, host, registry, args.lines)
     if args.json:
         print_json(document(trials, settings.rejected_share_max))
@@ -382,6 +397,7 @@ def _replay(args: argparse.Namespace) -> int:
             file = sys.stdin
             if args.file != "-":
                 file = stack.enter_context(open(args.file, encoding="utf-8-sig"))
+            become_owner(settings.state_dir)  # who, other than root, may not read the file
             done = replaying.replay(settings, file, also_unfit=args.also_unfit)
     except UnicodeDecodeError as error:
         raise SkidwayError(f"{args.file} is not UTF-8") from error
@@ -422,12 +438,12 @@ def _show(args: argparse.Namespace) -> int:
 def _adopt(args: argparse.Namespace) -> int:
     from skidway.agent.commands import state
 
-    print(state.adopt(_settings(args).state_dir, new_epoch=args.new_epoch))
+    print(state.adopt(_settings_of_owner(args).state_dir, new_epoch=args.new_epoch))
     return 0
 
 
 def _give_up(args: argparse.Namespace) -> int:
     from skidway.agent.commands import state
 
-    print(state.give_up(_settings(args).state_dir, args.topic))
+    print(state.give_up(_settings_of_owner(args).state_dir, args.topic))
     return 0

@@ -28,9 +28,8 @@ from skidway.agent.cluster.own_status import OwnStatus, obstacles_of
 from skidway.agent.configuration import Configuration
 from skidway.agent.delivery.logs import FetchedLogs
 from skidway.agent.delivery.silences import Silences
-from skidway.agent.files.access import access_of
 from skidway.agent.files.host import Host
-from skidway.agent.files.operating_system import OperatingSystem
+from skidway.agent.files.operating_system import host_of
 from skidway.agent.files.patterns import Pattern, patterns_of
 from skidway.agent.files.watching import Watch
 from skidway.agent.loop import beginning
@@ -395,7 +394,7 @@ class RunningAgent:
         self._cluster = found.cluster
         self._destinations = found.destinations
         self.reloader: Reloader | None = None
-        self._host: Host = OperatingSystem(access_of(settings.links, settings.state_dir))
+        self._host: Host = host_of(settings)
         self._producer = Producer(client, max_buffered_bytes=settings.buffer_memory)
         self._loop = Loop(settings, state, self._surroundings(client, found), found.destinations)
         status.pending = self._pending

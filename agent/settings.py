@@ -551,6 +551,21 @@ class AgentSettings(RegistrySecuritySettings):
         help="Which links the agent follows: owner, those of root, of its own user, and of the "
         "owner of the file to which they lead; all; none.",
     )
+    decompression_memory_bytes: int = setting(
+        "decompression.memory.bytes",
+        128 << 20,
+        help="How much memory the decompression of a file may need; a file that needs more counts "
+        "as damaged. One file at a time is read, and one or two are measured.",
+        at_least=1 << 20,
+        at_most=1 << 30,
+    )
+    decompression_ratio_max: int = setting(
+        "decompression.ratio.max",
+        1_000,
+        help="A file of more than 1 GiB plain bytes that has more than this many for each of its "
+        "compressed bytes counts as damaged.",
+        at_least=10,
+    )
     cluster_name: str | None = setting(
         "cluster.name",
         None,

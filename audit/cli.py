@@ -21,6 +21,7 @@ from skidway.audit.settings import AuditSettings, CounterSettings
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_good
 from skidway.clock import SystemClock
+from skidway.state_owner import become_owner
 
 PROGRAM = options.PROGRAM
 COUNTER = "audit count"
@@ -54,7 +55,9 @@ def _run(args: argparse.Namespace) -> int:
     from skidway.audit.collector.collector import run_collector
 
     def body(shutdown: service.Shutdown) -> int:
-        return run_collector(load_settings(AuditSettings, args, PROGRAM), SystemClock(), shutdown)
+        settings = load_settings(AuditSettings, args, PROGRAM)
+        become_owner(settings.store_dir)
+        return run_collector(settings, SystemClock(), shutdown)
 
     return service.run(PROGRAM, body, level=args.log_level)
 
@@ -64,6 +67,7 @@ def _count(args: argparse.Namespace) -> int:
 
     def body(shutdown: service.Shutdown) -> int:
         settings = load_settings(CounterSettings, args, PROGRAM)
+        become_owner(settings.state_dir)
         return run_counter(settings, SystemClock(), shutdown, new_epoch=args.new_epoch)
 
     return service.run(COUNTER, body, level=args.log_level)

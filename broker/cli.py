@@ -16,6 +16,7 @@ from skidway.broker.mirror.cli import register as register_mirror
 from skidway.broker.settings import BrokerSettings
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_good
+from skidway.state_owner import become_owner
 
 __all__ = ["register", "register_mirror"]
 
@@ -39,7 +40,10 @@ def register(subparsers: Any) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     def body(shutdown: service.Shutdown) -> int:
-        return program.run(load_settings(BrokerSettings, args, PROGRAM), shutdown)
+        settings = load_settings(BrokerSettings, args, PROGRAM)
+        for each in settings.log_dirs:
+            become_owner(each)
+        return program.run(settings, shutdown)
 
     return service.run(PROGRAM, body, level=args.log_level)
 

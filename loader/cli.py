@@ -25,6 +25,7 @@ from skidway.loader.settings import LoaderSettings
 from skidway.loader.state import layout
 from skidway.service import Shutdown
 from skidway.settings import peek
+from skidway.state_owner import become_owner
 from skidway.telemetry import Health, TelemetryServer
 
 if TYPE_CHECKING:
@@ -103,6 +104,14 @@ def _settings(args: argparse.Namespace) -> LoaderSettings:
     return load_settings(LoaderSettings, args, PROGRAM)
 
 
+def _become_writer(settings: LoaderSettings) -> None:
+    """If root runs a command that writes into a local output, makes it the output's user."""
+    from skidway.loader.store import is_local
+
+    if is_local(settings.output):
+        become_owner(Path(settings.output.removeprefix("file://"), layout.STATE))
+
+
 def _run(args: argparse.Namespace) -> int:
     from skidway.loader.runs.run import load
     from skidway.loader.runs.textfile import Recorded
@@ -110,6 +119,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.every is not None:
         return _run_every(args)
     settings = _settings_of_run(args)
+    _become_writer(settings)
     interrupt = _Interrupt()
     with Recorded(settings.metrics_textfile, SystemClock()) as recorded:
         telemetry = _telemetry(settings, lambda: Health(True, {"loading": True}))
@@ -152,6 +162,7 @@ def _run_every(args: argparse.Namespace) -> int:
     if every_s < LEAST_EVERY_S or args.json:
         raise UsageError("--every takes at least 1s, and prints no --json.")
     settings = _settings_of_run(args)
+    _become_writer(settings)
 
     def body(shutdown: Shutdown) -> int:
         loader = ResidentLoader(settings, every_s, SystemClock(), shutdown)
@@ -182,6 +193,7 @@ def _compact(args: argparse.Namespace) -> int:
     from skidway.loader.runs.compaction import compact, exit_code
 
     settings, clock, interrupt = _settings(args), SystemClock(), _Interrupt()
+    _become_writer(settings)
     now_ms = clock.time_ms()
     since = _hour(parse_moment(args.since, now_ms)) if args.since else ""
     until = _hour(parse_moment(args.until, now_ms, "--until"))
@@ -210,6 +222,7 @@ def _reload(args: argparse.Namespace) -> int:
     from skidway.loader.runs.reload import Wish, reload
 
     settings, clock, interrupt = _settings(args), SystemClock(), _Interrupt()
+    _become_writer(settings)
     first, end = _whole_hour(args.from_hour, "--from"), _whole_hour(args.to_hour, "--to")
     if first >= end:
         raise UsageError("--to is a later hour than --from; its own hour is not reloaded.")

@@ -12,6 +12,8 @@ The modules of the kernel in reading order:
     errors, clock, log, dataclass
     settings        a program's configuration
     files           state that survives a crash
+    ways            follows a path link by link, and notes to whom what is on the way belongs
+    state_owner     makes a command of root the user of its state
     text_file       files that people write, with their byte order marks
     wal_index       space for what SQLite maps into memory
     systemd         messages to the service manager

@@ -1,7 +1,8 @@
 """Files that are written whole or not at all, and directories that only one process may use.
 
 A rename is durable only after the directory that contains the new name is synced. Code that writes
-a whole file of state uses this module, so that it cannot forget the sync.
+a whole file of state uses this module, so that it cannot forget the sync. No link is followed in
+the place of a file.
 """
 
 from __future__ import annotations
@@ -20,15 +21,19 @@ from skidway.errors import SkidwayError, StateRefused
 LOCK_FILE = ".lock"
 
 
-def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+def write_atomically(path: Path, data: bytes, *, mode: int | None = None) -> None:
     """Writes `data` to `path`, durably: after a crash the file has the old bytes or the new bytes.
+    mode: who may use the file, if this is not for the umask to say, because others need the file.
 
     If the write fails, deletes the temporary file, keeps the old content and raises OSError.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, 0o644)
     try:
         try:
+            if mode is not None:
+                os.fchmod(descriptor, mode)
             _write_all(descriptor, data)
             os.fsync(descriptor)
         finally:
@@ -121,7 +126,8 @@ class DirectoryLock:
         make_directory(self.directory)
         path = self.directory / LOCK_FILE
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(path, flags, 0o644)
         except OSError as error:
             raise SkidwayError(
                 f"cannot lock the directory {self.directory}: {error.strerror}"
@@ -151,7 +157,8 @@ def _describe_holder(descriptor: int) -> None:
     program = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
     os.ftruncate(descriptor, 0)
     with contextlib.suppress(OSError):  # the lock holds without these words, also on a full disk
-        os.pwrite(descriptor, f"process {os.getpid()} ({program})\n".encode(), 0)
+        holder = f"process {os.getpid()} ({program})\n"
+        os.pwrite(descriptor, holder.encode(errors="backslashreplace"), 0)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

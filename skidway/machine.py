@@ -72,6 +72,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield memory(_memory_bytes())
     yield from names()
     yield _machine_id()
+    yield hard_links(_protected_hardlinks())
     for name, path in (("current directory", directory), ("temporary directory", _temporary())):
         yield writable(name, path)
         yield disk(name, path, shutil.disk_usage(path).free)
@@ -217,6 +218,25 @@ def _java() -> Finding:
     except SkidwayError as error:
         return Finding("java", _if_spark(), str(error))
     return Finding("java", "good", f"Java {found.version}, {found.source}: {found.command}")
+
+
+def hard_links(is_protected: bool | None) -> Finding:
+    """Checks that the kernel lets nobody give another user's file a further name. Otherwise a user
+    who writes logs can put a file that only the agent may read among them."""
+    name = "hard links"
+    if is_protected is None:
+        return Finding(name, "advice", "unknown: there is no fs.protected_hardlinks")
+    if is_protected:
+        return Finding(name, "good", "fs.protected_hardlinks is set")
+    says = "fs.protected_hardlinks is 0: users can put files that the agent may read among logs"
+    return Finding(name, "advice", says, "set fs.protected_hardlinks = 1 in /etc/sysctl.d")
+
+
+def _protected_hardlinks() -> bool | None:
+    try:
+        return Path("/proc/sys/fs/protected_hardlinks").read_text().strip() != "0"
+    except OSError:
+        return None
 
 
 def _machine_id() -> Finding:

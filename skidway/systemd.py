@@ -44,6 +44,6 @@ def _notify(*assignments: str) -> None:
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as manager:
             manager.settimeout(PATIENCE_S)
-            manager.sendto("\n".join(assignments).encode(), name)
+            manager.sendto("\n".join(assignments).encode(errors="backslashreplace"), name)
     except OSError as error:
         _log.warning("service_manager_not_told", socket=address, reason=str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skidway.agent.commands.proposals import Guess
+from skidway.agent.files.host import shown
 from skidway.agent.validation.excerpts import excerpt
 from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX
 
@@ -13,7 +14,7 @@ def render(found: Guess, rows_max: int = 10) -> str:
     made = found.preview
     count = len(made.rows) + len(made.rejects)
     lines = [
-        f"{found.path}: {found.what};",
+        f"{shown(str(found.path))}: {found.what};",
         f"{len(made.rows):,} of {count:,} records fit ({made.share:.1%} of the bytes).",
         *found.notes,
         "",

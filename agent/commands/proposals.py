@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.commands import written_times
 from skidway.agent.commands.samples import Sample
@@ -24,6 +22,7 @@ from skidway.agent.settings import (
 from skidway.agent.validation.excerpts import counted, excerpt
 from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX, Preview, preview
 from skidway.errors import SkidwayError
+from skidway.settings.document import yaml_text
 
 SHARE_LEAST: Final = 0.5
 """A format is proposed only if at least this share of the file's first bytes fits it."""
@@ -57,11 +56,8 @@ class Guess:
     @property
     def yaml(self) -> str:
         """The proposed source as YAML text for agent.yml."""
-        text = yaml.safe_dump(
-            {"sources": [dict(self.block)]}, sort_keys=False, default_flow_style=None, width=1_000,
-            allow_unicode=True,
-        )  # fmt: skip
-        return str(text)
+        sources = {"sources": [dict(self.block)]}
+        return yaml_text(sources, default_flow_style=None, width=1_000, allow_unicode=True)
 
 
 def time_notes(

@@ -15,7 +15,6 @@ lines.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import time
 from collections import Counter
@@ -33,7 +32,7 @@ from skidway.agent.settings import LINE_BYTES_MAX, AgentSettings, ReplaySource
 from skidway.agent.validation.checks import schema_text
 from skidway.agent.validation.preview import preview
 from skidway.errors import ConfigurationRefused, SkidwayError
-from skidway.files import LOCK_FILE, DirectoryLock, make_directory, write_atomically
+from skidway.files import DirectoryLock, make_directory, write_atomically
 from skidway.kafka.client import Client
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.consuming.rejected_lines import RejectedLines, Wanted
@@ -274,18 +273,5 @@ def _write(state_dir: Path, topic: str, envelopes: Sequence[Envelope]) -> None:
     data = b"".join(each.text() + b"\n" for each in envelopes)
     try:
         write_atomically(directory / name, data)
-        root = directory.parent
-        _give_away(state_dir, [root, root / LOCK_FILE, directory, directory / name])
     except OSError as error:
         raise SkidwayError(f"cannot write {directory / name}: {error.strerror}") from error
-
-
-def _give_away(state_dir: Path, paths: Sequence[Path]) -> None:
-    """If root runs the command, makes the agent's user (the owner of `state_dir`) the owner of
-    these paths (the new file, its directories and their lock), because the agent has to read the
-    file.
-    """
-    owner = state_dir.stat()
-    if os.geteuid() == 0 and owner.st_uid != 0:
-        for path in paths:
-            os.chown(path, owner.st_uid, owner.st_gid)

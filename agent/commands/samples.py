@@ -116,9 +116,10 @@ class Sample:
         pod = self.pod
         if pod is None:
             return [literal(str(self.path))]
+        root = literal(pod["root"])
         if pod.re is _LINK:
-            return [f"{pod['root']}/*_{pod['namespace']}_{pod['container']}-*.log"]
-        return [f"{pod['root']}/{pod['namespace']}_*/{pod['container']}/*.log"]
+            return [f"{root}/*_{pod['namespace']}_{pod['container']}-*.log"]
+        return [f"{root}/{pod['namespace']}_*/{pod['container']}/*.log"]
 
     @property
     def notes(self) -> tuple[str, ...]:

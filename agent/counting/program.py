@@ -13,6 +13,7 @@ from skidway.agent import memory
 from skidway.agent.counting.loop import OPEN_FILES_MAX, CountLoop, Progress
 from skidway.agent.counting.settings import CountSettings
 from skidway.agent.counting.state import check_directory, open_count
+from skidway.agent.files.access import access_of
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.watching import Watch
 from skidway.clock import SystemClock
@@ -36,9 +37,8 @@ def run(settings: CountSettings, shutdown: Shutdown) -> int:
         state = open_count(settings.directory)
         stack.callback(state.close)
         clock = SystemClock()
-        loop = CountLoop(
-            settings, state, OperatingSystem(), clock, installed_host_name(), _open_files_max()
-        )
+        host = OperatingSystem(access_of(settings.links, settings.directory))
+        loop = CountLoop(settings, state, host, clock, installed_host_name(), _open_files_max())
         stack.callback(loop.close)
         watch = Watch(settings.patterns)
         watch.start()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from skidway.agent.files.access import Rule
 from skidway.agent.files.patterns import Pattern, patterns_of
 from skidway.agent.files.sources import TailedSource
 from skidway.agent.values import path_texts
@@ -24,15 +25,16 @@ KEEP_S_MIN: Final = 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class CountSettings:
-    """paths, exclude: the patterns of the files. directory: where the notes are. keep_s,
-    keep_bytes: the greatest age of a note, and the most bytes of all notes; notes beyond these
-    limits are deleted, the oldest first.
+    """paths, exclude: the patterns of the files. directory: where the notes are. links: which links
+    are followed. keep_s, keep_bytes: the greatest age of a note, and the most bytes of all notes;
+    notes beyond these limits are deleted, the oldest first.
     """
 
     paths: tuple[str, ...]
     directory: Path
     exclude: tuple[str, ...] = ()
     starts_at_end: bool = False
+    links: Rule = "owner"
     keep_s: float = KEEP_S
     keep_bytes: int = KEEP_MB << 20
 

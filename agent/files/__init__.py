@@ -20,7 +20,6 @@ watching       events of the operating system about files; an event makes the ne
 trees          makes these events, for directories and all that is below them
 inotify        the calls of the kernel for these events
 access         decides which files a pattern may lead to: which links count
-ways           follows a path link by link, and notes to whom the links belong
 compression    finds the known file that a compressed file contains
 decompressed   reads the plain bytes of a compressed file
 unpacking      lets one compressed file at a time be decompressed

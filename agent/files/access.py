@@ -3,18 +3,21 @@
 Whoever may write into a directory of logs may make a link there, also to a file that only the agent
 may read. So a link counts only if it belongs to root, to the agent's user, or to the owner of the
 file to which it leads: to read a file of one's own through a link gives nothing away. Some
-directories never have logs, but secrets; there the agent reads nothing, whatever leads there.
+directories never have logs, but secrets; there the agent reads nothing, whatever leads there. If
+the agent may read every file of the host, it reads no file with several names (hard links) that
+belongs to another user than its directory: the kernel may let everybody make such names.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import field
 from pathlib import Path
 from typing import Final, Literal
 
-from skidway.agent.files.ways import Link
 from skidway.dataclass import dataclass
+from skidway.ways import End
 
 Rule = Literal["owner", "all", "none"]
 
@@ -24,26 +27,38 @@ SYSTEM: Final = (
 """Directories without logs on every host."""
 
 
+def may_read_all() -> bool:
+    """Whether this process has CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH."""
+    with open("/proc/self/status") as lines:
+        effective = next(line for line in lines if line.startswith("CapEff:"))
+    return bool(int(effective.split()[1], 16) & 0b110)
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """The rules of one agent. closed: the beginnings of paths below which the agent reads nothing.
     opened: beginnings of paths inside of these, below which it reads nevertheless. user: the
-    agent's own user."""
+    agent's own user. reads_all: whether the agent may read every file."""
 
     rule: Rule = "owner"
     closed: tuple[str, ...] = tuple(f"{each}/" for each in SYSTEM)
     opened: tuple[str, ...] = ()
     user: int = field(default_factory=os.geteuid)
+    reads_all: bool = field(default_factory=may_read_all)
 
-    def refusal(
-        self, path: str, real_path: str, links: tuple[Link, ...], owner: int
-    ) -> tuple[str, str] | None:
-        """Returns the path to name, and why the agent does not follow `path`; None if it follows.
-        real_path: where the path leads. links: the links on the way. owner: the user to whom the
-        file (or directory) there belongs."""
+    def refusal(self, path: str, end: End) -> tuple[str, str] | None:
+        """Returns the path to name, and why the agent does not follow `path`, which leads to `end`;
+        None if it follows. The real path of a directory ends in a slash."""
+        real_path, status, links, _ = end
+        owner = status.st_uid
         if real_path.startswith(self.closed) and not real_path.startswith(self.opened):
             directory = next(each for each in self.closed if real_path.startswith(each))
             return path, f"it leads to a file below {directory}, where the agent reads nothing"
+        if self.reads_all and _is_doubtful(end):
+            return path, (
+                f"it is a file of user {owner} with {status.st_nlink} names, in a directory of user"
+                f" {end.directory_owner}, and the agent may read every file"
+            )
         if not links or self.rule == "all":
             return None
         if self.rule == "none":
@@ -65,3 +80,9 @@ def access_of(rule: Rule, state_dir: Path) -> Access:
     own = [state] if secrets is None else [state, os.path.realpath(secrets)]
     closed = tuple(f"{each.rstrip('/')}/" for each in (*SYSTEM, *own))
     return Access(rule, closed, (f"{state}/replay/",))
+
+
+def _is_doubtful(end: End) -> bool:
+    status = end.status
+    is_linked = stat.S_ISREG(status.st_mode) and status.st_nlink > 1
+    return is_linked and status.st_uid != end.directory_owner

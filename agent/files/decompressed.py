@@ -19,18 +19,22 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from skidway.agent.files.host import Handle, Status
+from skidway.dataclass import dataclass
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
-LZMA_BYTES_MAX: Final = 65 << 20
-"""Decompressing a file of xz or lzma may need this much memory: what `xz -9` needs, the most that
-any of xz's levels needs."""
+MEMORY_BYTES: Final = 128 << 20
+"""By default, the decompression of a file may need this much memory: the largest window that
+`zstd --long` makes and zstd(1) reads by itself. `xz -9` needs half of it."""
 
-ZSTD_WINDOW_LOG_MAX: Final = 27
-"""The window of a Zstandard file may have two to the power of this many bytes, as for zstd(1)."""
+PLAIN_RATIO: Final = 1_000
+PLAIN_BYTES_LEAST: Final = 1 << 30
+"""A file counts as damaged if it has more than PLAIN_BYTES_LEAST plain bytes, and also more than
+the ratio (by default PLAIN_RATIO) plain bytes for each compressed byte. Only a file that was made
+to do harm has as many."""
 
 INPUT_BYTES: Final = 1 << 16
 """One step reads at most this many compressed bytes."""
@@ -39,6 +43,18 @@ _CHUNK: Final = 1 << 20
 _HEAD: Final = 4096
 
 _DAMAGE: Final = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zstd.ZstdError)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a compressed file may ask for: memory, and plain bytes for each compressed byte."""
+
+    memory_bytes: int = MEMORY_BYTES
+    plain_ratio: int = PLAIN_RATIO
+
+    def plain_bytes(self, file_bytes: int) -> int:
+        """Returns how many plain bytes a file of this size may have."""
+        return max(PLAIN_BYTES_LEAST, self.plain_ratio * file_bytes)
 
 
 class _Stream(Protocol):
@@ -77,26 +93,36 @@ class _Gzip:
 
 
 class _Format(NamedTuple):
-    """A compression format. magic: the first bytes of every file in this format. ignores_rest:
-    whether bytes behind a stream that are no further stream belong to nobody."""
+    """A compression format. magic: the first bytes of every file in this format. stream: makes a
+    stream that may need as many bytes of memory. ignores_rest: whether bytes behind a stream that
+    are no further stream belong to nobody."""
 
     magic: bytes
-    stream: Callable[[], _Stream]
+    stream: Callable[[int], _Stream]
     ignores_rest: bool = False
 
 
-def _lzma() -> _Stream:
-    return lzma.LZMADecompressor(memlimit=LZMA_BYTES_MAX)
+def _gzip(_memory_bytes: int) -> _Stream:
+    return _Gzip()
 
 
-def _zstd() -> _Stream:
-    options = {int(zstd.DecompressionParameter.window_log_max): ZSTD_WINDOW_LOG_MAX}
+def _bz2(_memory_bytes: int) -> _Stream:
+    return bz2.BZ2Decompressor()
+
+
+def _lzma(memory_bytes: int) -> _Stream:
+    return lzma.LZMADecompressor(memlimit=memory_bytes)
+
+
+def _zstd(memory_bytes: int) -> _Stream:
+    log = memory_bytes.bit_length() - 1  # a window has two to the power of this many bytes
+    options = {int(zstd.DecompressionParameter.window_log_max): log}
     return zstd.ZstdDecompressor(options=options)
 
 
 _FORMATS: Final = {
-    ".gz": _Format(b"\x1f\x8b", _Gzip),
-    ".bz2": _Format(b"BZh", bz2.BZ2Decompressor, ignores_rest=True),
+    ".gz": _Format(b"\x1f\x8b", _gzip),
+    ".bz2": _Format(b"BZh", _bz2, ignores_rest=True),
     ".xz": _Format(b"\xfd7zXZ\x00", _lzma, ignores_rest=True),
     ".lzma": _Format(b"]\x00\x00", _lzma, ignores_rest=True),
     ".zst": _Format(b"\x28\xb5\x2f\xfd", _zstd),
@@ -123,7 +149,8 @@ class Decompressor:
     class does not close the descriptor.
     """
 
-    def __init__(self, path: str, descriptor: int) -> None:
+    def __init__(self, path: str, descriptor: int, bounds: Bounds) -> None:
+        self._memory_bytes = bounds.memory_bytes
         self._format = _FORMATS[os.path.splitext(path)[1]]
         self._file = io.FileIO(descriptor, closefd=False)
         self._stream: _Stream | None = None
@@ -166,7 +193,7 @@ class Decompressor:
     def _step(self, most: int) -> bytes:
         if self._stream is None:
             self._file.seek(0)
-            self._stream = self._format.stream()
+            self._stream = self._format.stream(self._memory_bytes)
         if self._stream.eof:
             return self._next_stream(most)
         data = self._file.read(INPUT_BYTES) if self._stream.needs_input else b""
@@ -185,9 +212,9 @@ class Decompressor:
             self.is_at_end = True
             return b""
         self._rest = b""
-        if self._format.stream is _Gzip and not (data := data.lstrip(b"\0")):
+        if self._format.stream is _gzip and not (data := data.lstrip(b"\0")):
             return b""
-        stream = self._format.stream()
+        stream = self._format.stream(self._memory_bytes)
         try:
             made = stream.decompress(data, most)
         except (OSError, lzma.LZMAError):
@@ -204,10 +231,12 @@ class Decompressor:
 class Decompressed:
     """A handle of a compressed file whose plain size in bytes is known."""
 
-    def __init__(self, handle: Handle, path: str, descriptor: int, size: int) -> None:
+    def __init__(
+        self, handle: Handle, path: str, descriptor: int, size: int, bounds: Bounds
+    ) -> None:
         self._handle = handle
         self._size = size
-        self._plain = Decompressor(path, descriptor)
+        self._plain = Decompressor(path, descriptor, bounds)
         self._at = 0
         self._last = b""  # the plain bytes before position `_at`
         self._head = b""

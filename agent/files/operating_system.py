@@ -8,16 +8,24 @@ import stat
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from skidway.agent.files.access import Access
+from skidway.agent.files.access import Access, access_of
 from skidway.agent.files.birth_times import born_at, born_of
-from skidway.agent.files.decompressed import Decompressed, begins_compressed, is_decompressed
+from skidway.agent.files.decompressed import (
+    Bounds,
+    Decompressed,
+    begins_compressed,
+    is_decompressed,
+)
 from skidway.agent.files.host import Handle, Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import Content, PlainSizes, not_yet
-from skidway.agent.files.ways import Link, way
 from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
+from skidway.ways import End, way
+
+if TYPE_CHECKING:
+    from skidway.agent.settings import AgentSettings
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _LIMIT: Final = 1 << 63
@@ -33,10 +41,9 @@ class OpenFile:
 
     def __init__(self, path: str, access: Access) -> None:
         with way(path) as found:
-            status = os.fstat(found.descriptor)
-            if not stat.S_ISREG(status.st_mode):
+            if not stat.S_ISREG(found.end.status.st_mode):
                 raise OSError(errno.EINVAL, "it is no regular file")
-            refused = access.refusal(path, found.real_path, found.links, status.st_uid)
+            refused = access.refusal(path, found.end)
             if refused is not None:
                 raise OSError(errno.EPERM, refused[1])
             # the file on which the rules were tried, whatever is at the path by now
@@ -74,8 +81,8 @@ LEADS_ROUND: Final = "it is a link in a circle: remove it, or leave it out with 
 _SEEN_MAX: Final = 100_000
 _FIND_TRIES: Final = 10
 
-_Resolved = dict[str, tuple[str, tuple[Link, ...]]]
-"""The real path of each directory that a scan has come to, and the links on the way there."""
+_Resolved = dict[str, End]
+"""What is at the path of each directory that a scan has come to."""
 
 
 class OperatingSystem:
@@ -85,12 +92,13 @@ class OperatingSystem:
     watches, for example, 20,000 quiet files.
     """
 
-    def __init__(self, access: Access | None = None) -> None:
+    def __init__(self, access: Access | None = None, bounds: Bounds | None = None) -> None:
         self._access = access or Access()
+        self._bounds = bounds or Bounds()
         self._seen: dict[str, Found] = {}
         # by path: when the inode last changed (ns), if this differs from the file's `changed_ns`
         self._inode_changed: dict[str, int] = {}
-        self._plain_sizes = PlainSizes()
+        self._plain_sizes = PlainSizes(self._bounds)
 
     def open(self, path: str) -> Handle:
         """Opens a regular file for reading."""
@@ -102,7 +110,9 @@ class OperatingSystem:
         except OSError:
             file.close()
             raise
-        return file if size is None else Decompressed(file, path, file.descriptor, size)
+        if size is None:
+            return file
+        return Decompressed(file, path, file.descriptor, size, self._bounds)
 
     def scan(self, patterns: Sequence[Pattern]) -> Scan:
         """Returns the files to which the patterns lead, and the paths that cannot be read."""
@@ -170,7 +180,7 @@ class OperatingSystem:
         while True:
             try:
                 with way(directory) as found:
-                    return os.path.join(found.real_path, *reversed(names))
+                    return os.path.join(found.end.real_path, *reversed(names))
             except OSError:
                 directory, name = os.path.split(directory.rstrip("/"))
                 names.append(name)
@@ -190,7 +200,8 @@ class OperatingSystem:
         """Returns the file at a path. resolved: a cache (see `_Resolved`)."""
         for _ in range(_FIND_TRIES):
             try:
-                status, real_path, links = _led(path, is_link, resolved)
+                end = _end(path, is_link, resolved)
+                status = end.status
                 if not stat.S_ISREG(status.st_mode):
                     _add_other(path, status.st_mode, scan)
                     return None
@@ -204,12 +215,12 @@ class OperatingSystem:
                 else:
                     scan.unreadable.append((path, error.strerror or str(error)))
                 return None
-            refused = self._access.refusal(path, real_path, links, status.st_uid)
+            refused = self._access.refusal(path, end)
             if refused is not None:
                 scan.refused.append(refused)
                 return None
             try:
-                return self._described(path, real_path, status)
+                return self._described(path, end.real_path, status)
             except FileNotFoundError:
                 continue  # by now, another file is at the path, or no file
         scan.unreadable.append((path, "it is being renamed"))
@@ -219,8 +230,8 @@ class OperatingSystem:
         """Whether a search goes into the directory to which a link leads."""
         try:
             with way(path) as found:
-                owner = os.fstat(found.descriptor).st_uid
-                refused = self._access.refusal(path, f"{found.real_path}/", found.links, owner)
+                directory = found.end._replace(real_path=f"{found.end.real_path}/")
+                refused = self._access.refusal(path, directory)
         except OSError:
             return True  # the search itself reports what is wrong
         if refused is not None:
@@ -278,6 +289,12 @@ class OperatingSystem:
         return DAMAGED if isinstance(size, OSError) else size
 
 
+def host_of(settings: AgentSettings) -> OperatingSystem:
+    """Returns this machine as an agent with these settings sees it."""
+    bounds = Bounds(settings.decompression_memory_bytes, settings.decompression_ratio_max)
+    return OperatingSystem(access_of(settings.links, settings.state_dir), bounds)
+
+
 def _add_dead(path: str, reason: str, scan: Scan) -> None:
     """Notes a link that leads to no file."""
     scan.unreadable.append((path, reason))
@@ -310,23 +327,21 @@ def _with_inode(entries: Iterator[os.DirEntry[str]], inode: int) -> Iterator[str
             yield entry.path
 
 
-def _led(
-    path: str, is_link: bool, resolved: _Resolved
-) -> tuple[os.stat_result, str, tuple[Link, ...]]:
-    """Returns what is at the end of a path, its real path, and the links on the way there. (If the
-    directory is exchanged meanwhile, the file does not belong to the real path. Whoever opens the
-    real path compares the file's key.)"""
+def _end(path: str, is_link: bool, resolved: _Resolved) -> End:
+    """Returns what is at the end of a path. (If the directory is exchanged meanwhile, the file does
+    not belong to the real path. Whoever opens the real path compares the file's key.)"""
     status = None if is_link else os.lstat(path)
     if status is None or stat.S_ISLNK(status.st_mode):
         with way(path) as found:
-            return os.fstat(found.descriptor), found.real_path, found.links
+            return found.end
     directory, _, name = path.rpartition("/")
-    led = resolved.get(directory)
-    if led is None:
+    above = resolved.get(directory)
+    if above is None:
         with way(directory) as found:
-            led = resolved[directory] = found.real_path, found.links
-    real, links = led
-    return status, path if real == directory else os.path.join(real, name), links
+            above = resolved[directory] = found.end
+    real = above.real_path
+    real_path = path if real == directory else os.path.join(real, name)
+    return End(real_path, status, above.links, above.status.st_uid)
 
 
 @lru_cache(64)

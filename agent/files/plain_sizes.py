@@ -16,13 +16,7 @@ import threading
 from collections import deque
 from typing import Final, NamedTuple
 
-from skidway.agent.files.decompressed import INPUT_BYTES, Decompressor
-
-PLAIN_BYTES_LEAST: Final = 1 << 30
-PLAIN_RATIO_MAX: Final = 1_000
-"""A file counts as damaged if it has more than PLAIN_BYTES_LEAST plain bytes, and also more than
-PLAIN_RATIO_MAX plain bytes for each compressed byte. Only a file that was made to do harm has as
-many."""
+from skidway.agent.files.decompressed import INPUT_BYTES, Bounds, Decompressor
 
 SLICE_BYTES: Final = 64 << 20
 _STEP_BYTES: Final = 1 << 20
@@ -53,7 +47,8 @@ class PlainSizes:
     to `learn`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
         self._found: dict[Content, int | OSError] = {}
         self._asked: set[Content] = set()
         self._queue: queue.Queue[tuple[str, Content]] = queue.Queue(_ASKED_MAX)
@@ -102,7 +97,7 @@ class PlainSizes:
 
     def _next(self, *, is_waiting: bool) -> _Measurement | None:
         try:
-            return _Measurement(*self._queue.get(block=is_waiting))
+            return _Measurement(*self._queue.get(block=is_waiting), self._bounds)
         except queue.Empty:
             return None
 
@@ -135,8 +130,8 @@ class _Measurement:
     """The measurement of one file. size: its plain bytes so far; None if the file at `path` no
     longer has this `content`, or is gone."""
 
-    def __init__(self, path: str, content: Content) -> None:
-        self._path, self.content = path, content
+    def __init__(self, path: str, content: Content, bounds: Bounds) -> None:
+        self._path, self.content, self._bounds = path, content, bounds
         self._descriptor: int | None = None
         self._plain: Decompressor | None = None
         self.size: int | None = 0
@@ -148,7 +143,7 @@ class _Measurement:
             self.size = None
             return False
         size, until = self.size or 0, (self.size or 0) + SLICE_BYTES
-        most = max(PLAIN_BYTES_LEAST, PLAIN_RATIO_MAX * self.content.size)
+        most = self._bounds.plain_bytes(self.content.size)
         for _ in range(SLICE_BYTES // INPUT_BYTES):
             if plain.is_at_end or size >= until:
                 break
@@ -172,7 +167,7 @@ class _Measurement:
             return None
         if Content.of(os.fstat(self._descriptor)) != self.content:
             return None
-        self._plain = Decompressor(self._path, self._descriptor)
+        self._plain = Decompressor(self._path, self._descriptor, self._bounds)
         return self._plain
 
 

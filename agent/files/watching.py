@@ -8,8 +8,9 @@ watch left, or if the file system reports no events. The next look through the p
 the lost events would have shown.
 
 Handling an event takes more time than reading the line that caused the event. So while too many
-events come, the agent watches nothing. This delays no line of a busy file, because every turn tries
-to read busy files even without an event.
+events come, the agent watches nothing. After a directory was renamed, it watches anew, but seldom,
+because this takes time for each directory. This delays no line of a busy file, because every turn
+tries to read busy files even without an event.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ loop looks through all patterns instead.
 """
 
 RATE_MAX = 400.0
-"""If more events than this come in a second, the agent watches nothing for REST_S seconds."""
+"""If more events than this come in a second, the agent watches nothing for REST_S seconds. It
+begins anew at most once in this time."""
 
 RATE_WINDOW_S = 1.0
 REST_S = 10.0
@@ -104,6 +106,7 @@ class Watch:
         self._window_end = 0.0
         self._window_count = 0
         self._rest_until = 0.0
+        self._began = float("-inf")
         self._failed: set[str] = set()
 
     def start(self) -> None:
@@ -136,12 +139,11 @@ class Watch:
         directories = directories - self._roots.keys()
         gone, self._linked = self._linked - directories, directories
         self._failed &= directories | self._roots.keys()
-        if self._rest_until:
+        if self._trees is None:
             return
         if gone & self._watched:
-            self._end()
-            self.start()
-        elif directories - self._watched:
+            self._trees.is_outdated = True
+        if directories - self._watched:
             self._watch_all()
 
     def mind(self, events: int, now: float) -> bool:
@@ -149,28 +151,27 @@ class Watch:
         this method every turn. events: how many events have come since the last call. Returns True
         if nothing was watched for a while, so that the loop should look through all patterns.
         """
-        if self._rest_until:
-            if now < self._rest_until:
-                return False
-            self._rest_until = 0.0
-            self.start()
-            return True
         self._window_count += events
-        return now >= self._window_end and self._end_window(now)
+        if not self._rest_until and now >= self._window_end:
+            self._end_window(now)
+        if not self._rest_until or now < self._rest_until:
+            return False
+        self._rest_until, self._began = 0.0, now
+        self.start()
+        return True
 
-    def _end_window(self, now: float) -> bool:
-        is_anew = False
+    def _end_window(self, now: float) -> None:
         if self._window_end and self._window_count > RATE_MAX * RATE_WINDOW_S:
-            self._end()
-            self._rest_until = now + REST_S
+            self._rest(now + REST_S)
         elif self._trees is None or self._trees.is_outdated:
-            self._end()
-            self.start()
-            is_anew = self._trees is not None
+            self._rest(max(now, self._began + REST_S))
         else:
             self._watch_all()
         self._window_end, self._window_count = now + RATE_WINDOW_S, 0
-        return is_anew
+
+    def _rest(self, until: float) -> None:
+        self._end()
+        self._rest_until = until
 
     def _end(self) -> None:
         if self._observer is not None:

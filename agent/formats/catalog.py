@@ -20,6 +20,7 @@ from skidway.agent.settings import (
 )
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
+from skidway.settings.document import yaml_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Format:
 
     def text(self) -> str:
         """Returns this log format as YAML text, to show to people."""
-        return str(yaml.safe_dump(self.document(), sort_keys=False, width=1000))
+        return yaml_text(self.document(), width=1000)
 
     @property
     def fields(self) -> list[str]:

@@ -29,6 +29,7 @@ _CLASSES: Final = re.compile(_CLASS, re.DOTALL)
 _BRACES: Final = re.compile(rf"({_CLASS})|\{{((?:{_CLASS}|[^\[{{}}])*)\}}", re.DOTALL)
 _COMMA: Final = re.compile(r",(?![^\[]*\])")
 _SPECIAL: Final = re.compile(r"([*?\[{}])")
+_NO_CHARACTER: Final = re.compile(r"[\ud800-\udfff]")
 _NEVER: Final = "(?!)"
 _DEEP: Final = 70
 _LONG: Final = 300
@@ -66,8 +67,9 @@ def refusal(text: str) -> str | None:
 
 
 def literal(path: str) -> str:
-    """Returns a pattern that matches only one path."""
-    return _SPECIAL.sub(r"[\1]", path)
+    """Returns a pattern that matches a path. It matches no other, unless the path has bytes that
+    are not UTF-8, which no pattern can name: any character may be in their place."""
+    return _NO_CHARACTER.sub("?", _SPECIAL.sub(r"[\1]", path))
 
 
 def expanded(text: str) -> list[str]:

@@ -20,6 +20,7 @@ from skidway.cli.options import add_config_options, load_settings
 from skidway.clock import SystemClock
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused, UsageError
+from skidway.state_owner import become_owner
 
 PROGRAM: Final = "broker"
 
@@ -81,6 +82,8 @@ def _stopped_broker(
     """
     log.configure(PROGRAM, args.log_level, sys.stderr)
     settings = load_settings(BrokerSettings, args, PROGRAM)
+    for path in settings.log_dirs:
+        become_owner(path)
     directories = open_directories(settings.log_dirs)
     try:
         offline = next((each.offline for each in directories if each.offline is not None), None)

@@ -39,7 +39,7 @@ from skidway.loader.state.live import live
 from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import ROWS, DataFile, Manifest
 from skidway.loader.state.run_notes import OwnNote
-from skidway.loader.store import open_to_write
+from skidway.loader.store import open_store
 
 _log = log.get(__name__)
 
@@ -267,7 +267,7 @@ def reload(
     no broker answers, if the topic does not exist, or if the output is refused."""
     settings = replace(settings, topics=[wish.topic])
     topics.check(settings.topics)
-    store = open_to_write(settings.output, layout.STATE)
+    store = open_store(settings.output)
     with (
         SparkRunner(settings, interrupted) as spark,
         Client(settings.bootstrap_servers, client_id="skidway-loader") as client,

@@ -29,10 +29,9 @@ from skidway.loader.runs.topic_run import TopicRun
 from skidway.loader.runs.working_time import WorkingTime
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import Interrupted, SparkRunner
-from skidway.loader.state import layout
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.run_notes import OwnNote
-from skidway.loader.store import Store, open_to_write
+from skidway.loader.store import Store, open_store
 from skidway.schemas.client import RegistryClient
 
 
@@ -62,7 +61,7 @@ def load_on(
 ) -> Report:
     """Does the same as `load`, but with a Spark session that several runs may use. feed: what
     earlier runs have read from the audit topics; None if there was no earlier run."""
-    store, clock = open_to_write(settings.output, layout.STATE), clock or SystemClock()
+    store, clock = open_store(settings.output), clock or SystemClock()
     with (
         Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
         OwnNote(store, clock, settings.host) as note,

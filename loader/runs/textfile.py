@@ -12,7 +12,8 @@ exit status, which is 0, but keeps the time of the last success. Alerts should u
 last success: they then also fire if the timer never starts a run, or if the configuration file
 cannot be read or is not YAML.
 
-If the file cannot be written, the run only logs a warning, because no load depends on the file.
+Everybody may read the file, because node_exporter runs as another user. If the file cannot be
+written, the run only logs a warning, because no load depends on the file.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class Recorded:
         if self._path is None:
             return
         try:
-            files.write_atomically(self._path, last.text())
+            files.write_atomically(self._path, last.text(), mode=0o644)
         except OSError as error:
             _log.warning("no_metrics_textfile", path=str(self._path), reason=str(error))
 

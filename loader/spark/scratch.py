@@ -8,7 +8,9 @@ the kernel releases a process's locks when the process dies.
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,12 +50,22 @@ def _sweep(folder: Path) -> None:
     """Deletes the directories of this user's dead runs. Does not delete a directory without a lock
     file, because a live run may have just made this directory."""
     for path in folder.glob(f"{PREFIX}*/{LOCK_FILE}"):
-        if path.parent.is_symlink():
+        if not _is_own(path.parent):
             continue
         lock = DirectoryLock(path.parent)
         try:
             lock.acquire()
         except SkidwayError:
-            continue  # a live run has locked the directory, or another user owns it
+            continue  # a live run has locked the directory
         shutil.rmtree(path.parent, ignore_errors=True)
         lock.release()
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a path is no link, and belongs to this user: nobody else can exchange what is there,
+    also if this user is root."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()

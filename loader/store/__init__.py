@@ -101,16 +101,3 @@ def open_store(url: str) -> Store:
         f"output: {url} is refused: a load is committed by taking a name exactly once, which is "
         "done on a local directory and on hdfs://host:port/folder; no other store is supported"
     )
-
-
-def open_to_write(url: str, state: str) -> Store:
-    """Returns the store at `url`, for a run that writes into it. state: the directory in the store
-    in which runs keep their state. Raises ConfigurationRefused as
-    `open_store` does, and StateRefused if this process is root and the directory is another user's:
-    root could write, and this user could not write any more."""
-    store = open_store(url)
-    if is_local(url):
-        from skidway.loader.store.local import refuse_root
-
-        refuse_root(store.url, state)
-    return store

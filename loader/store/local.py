@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import pwd
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,9 +17,13 @@ from typing import Final
 from uuid import uuid4
 
 from skidway.audit.output.local import LocalOutput, failures
-from skidway.errors import ConfigurationRefused, StateRefused
+from skidway.errors import ConfigurationRefused
 from skidway.files import existing, fsync_directory
 from skidway.loader.store import PARTIAL_SUFFIX, StoreWriter
+
+FILE_MODE: Final = 0o640
+DIRECTORY_MODE: Final = 0o750
+"""Who may read what a store makes, whatever the umask of a task is: the group, too."""
 
 REMOVALS_MAX: Final = 10
 """A store tries at most this many times to remove a directory. An attempt fails if another process
@@ -123,6 +126,7 @@ class LocalStore(LocalOutput):
         for each in reversed(missing):
             with failures("make the directory", each):
                 each.mkdir(exist_ok=True)
+                each.chmod(DIRECTORY_MODE)
                 fsync_directory(each.parent)
         if len(self._made) >= MADE_KEPT_MAX:
             self._made.clear()
@@ -135,28 +139,6 @@ def refuse_file(directory: str) -> None:
     at = existing(Path(directory))
     if os.path.exists(at) and not at.is_dir():
         raise ConfigurationRefused(f"output: {at} is not a directory")
-
-
-def refuse_root(directory: str, state: str) -> None:
-    """Raises StateRefused if this process is root, and another user owns the store's directory or
-    the directory `state` in it."""
-    for path in (Path(directory), Path(directory, state)):
-        with failures("look at", path):
-            owner = path.stat().st_uid if path.exists() else 0
-        if owner and not os.geteuid():
-            name = _user(owner)
-            raise StateRefused(
-                f"{path} belongs to {name}, who could not write beside root's files: start the "
-                f"loader's unit (systemctl start skidway-loader), or run this as {name} "
-                f"(runuser -u {name} -- ...)"
-            )
-
-
-def _user(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def _remove_tree(directory: Path) -> None:
@@ -178,6 +160,7 @@ class LocalWriter:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = open(path, "wb", buffering=0)  # noqa: SIM115 - closed by close or abandon
+        os.fchmod(self._file.fileno(), FILE_MODE)
 
     def write(self, data: bytes | memoryview, /) -> int:
         """See StoreWriter."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,13 +103,14 @@ def _status(lines: RejectedLines) -> int:
 def _new_file(name: str) -> Iterator[TextIO]:
     """Creates a file and opens it for writing; the name `-` means standard output. Raises
     SkidwayError if the file cannot be written, or if it already exists: an existing file may
-    contain lines that a person has repaired.
+    contain lines that a person has repaired. Only this user may read the file.
     """
     if name == "-":
         yield sys.stdout
         return
     try:
-        with open(name, "x", encoding="utf-8") as file:
+        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
             yield file
     except OSError as error:
         raise SkidwayError(

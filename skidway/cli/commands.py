@@ -63,6 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     has others, too). Returns 70 after a bug in Skidway, 130 after Ctrl-C, and 141 if the program
     that reads the output has ended."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _narrow_umask()
     _open_closed_outputs()
     try:
         return _run_to_end(arguments)
@@ -92,6 +93,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _our_mistake()
     except SystemExit as error:  # argparse raises it: with 0 after --help, 2 after a usage error
         return error.code if isinstance(error.code, int) else 2
+
+
+def _narrow_umask() -> None:
+    """Lets nobody else read what this process makes, unless unit or shell have set another umask
+    than the usual one. Code that makes files for others sets their mode itself."""
+    before = os.umask(0o077)
+    if before & ~0o022:
+        os.umask(before)
 
 
 def _open_closed_outputs() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from skidway import java, service, zookeeper
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_good
+from skidway.state_owner import become_owner
 from skidway.zookeeper import ZookeeperSettings
 
 PROGRAM = "zookeeper"
@@ -28,7 +29,9 @@ def register(subparsers: Any) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     def body(shutdown: service.Shutdown) -> int:
-        return zookeeper.run(load_settings(ZookeeperSettings, args, PROGRAM), shutdown)
+        settings = load_settings(ZookeeperSettings, args, PROGRAM)
+        become_owner(settings.data_dir)
+        return zookeeper.run(settings, shutdown)
 
     return service.run(PROGRAM, body, level=args.log_level)
 

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from skidway import invocation
 from skidway.ports import Reservation
+from skidway.settings.document import yaml_text
 
 DATACENTER, OFFLINE = "dc1", "offline"
 PORTS_TRIED = 200  # for each program; the first port that is tried is its default port
@@ -115,7 +114,7 @@ class Site:
         }.items():
             path = self.config(program)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(yaml.safe_dump(settings, sort_keys=False, width=1000))
+            path.write_text(yaml_text(settings, width=1000))
         self.logs.mkdir(parents=True, exist_ok=True)
 
     def _zookeeper(self) -> dict[str, Any]:

@@ -13,7 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from skidway.agent.files.decompressed import Decompressor, begins_compressed, is_decompressed
+from skidway.agent.files.decompressed import (
+    Bounds,
+    Decompressor,
+    begins_compressed,
+    is_decompressed,
+)
 from skidway.agent.files.host import shown
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.patterns import patterns_of
@@ -155,7 +160,8 @@ def check_given(patterns: Sequence[str]) -> None:
             raise UsageError(f"--logs {pattern!r} {why}")
         scan = OperatingSystem().scan(patterns_of([path]))
         if not scan.found:
-            reasons = "".join(f"; {shown(path)}: {said}" for path, said in scan.unreadable[:1])
+            unread = [*scan.unreadable, *scan.refused]
+            reasons = "".join(f"; {shown(path)}: {said}" for path, said in unread[:1])
             raise UsageError(f"--logs {pattern!r}: the pattern matches no regular file{reasons}")
 
 
@@ -222,7 +228,7 @@ def _is_compressed(path: str, opened: BinaryIO) -> bool:
 
 def _plain_size(path: str, opened: BinaryIO, check: Callable[[], None]) -> int:
     """Returns how many bytes of a compressed file can be decompressed now."""
-    size, plain = 0, Decompressor(path, opened.fileno())
+    size, plain = 0, Decompressor(path, opened.fileno(), Bounds())
     with contextlib.suppress(OSError):
         while part := plain.read(READ_BYTES):
             size += len(part)

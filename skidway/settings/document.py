@@ -95,10 +95,21 @@ def _writable(default: Any) -> bool:
     return default is not None and not hasattr(default, "__dataclass_fields__")
 
 
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def yaml_text(value: Any, **options: Any) -> str:
+    """Returns settings as YAML without anchors, which programs refuse: what occurs twice is written
+    twice. options: as for yaml.dump."""
+    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, **options))
+
+
 def _yaml(value: Any) -> str:
     if value is None:
         return ""
-    text = yaml.safe_dump(_plain(value), default_flow_style=True, width=10_000, sort_keys=False)
+    text = yaml_text(_plain(value), default_flow_style=True, width=10_000)
     return text.removesuffix("\n").removesuffix("\n...")
 
 

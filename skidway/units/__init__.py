@@ -29,8 +29,9 @@ What the units have in common:
   audit's user; the recount uses the loader's user and directories. The state directory is also the
   program's working directory, where a JVM puts its crash files. Apart from the state directory,
   /var/log/skidway/<program> and a private /tmp, all directories of the host are read-only or hidden
-  for the program. The exposure that `systemd-analyze security` reports is at most 1.5. Units with a
-  JVM lack MemoryDenyWriteExecute, because a JVM compiles at run time.
+  for the program. The group of a program may read its state, but not the agent's, which has lines
+  of logs. The exposure that `systemd-analyze security` reports is at most 1.5. Units with a JVM
+  lack MemoryDenyWriteExecute, because a JVM compiles at run time.
 - LimitNOFILE sets the soft and the hard limit of open files. So a program need not raise its soft
   limit, which the unit's system call filter (@resources) would forbid.
 """

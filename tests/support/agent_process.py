@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from skidway.agent.commands import state as ledger
 from skidway.audit.counts import marks
@@ -22,6 +21,7 @@ from skidway.clock import SystemClock
 from skidway.errors import StateRefused
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.columns import decode
+from skidway.settings.document import yaml_text
 from support.agent_world import datum_text
 from support.processes import Program, answers, free_port, run_skidway, skidway
 
@@ -52,7 +52,7 @@ class AgentProcess:
         self.tree: Path | None = None  # the agent's source tree; None: this source tree
 
     def command(self) -> list[str]:
-        self.config.write_text(yaml.safe_dump(self.settings))
+        self.config.write_text(yaml_text(self.settings))
         return skidway("agent", "run", "--config", str(self.config))
 
     def start(self, *, ready: bool = True) -> AgentProcess:

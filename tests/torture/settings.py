@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from skidway.demo.site import Site
+from skidway.settings.document import yaml_text
 from support.pipeline import PATIENT
 from torture.faults import HOSTS
 from torture.hosts import all_topics, sources
@@ -105,4 +106,4 @@ def _read(site: Site, name: str) -> dict[str, Any]:
 
 
 def _write(site: Site, name: str, settings: Mapping[str, Any]) -> None:
-    site.config(name).write_text(yaml.safe_dump(dict(settings), width=1000))
+    site.config(name).write_text(yaml_text(dict(settings), width=1000))

@@ -93,6 +93,20 @@ def test_a_link_gives_no_secret_away(logs: Path) -> None:
     assert f"it is a link of user {WRITER} to something of user 0" in refused[f"{logs}/x.log"]
 
 
+def test_a_second_name_gives_no_secret_away(logs: Path) -> None:
+    """Where the kernel lets everybody give a file a second name (hard link), an agent that may read
+    every file does not read a secret by such a name. It says so, and reads the user's own files
+    with two names."""
+    os.link(logs.parent / "secrets" / "root.log", logs / "x.log")
+    as_user(WRITER, [], partial((logs / "own.log").write_text, "own\n"))
+    as_user(WRITER, [], partial(os.link, logs / "own.log", logs / "own2.log"))
+    assert read_all(logs, 1) == {b"own\n"}
+    scan = OperatingSystem().scan(patterns_of([f"{logs}/**"]))
+    assert [each.path for each in scan.found] == [f"{logs}/own.log", f"{logs}/own2.log"]
+    assert "a file of user 0 with 2 names" in dict(scan.refused)[f"{logs}/x.log"]
+    assert b"secret\n" in as_user(AGENT, [READERS], partial(read_all, logs, 1))
+
+
 @pytest.mark.parametrize("what", ["file", "directory"])
 def test_no_exchange_gives_a_secret_away(logs: Path, what: str) -> None:
     """While a user exchanges a file or a directory of logs with a link to secrets 10,000 times, the

@@ -22,7 +22,7 @@ from support.randomness import Seeds
 
 Make = Callable[..., AgentProcess]
 
-UPSET_S = 60.0
+UPSET_S = 20.0
 NAMES = [b"a", b"b", b"c.log", b"\xff\xfe", b"\xc3.log", b"new\nline.log", b"d.log.gz", b"x" * 250]
 
 

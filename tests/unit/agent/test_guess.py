@@ -4,6 +4,7 @@ into a configuration, and `skidway agent test` tries the configuration on the sa
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -576,3 +577,30 @@ def test_addresses_of_hosts_are_no_secrets(tmp_path: Path) -> None:
     text = "2026-11-23T08:15:01Z INFO 192.0.2.7 took 4111111111111112 ns\n"
     found, _ = tried(tmp_path, text * 3)
     assert not any("secrets" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"\xff\xfe.log",
+        b"\xed\xa0\x80.log",
+        b"a[1]*?.log",
+        b"{a,b}.log",
+        b"new\nline.log",
+        b"-- x.log",
+    ],
+)
+def test_a_file_with_any_name(
+    name: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`guess` proposes a source that takes the file, and prints UTF-8, whatever the file's name
+    is."""
+    log = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
+    log.write_text(f"{AT}:00Z a=1\n{AT}:01Z a=2\n")
+    config = tmp_path / "agent.yml"
+    config.write_text(CONFIG + guess(log, 10).yaml)
+    assert main(["agent", "test", str(log), "--config", str(config)]) == 0
+    assert "2 rows, 0 rejected" in capfd.readouterr().out
+    for form in ((), ("--json",), ("--schema",)):
+        assert main(["agent", "guess", *form, str(log)]) == 0
+        assert "\ufffd" not in capfd.readouterr().out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from deploy.ansible.plugins.plugin_utils import units
 
 
@@ -38,3 +40,30 @@ def test_a_service_has_the_given_variables_beside_the_derived_ones() -> None:
     for given in ("A=1", ["A=1"]):
         sections = units.drop_in({"Service": {"Environment": given}}, Environment=["B=2"])
         assert sections == {"Service": {"Environment": ["B=2", "A=1"]}}
+
+
+@pytest.mark.parametrize(
+    ("named", "wanted"),
+    [
+        ([["/var/log/*.log"], ["/srv/home/a.log", "/homes/x/*.log", "/rooted"]], ""),
+        ([["/var/log/a.log", "/home/ada/*.log"]], "read-only"),
+        (["/root/x.log"], "read-only"),
+        (["/run/user/1/x.log"], "read-only"),
+        (["/**/app.log"], "read-only"),
+        (["/{srv,home}/app.log"], "read-only"),
+        (["/h*/x/app.log"], "read-only"),
+        ([[], [], {"shop.avsc": '{"doc": "of /srv/x"}', "a.yml": "paths: [/opt/*/a.log]"}], ""),
+        ([[], [], {"a.yml": "sources:\n- paths: [/x/a.log, /home/x/*.log]\n"}], "read-only"),
+        ([[], [], {"a.yml": "sources:\n- paths:\n  - /root/x\n"}], "read-only"),
+        ([None, []], ""),
+    ],
+)
+def test_home_directories_are_hidden_unless_logs_are_there(
+    named: list[object], wanted: str
+) -> None:
+    """The unit of the agent hides home directories, unless the inventory names a path there, or a
+    pattern that matches such paths."""
+    assert units.protect_home(named) == wanted
+    assert units.drop_in({}, ProtectHome=wanted) == (
+        {"Service": {"ProtectHome": "read-only"}} if wanted else {}
+    )

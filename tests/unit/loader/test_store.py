@@ -4,7 +4,7 @@ must do, and the special properties of the local store."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -12,8 +12,8 @@ from uuid import uuid4
 import pytest
 
 from skidway.audit.output import StoreFailed, StoreUnreachable, hdfs
-from skidway.errors import ConfigurationRefused, StateRefused
-from skidway.loader.store import Store, open_store, open_to_write
+from skidway.errors import ConfigurationRefused
+from skidway.loader.store import Store, open_store
 from skidway.loader.store.hdfs import HdfsStore
 from skidway.loader.store.local import LocalStore
 from support.memory_store import MemoryStore
@@ -44,25 +44,6 @@ def test_a_relative_root_is_named_by_its_absolute_path(
     monkeypatch.chdir(tmp_path)
     assert open_store("out").url == str(tmp_path / "out")
     assert open_store(f"file://{tmp_path}/out").url == str(tmp_path / "out")
-
-
-@pytest.mark.parametrize("owned", ["", "_skidway"])
-def test_root_does_not_write_into_the_directory_of_a_user(
-    owned: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run of root refuses an output, or a state in it, that belongs to another user, and says as
-    whom to run: this user could not write beside root's files. Commands that only read may."""
-    (tmp_path / owned).mkdir(exist_ok=True)
-    if os.geteuid():
-        monkeypatch.setattr(os, "geteuid", lambda: 0)
-    else:
-        assert open_to_write(str(tmp_path), "_skidway").url == str(tmp_path)
-        os.chown(tmp_path / owned, 65_533, -1)
-    with pytest.raises(StateRefused, match=r"belongs to \w+, who .* \(runuser -u \w+ -- \.\.\.\)"):
-        open_to_write(f"file://{tmp_path}", "_skidway")
-    assert open_store(str(tmp_path)).names("") in ([], ["_skidway"])
-    monkeypatch.setattr(os, "geteuid", lambda: 65_533)
-    assert open_to_write(str(tmp_path), "_skidway").url == str(tmp_path)
 
 
 def test_a_store_that_stays_remembers_few_directories(
@@ -155,21 +136,18 @@ def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("below", ["", "/root/deep"])
-@pytest.mark.parametrize("opened", [open_store, lambda url: open_to_write(url, "_skidway")])
-def test_an_output_that_is_a_file_is_refused(
-    opened: Callable[[str], Store], below: str, tmp_path: Path
-) -> None:
+def test_an_output_that_is_a_file_is_refused(below: str, tmp_path: Path) -> None:
     """An output that is a file, or below a file, is refused as a configuration error that names the
     file."""
     file = tmp_path / "file"
     file.write_bytes(b"")
     for url in (f"{file}{below}", f"file://{file}{below}"):
         with pytest.raises(ConfigurationRefused, match=f"^output: {file} is not a directory$"):
-            opened(url)
+            open_store(url)
     (tmp_path / "link").symlink_to(tmp_path)
     (tmp_path / "dangling").symlink_to(tmp_path / "not_mounted_yet")
     for link in ("link", "dangling"):
-        assert opened(f"{tmp_path}/{link}{below}").names("no/such") == []
+        assert open_store(f"{tmp_path}/{link}{below}").names("no/such") == []
 
 
 def test_files_that_vanish_while_listing_are_passed_over(

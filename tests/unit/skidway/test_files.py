@@ -40,6 +40,13 @@ def test_write_atomically_keeps_the_old_content_when_a_step_fails(
     assert os.listdir(tmp_path) == ["checkpoint"]
 
 
+def test_a_lock_names_any_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory is locked, and its holder is named, whatever bytes the holder's arguments are."""
+    monkeypatch.setattr("sys.argv", ["skidway", os.fsdecode(bytes([0xFF]))])
+    with DirectoryLock(tmp_path), pytest.raises(StateRefused, match=r"\(skidway .udcff\)"):
+        DirectoryLock(tmp_path).acquire()
+
+
 def test_a_lock_needs_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory is locked although the disk is full. Only the words about the process that holds
     the lock are then missing."""

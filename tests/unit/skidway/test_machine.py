@@ -47,6 +47,16 @@ def test_low_hard_limit_is_told() -> None:
     assert "limits.conf" not in machine.open_files(1024, INFINITY).advice
 
 
+def test_names_that_anybody_can_give_a_file_are_told() -> None:
+    """`skidway doctor` advises to set fs.protected_hardlinks if it is 0, as the kernel says it."""
+    assert machine.hard_links(is_protected=True).verdict == "good"
+    found = machine.hard_links(is_protected=False)
+    assert (found.verdict, found.advice[:31]) == ("advice", "set fs.protected_hardlinks = 1 ")
+    assert machine.hard_links(None).verdict == "advice"
+    said = {"0\n": "advice", "1\n": "good"}[Path("/proc/sys/fs/protected_hardlinks").read_text()]
+    assert [x.verdict for x in machine.examine(Path.cwd()) if x.name == "hard links"] == [said]
+
+
 def test_disk_and_memory_are_judged() -> None:
     """The result of `skidway doctor` for a disk is "missing" if half a GiB is free, and "advice" if
     two GiB are free. For the memory it is "advice" if the machine has one GiB, or if the amount is

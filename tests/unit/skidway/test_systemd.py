@@ -34,6 +34,12 @@ def test_ready_comes_with_a_status_of_one_line(manager: ServiceManager) -> None:
     assert not manager.waiting()
 
 
+def test_a_name_that_is_no_text_ends_no_program(manager: ServiceManager) -> None:
+    """A status may have the name of a file that is not UTF-8; its bytes are then escaped."""
+    systemd.ready(f"counting into {os.fsdecode(bytes([0xFF]))}")
+    assert manager.next(1)["STATUS"] == "counting into \\udcff"
+
+
 def test_a_program_that_is_asked_to_end_says_so_once(manager: ServiceManager) -> None:
     """A program sends STOPPING=1 to the service manager at the first SIGTERM, and nothing at the
     second."""

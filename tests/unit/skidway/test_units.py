@@ -75,6 +75,18 @@ def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
         assert service["RestartPreventExitStatus"] == refused
 
 
+def test_an_agent_never_reads_secrets_of_the_host() -> None:
+    """Whatever links lead there, the unit of the agent hides the host's passwords, keys and home
+    directories; nobody else reads the agent's state. The groups of the others may read theirs."""
+    agent = dict(sections("skidway-agent.service")["Service"])
+    hidden = {each.removeprefix("-") for each in agent["InaccessiblePaths"].split()}
+    assert {"/etc/shadow", "/etc/gshadow", "/etc/ssl/private"} <= hidden
+    assert (agent["ProtectHome"], agent["ProcSubset"]) == ("yes", "pid")
+    for unit in SERVICES:
+        umask = "0077" if unit == "skidway-agent.service" else "0027"
+        assert sections(unit)["Service"]["UMask"] == umask
+
+
 def program_of(unit: str) -> str:
     """Returns the program whose installation, user and state directory the unit uses."""
     if unit in ONE_RUN:

@@ -62,6 +62,7 @@ FILTERS: tuple[Callable[..., Any], ...] = (
     tiers.topics_to_load,
     units.drop_in,
     units.environment,
+    units.protect_home,
     units.unit_text,
     versions.is_older,
     versions.python_problem,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .settings import Settings
@@ -24,6 +25,12 @@ def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def protect_home(*named: Any) -> str:
+    """Returns how a unit protects home directories if these values, or values in them, name paths
+    that it has to read: "" if the unit may hide all of them, as it does by itself."""
+    return "read-only" if any(_HOME.search(text) for text in _strings(named)) else ""
+
+
 def environment(variables: Mapping[str, Any]) -> list[str]:
     """Returns one value of the key `Environment` for each variable, quoted for systemd."""
     return [f'"{name}={_quoted(str(value))}"' for name, value in variables.items()]
@@ -42,6 +49,22 @@ def drop_in(given: Mapping[str, Mapping[str, Any]], **service: Any) -> Settings:
     both = [*_listed(derived.get(ENVIRONMENT)), *_listed(entries.get(ENVIRONMENT))]
     sections["Service"] = derived | entries | ({ENVIRONMENT: both} if both else {})
     return {name: entries for name, entries in sections.items() if entries}
+
+
+_HOME = re.compile(
+    r"(?<![\w.*/-])/(?:home|root|run/user|[^/\s'\"]*[*?\[{][^/\s]*)(?:[/\s'\",\]]|$)"
+)
+"""A path below a home directory, or a pattern that also matches such paths."""
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _strings(each)
+    elif value is not None:
+        yield str(value)
 
 
 def _quoted(value: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -9,10 +11,17 @@ import pytest
 from skidway.agent.files.access import Access, Rule, access_of
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.patterns import patterns_of
-from skidway.agent.files.ways import Link
+from skidway.ways import End, Link
 
 AGENT, WRITER, OTHER = 63_001, 63_002, 63_003
 FILE, LINK = "/log/a.log", "/log/link"
+
+
+def end(
+    real_path: str, links: tuple[Link, ...], owner: int, names: int = 1, directory_owner: int = 0
+) -> End:
+    status = os.stat_result((stat.S_IFREG | 0o644, 1, 1, names, owner, 0, 0, 0, 0, 0))
+    return End(real_path, status, links, directory_owner)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +45,7 @@ def test_whose_links_count(rule: Rule, owners: list[int], owner: int, is_followe
     """Each link on the way must belong to root, to the agent's user or to the owner of the file. If
     one does not, the agent names it."""
     links = tuple(Link(f"{LINK}{number}", user) for number, user in enumerate(owners))
-    refused = Access(rule, user=AGENT).refusal(FILE, FILE, links, owner)
+    refused = Access(rule, user=AGENT).refusal(FILE, end(FILE, links, owner))
     assert (refused is None) == is_followed
     if refused is not None:
         assert refused[0].startswith(LINK)
@@ -65,8 +74,26 @@ def test_where_no_logs_are(
     """Below the directories of the system, of secrets and of the agent itself, the agent reads
     nothing but the lines that were repaired for it, with and without links."""
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", "/run/credentials/agent")
-    refused = access_of(rule, Path("/var/lib/state")).refusal(FILE, real_path, (), 0)
+    refused = access_of(rule, Path("/var/lib/state")).refusal(FILE, end(real_path, (), 0))
     assert (refused is None) == is_followed
+
+
+@pytest.mark.parametrize(
+    ("names", "owner", "directory_owner", "is_read"),
+    [(1, 0, WRITER, True), (2, 0, WRITER, False), (9, OTHER, WRITER, False), (2, WRITER, 0, False),
+     (2, WRITER, WRITER, True), (2, 0, 0, True)],
+)  # fmt: skip
+@pytest.mark.parametrize("rule", ["owner", "all", "none"])
+def test_a_file_with_several_names(
+    names: int, owner: int, directory_owner: int, is_read: bool, rule: Rule
+) -> None:
+    """If the agent may read every file, it reads one with several names only if it belongs to the
+    owner of its directory. An agent that reads only what its user may needs no such rule."""
+    found = end(FILE, (), owner, names, directory_owner)
+    refused = Access(rule, user=AGENT, reads_all=True).refusal(FILE, found)
+    assert (refused is None) == is_read
+    assert refused is None or f"{names} names" in refused[1]
+    assert Access(rule, user=AGENT, reads_all=False).refusal(FILE, found) is None
 
 
 def test_no_rule_is_needed_for_plain_paths(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ import bz2
 import gzip
 import lzma
 import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 import zstandard
 
 from skidway.agent.files import plain_sizes
+from skidway.agent.files.decompressed import Bounds
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.plain_sizes import Content, PlainSizes
@@ -25,99 +24,6 @@ from support.processes import eventually
 
 ZEROS = bytes(16 << 20)
 PLAIN = bytes(range(256)) * 40
-HWM_KIB_MAX = 260 * 1024
-"""What the process may need: Python with what it imports, and 128 MiB for a window of Zstandard."""
-
-CHILD = """
-import os, sys, time
-from skidway.agent.files.plain_sizes import Content, PlainSizes
-path, sizes = sys.argv[1], PlainSizes()
-content = Content.of(os.stat(path))
-while (found := sizes.known(content)) is None:
-    sizes.ask(path, content)
-    time.sleep(0.01)
-print(found)
-with open("/proc/self/status") as status:
-    print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
-"""
-
-
-def measured(path: Path) -> str:
-    """Returns the plain size of a file, or why it has none, and checks how much memory a process
-    needs to find it out."""
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(path)], capture_output=True, text=True, check=True
-    )
-    said, hwm_kib = done.stdout.splitlines()
-    assert int(hwm_kib) <= HWM_KIB_MAX
-    return said
-
-
-def lzma_alone(dictionary_bytes: int) -> bytes:
-    """Returns a file that says that it needs a dictionary of this size."""
-    packed = lzma.compress(ZEROS * 6, lzma.FORMAT_ALONE)
-    return packed[:1] + dictionary_bytes.to_bytes(4, "little") + packed[5:]
-
-
-def xz(dictionary_bytes: int) -> bytes:
-    filters = [{"id": lzma.FILTER_LZMA2, "dict_size": dictionary_bytes, "mode": lzma.MODE_FAST,
-                "mf": lzma.MF_HC3, "nice_len": 8, "depth": 1}]  # fmt: skip
-    return lzma.compress(ZEROS, lzma.FORMAT_XZ, filters=filters)
-
-
-def zstd(window_log: int) -> bytes:
-    parameters = zstandard.ZstdCompressionParameters(window_log=window_log, write_content_size=0)
-    packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
-    return b"".join([*(packer.compress(ZEROS) for _ in range(12)), packer.flush()])
-
-
-@pytest.mark.parametrize(
-    ("ending", "packed"),
-    [
-        (".lzma", lzma_alone(66 << 20)),
-        (".lzma", lzma_alone((4 << 30) - 1)),
-        (".xz", xz(96 << 20)),
-        (".zst", zstd(28)),
-    ],
-    ids=["lzma a little", "lzma much", "xz", "zstd"],
-)
-def test_a_file_that_asks_for_too_much_memory_is_damaged(
-    tmp_path: Path, ending: str, packed: bytes
-) -> None:
-    """A compressed file that needs more memory than the common compressors ever ask for counts as
-    damaged, and the agent does not take this memory."""
-    path = tmp_path / f"app.log.1{ending}"
-    path.write_bytes(packed)
-    assert "it cannot be decompressed" in measured(path)
-
-
-@pytest.mark.parametrize(
-    ("ending", "packed", "size"),
-    [
-        (".lzma", lzma_alone(64 << 20), 96 << 20),
-        (".xz", xz(64 << 20), 16 << 20),
-        (".zst", zstd(27), 192 << 20),
-    ],
-    ids=["lzma", "xz", "zstd"],
-)
-def test_what_compressors_ask_for_is_granted(
-    tmp_path: Path, ending: str, packed: bytes, size: int
-) -> None:
-    """A file with as large a dictionary or window as `xz -9` or `zstd --long` makes is read, within
-    the memory that the agent may have."""
-    path = tmp_path / f"app.log.1{ending}"
-    path.write_bytes(packed)
-    assert measured(path) == str(size)
-
-
-def test_more_plain_bytes_than_a_log_has_are_damage(tmp_path: Path) -> None:
-    """A file with more than a GiB of plain bytes, and more than 1,000 for each compressed byte,
-    counts as damaged when the agent has decompressed so many."""
-    path, part = tmp_path / "app.log.1.zst", zstandard.compress(ZEROS)
-    path.write_bytes(part * 64)
-    assert measured(path) == str(1 << 30)
-    path.write_bytes(part * 65)
-    assert "it has more than 1,073,741,824 plain bytes" in measured(path)
 
 
 def test_a_large_file_delays_no_small_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +31,7 @@ def test_a_large_file_delays_no_small_ones(tmp_path: Path, monkeypatch: pytest.M
     that came later; then it learns those of the large ones, of each once."""
     monkeypatch.setattr(plain_sizes, "SLICE_BYTES", 1 << 20)
     learned: list[int | OSError] = []
-    sizes, before = PlainSizes(), set(os.listdir("/proc/self/fd"))
+    sizes, before = PlainSizes(Bounds()), set(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(sizes, "learn", lambda _, size: learned.append(size))
     parts = {"large": 12, "larger": 13, "small": 0, "smaller": 0}
     for name, count in parts.items():
@@ -156,7 +62,7 @@ def test_what_follows_a_stream_is_no_damage(
     pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
     path = tmp_path / f"app.log.1{ending}"
     path.write_bytes(pack.get(ending, zstandard.compress)(b"first") + tail)
-    sizes, content = PlainSizes(), Content.of(os.stat(path))
+    sizes, content = PlainSizes(Bounds()), Content.of(os.stat(path))
     sizes.ask(str(path), content)
     eventually(lambda: sizes.known(content) is not None, every_s=0.01)
     assert sizes.known(content) == 5 + len(more)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from skidway.agent.files import decompressed, plain_sizes
+from skidway.agent.files.decompressed import Bounds
 from skidway.agent.files.plain_sizes import Content, PlainSizes
 from support.processes import eventually
 
@@ -16,6 +17,9 @@ class Exhausted:
     """A compressed stream that cannot be read because it needs more memory than the machine has."""
 
     eof, needs_input, unused_data = False, True, b""
+
+    def __init__(self, memory_bytes: int) -> None:
+        pass
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         raise MemoryError
@@ -35,7 +39,7 @@ def test_a_file_that_needs_too_much_memory_has_no_size(
     format_ = decompressed._FORMATS[".xz"]._replace(stream=Exhausted)
     monkeypatch.setitem(decompressed._FORMATS, ".xz", format_)
     path, content = compressed(tmp_path)
-    sizes = PlainSizes()
+    sizes = PlainSizes(Bounds())
     sizes.ask(path, content)
     eventually(lambda: sizes.known(content) is not None, every_s=0.01)
     found = sizes.known(content)
@@ -59,7 +63,7 @@ def test_a_file_whose_measuring_broke_off_is_measured_again(
     monkeypatch.setattr(plain_sizes._Measurement, "go_on", go_on)
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     path, content = compressed(tmp_path)
-    sizes = PlainSizes()
+    sizes = PlainSizes(Bounds())
 
     def measured() -> bool:
         sizes.ask(path, content)

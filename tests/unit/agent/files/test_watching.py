@@ -3,6 +3,7 @@ import random
 import select
 import shutil
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,9 @@ def test_directories_that_links_lead_to_are_watched(tmp_path: Path) -> None:
     (tmp_path / "pods" / "0.log").write_text("x\n")
     assert select.select([watch.inbox], [], [], 30)[0]
     assert f"{tmp_path}/pods/0.log" in watch.inbox.take()[0]
+    watch.mind(0, now=0.0)
     watch.follow(frozenset())
+    assert watch.mind(0, now=2.0)
     assert watch._watched == {f"{tmp_path}/links"}
     watch.stop()
 
@@ -107,6 +110,24 @@ def test_a_renamed_directory_is_watched_under_its_new_name(tmp_path: Path) -> No
     watch.stop()
 
 
+def test_a_watch_begins_anew_at_most_every_ten_seconds(tmp_path: Path) -> None:
+    """However often a user renames directories, the agent begins to watch anew at most every ten
+    seconds, and looks at everything then."""
+    watch = Watch([Pattern(f"{tmp_path}/**/*.log")])
+    watch.start()
+    (tmp_path / "0").mkdir()
+    anew = []
+    for now in range(1, 40):
+        (tmp_path / str(now - 1)).rename(tmp_path / str(now))
+        if watch._trees is not None:
+            assert heard(watch, tmp_path / str(now))
+        if watch.mind(0, now=float(now)):
+            anew.append(now)
+    watch.stop()
+    assert len(anew) >= 3
+    assert min(after - before for before, after in pairwise(anew)) >= REST_S
+
+
 def test_a_directory_that_was_replaced_is_watched_again(tmp_path: Path) -> None:
     """If the directory of a pattern is deleted and made again, the agent hears of writes there from
     the next second on."""
@@ -134,10 +155,10 @@ def test_no_rename_ends_the_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     chance = random.Random(1)
     watch = Watch([Pattern(f"{tmp_path}/**/*.log"), Pattern(f"{tmp_path}/a/*.log")])
     watch.start()
-    for step in range(4_000):
+    for step in range(1_500):
         upset(tmp_path, chance)
         watch.mind(0, now=step / 100)  # every hundredth step ends a window
-        if step % 400 == 0:
+        if step % 150 == 0:
             watch.mind(int(RATE_MAX) * 3, now=step / 100 + 1.5)
             watch._rest_until = step / 100 + 1
     watch.mind(0, now=1e6)
@@ -197,9 +218,9 @@ def test_a_very_deep_directory_is_no_error(tmp_path: Path) -> None:
 
 
 def make_deep(folder: Path) -> str:
-    """Makes directories in each other, 1,800 levels deep; returns the path of the deepest."""
+    """Makes directories in each other, 1,200 levels deep; returns the path of the deepest."""
     path = str(folder)
-    for _ in range(1_800):
+    for _ in range(1_200):
         path += "/d"
         os.mkdir(path)
     return path
@@ -208,5 +229,5 @@ def make_deep(folder: Path) -> str:
 def remove_deep(folder: Path) -> None:
     """Removes what `make_deep` has made, because pytest's own removal fails for it."""
     (folder / "d" / "app.log").unlink()
-    for depth in range(1_800, 0, -1):
+    for depth in range(1_200, 0, -1):
         os.rmdir(str(folder) + "/d" * depth)

@@ -59,6 +59,21 @@ def test_strange_directories_are_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "other" / ".lock").exists()
 
 
+def test_directories_of_others_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run does not touch what another user left, even if it could, as root can."""
+    (tmp_path / "skidway-spark-other").mkdir()
+    (tmp_path / "skidway-spark-other" / ".lock").write_text("theirs")
+    owner = os.geteuid()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: owner + 1)
+        Scratch().close()
+    assert (tmp_path / "skidway-spark-other" / ".lock").read_text() == "theirs"
+    Scratch().close()
+    assert not (tmp_path / "skidway-spark-other").exists()
+
+
 def test_directories_of_which_spark_can_use_none_are_refused(tmp_path: Path) -> None:
     """Directories for Spark's temporary files are refused if none of them can be used, by an error
     that names the property. One that can be used, or made, is enough, and the check makes none."""

@@ -1,4 +1,4 @@
-"""Follows a path link by link, and notes to whom the links on the way belong.
+"""Follows a path link by link, and notes to whom what is on the way belongs.
 
 Each step opens the next name in the directory that the step before opened, and looks at what it
 has opened. So nobody can exchange a name between a look at it and its use.
@@ -28,32 +28,48 @@ class Link(NamedTuple):
     owner: int
 
 
+class End(NamedTuple):
+    """What is at the end of a path. real_path: the path without links. status: of what is there.
+    links: those on the way, in their order. directory_owner: the user to whom the directory of what
+    is there belongs."""
+
+    real_path: str
+    status: os.stat_result
+    links: tuple[Link, ...]
+    directory_owner: int
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where a path leads. descriptor: of what is there, opened only as a place (O_PATH). real_path:
-    the path without links. links: those on the way, in their order."""
+    """A path that was followed. descriptor: of what is at its end, opened only as a place (O_PATH).
+    user: the first user but root to whom a directory or link on the way, or what is at the end,
+    belongs; 0 if all is root's. This user can make the path lead anywhere."""
 
     descriptor: int
-    real_path: str
-    links: tuple[Link, ...]
+    end: End
+    user: int
 
 
 @contextmanager
 def way(path: str) -> Iterator[Way]:
     """Follows an absolute path, for a `with` block. Raises OSError if the path leads nowhere, or if
-    the agent may not follow it."""
+    this user may not follow it."""
     descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
     try:
-        names = _names(path)
+        names, user = _names(path), 0
         real: list[str] = []
         links: list[Link] = []
+        at = os.fstat(descriptor)
+        directory_owner = at.st_uid
         while names:
             name = names.pop()
             below = os.open(name, _STEP, dir_fd=descriptor)
             status = os.fstat(below)
+            user = user or status.st_uid
             if not stat.S_ISLNK(status.st_mode):
                 os.close(descriptor)
                 descriptor = below
+                directory_owner, at = at.st_uid, status
                 real = real[:-1] if name == ".." else [*real, name]
                 continue
             try:
@@ -67,8 +83,10 @@ def way(path: str) -> Iterator[Way]:
             if target.startswith("/"):
                 os.close(descriptor)
                 descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
+                at = os.fstat(descriptor)
                 real = []
-        yield Way(descriptor, "/" + "/".join(real), tuple(links))
+        end = End("/" + "/".join(real), at, tuple(links), directory_owner)
+        yield Way(descriptor, end, user)
     finally:
         os.close(descriptor)
 
