@@ -78,8 +78,10 @@ class Program:
             clock,
             Limits(
                 request_bytes_max=settings.request_bytes_max,
+                queued_bytes_max=settings.queued_bytes_max,
                 requests_max=settings.queued_requests_max,
                 connections_max=settings.connections_max,
+                connections_per_ip_max=settings.connections_per_ip_max,
                 idle_ms_max=settings.connections_idle_ms_max,
             ),
         )
@@ -195,6 +197,7 @@ class Program:
             self.logs,
             self.partitions,
             catalog,
+            settings.topics_max,
         )
         topics.use(session)
         topics.load(self.logs.discover())

@@ -144,6 +144,12 @@ class BrokerSettings:
     auto_create_topics: bool = setting(
         "auto.create.topics.enable", True, help="Whether asking for an unknown topic creates it."
     )
+    topics_max: int = setting(
+        "max.topics",
+        10_000,
+        help="Topics of the cluster; requests and mirrors create no more.",
+        at_least=1,
+    )
     delete_topic: bool = setting("delete.topic.enable", True, help="Whether topics can be deleted.")
     message_bytes_max: int = setting(
         "message.max.bytes", 1_048_588, help="Largest record batch.", at_least=0, at_most=_INT_MAX
@@ -273,8 +279,20 @@ class BrokerSettings:
         help="Requests of one connection that may wait for their answers.",
         at_least=1,
     )
+    queued_bytes_max: int = setting(
+        "queued.max.request.bytes",
+        256 << 20,
+        help="Memory for requests that have not arrived as a whole, of all connections together.",
+        at_least=1 << 20,
+    )
     connections_max: int = setting(
         "max.connections", 100_000, help="Connections at a time; more are closed.", at_least=1
+    )
+    connections_per_ip_max: int = setting(
+        "max.connections.per.ip",
+        10_000,
+        help="Connections of one client address at a time; more are closed.",
+        at_least=1,
     )
     connections_idle_ms_max: int = setting(
         "connections.max.idle.ms",

@@ -53,6 +53,7 @@ class Connection:
         "_slots",
         "_unanswered",
         "_unanswered_max",
+        "address",
         "closed",
         "descriptor",
         "has_more",
@@ -72,6 +73,7 @@ class Connection:
         self.socket = sock
         self.descriptor = sock.fileno()
         self.peer = peer
+        self.address = peer.rpartition(":")[0]
         self.inbound = Inbound(request_bytes_max)
         self.closed = False
         self.has_more = False

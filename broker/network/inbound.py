@@ -96,6 +96,11 @@ class Inbound:
         return self._end - self._at
 
     @property
+    def held_bytes(self) -> int:
+        """The size of this connection's own memory for bytes that were not handled yet."""
+        return 0 if self._own is None else len(self._own)
+
+    @property
     def has_frame(self) -> bool:
         """Whether `next_frame` would return or refuse a frame."""
         start = self._at + LENGTH_BYTES
