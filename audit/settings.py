@@ -23,6 +23,7 @@ from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.audit.topic.messages import Tier
 from skidway.errors import ConfigurationRefused
 from skidway.host_name import host_name_setting
+from skidway.http.hosts import allowed_hosts_setting
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.settings import setting
 
@@ -88,6 +89,7 @@ class CounterSettings:
     metrics_listener: str = setting(
         "metrics.listener", "127.0.0.1:9114", help="Address of /metrics and /health."
     )
+    allowed_hosts: list[str] = allowed_hosts_setting()
 
     def check(self) -> None:
         """Raises ConfigurationRefused if the cluster's name or a pattern in `topics` is not valid,
@@ -133,6 +135,7 @@ class AuditSettings:
     metrics_listener: str = setting(
         "metrics.listener", METRICS_LISTENER, help="Address of /metrics and /health."
     )
+    allowed_hosts: list[str] = allowed_hosts_setting()
     tiers: list[str] = setting(
         "tiers",
         list(TIERS),

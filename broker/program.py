@@ -353,7 +353,11 @@ class Program:
 
     def _start_telemetry(self) -> None:
         if self._settings.metrics_listener:
-            self._telemetry = TelemetryServer(self._settings.metrics_listener, self._health)
+            settings = self._settings
+            self._telemetry = TelemetryServer(
+                self._settings.metrics_listener, self._health, settings.allowed_hosts,
+                settings.host_name,
+            )  # fmt: skip
             self._telemetry.start()
 
     def _stop_telemetry(self) -> None:

@@ -12,6 +12,7 @@ from skidway.broker.log.config import FOREVER_MS, UNLIMITED, WEEK_MS, LogConfig
 from skidway.coordination import check_connect
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.host_name import host_name_setting
+from skidway.http.hosts import allowed_hosts_setting
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.source import check_cluster_name
 from skidway.settings import setting
@@ -128,6 +129,7 @@ class BrokerSettings:
         "127.0.0.1:9102",
         help="host:port of /metrics and /health; empty for none.",
     )
+    allowed_hosts: list[str] = allowed_hosts_setting()
     num_partitions: int = setting(
         "num.partitions", 1, help="Partitions of a topic that does not say how many.", at_least=1
     )

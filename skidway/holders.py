@@ -35,8 +35,9 @@ class Holders(Generic[Who]):
         return who in self._addresses
 
     def hold(self, who: Who, address: str, amount: int, *, anew: bool = False) -> None:
-        """Notes that `who` now holds `amount`. anew: it has ended what it began, and begins again,
-        so it is the last of its address to give way."""
+        """Notes that `who` now holds `amount`; with 0 it keeps its place, but does not give way.
+        anew: it has ended what it began, and begins again, so it is the last of its address to
+        give way."""
         if anew or who not in self._addresses:
             self.release(who)
             self._addresses[who] = address
@@ -63,8 +64,8 @@ class Holders(Generic[Who]):
         return self.first() if self.total > self.limit else None
 
     def first(self) -> Who | None:
-        """Returns who is the first to give way; None if there are no holders."""
-        if not self._sums:
+        """Returns who is the first to give way; None if nobody holds anything."""
+        if not self.total:
             return None
         address = max(self._sums, key=self._sums.__getitem__)
-        return next(iter(self._amounts[address]))
+        return next(who for who, amount in self._amounts[address].items() if amount)

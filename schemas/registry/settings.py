@@ -9,7 +9,8 @@ from typing import Literal
 
 from skidway.coordination import check_connect
 from skidway.errors import ConfigurationRefused
-from skidway.schemas.registry.listeners import ClientCertificates, Listener, TlsFiles
+from skidway.http.hosts import allowed_hosts_setting
+from skidway.http.listeners import ClientCertificates, Listener, TlsFiles
 from skidway.schemas.registry.passwords import Users
 from skidway.settings import setting
 from skidway.telemetry import host_and_port
@@ -51,6 +52,7 @@ class RegistrySettings:
     metrics_listener: str = setting(
         "metrics.listener", "127.0.0.1:9103", help="Where /metrics and /health are answered."
     )
+    allowed_hosts: list[str] = allowed_hosts_setting()
     authentication: Literal["NONE", "BASIC"] = setting(
         "authentication.method",
         "NONE",

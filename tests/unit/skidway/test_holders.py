@@ -40,7 +40,22 @@ def test_who_ends_what_it_began_is_the_last_of_its_address() -> None:
     assert holders.gives_way() == "slow"
 
 
-CALLS = st.tuples(st.integers(0, 5), st.integers(1, 9), st.booleans()) | st.integers(0, 5)
+def test_who_holds_nothing_now_keeps_its_place() -> None:
+    """A holder that holds nothing at the moment does not give way, and does so before newer ones
+    when it holds something again."""
+    holders: Holders[str] = Holders(1)
+    for name in ("old", "new"):
+        holders.hold(name, "10.0.0.1", 1)
+    holders.hold("old", "10.0.0.1", 0)
+    assert holders.first() == "new"
+    holders.hold("old", "10.0.0.1", 1)
+    assert holders.gives_way() == "old"
+    holders.hold("old", "10.0.0.1", 0)
+    holders.release("new")
+    assert holders.first() is None
+
+
+CALLS = st.tuples(st.integers(0, 5), st.integers(0, 9), st.booleans()) | st.integers(0, 5)
 
 
 @given(st.lists(CALLS, max_size=40))

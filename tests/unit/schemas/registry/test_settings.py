@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skidway.errors import ConfigurationRefused
-from skidway.schemas.registry.listeners import Listener
+from skidway.http.listeners import Listener
 from skidway.schemas.registry.passwords import Hash
 from skidway.schemas.registry.settings import RegistrySettings
 from support.certificates import Authority
