@@ -56,8 +56,8 @@ class RegistrySettings:
     authentication: Literal["NONE", "BASIC"] = setting(
         "authentication.method",
         "NONE",
-        help="BASIC: clients send user and password (basic.auth.user.info). Use https, since the "
-        "password goes along with every request.",
+        help="BASIC: clients send user and password (basic.auth.user.info), with every request, so "
+        "only https is accepted then, or http on loopback.",
     )
     realm: str = setting(
         "authentication.realm", "skidway", help="Shown to people who are asked for a password."
@@ -125,6 +125,17 @@ class RegistrySettings:
             raise ConfigurationRefused("listeners: at least one is needed.")
         check_connect(self.zookeeper_connect)
         host_and_port(self.metrics_listener, key="metrics.listener")
+        if self.authentication == "BASIC":
+            self._check_passwords_are_encrypted()
         tls, _ = self.tls, self.users
         if tls is not None:
             tls.context()
+
+    def _check_passwords_are_encrypted(self) -> None:
+        for text, address in zip(self.listeners, self.addresses, strict=True):
+            if not address.is_tls and not address.is_loopback:
+                raise ConfigurationRefused(
+                    f"listeners: {text} would carry the passwords of authentication.method BASIC"
+                    " unencrypted; use https there, or an address of loopback behind a proxy with"
+                    " TLS."
+                )

@@ -41,7 +41,7 @@ class AllowedHosts:
 
     def __init__(self, more: Sequence[str] = (), host_name: str | None = None) -> None:
         """more: the setting. host_name: the setting host.name of the program, if it has one."""
-        own = [socket.gethostname(), name_of_host(host_name)]
+        own = [name_of_host(None), name_of_host(host_name)]
         self._all = _ALL in more
         self._names = {"localhost", *map(_host, more), *_with_short(own)}
         # Asking for the full name may ask DNS, which may hang.
@@ -72,7 +72,7 @@ class AllowedHosts:
 
     def _find_full_name(self) -> None:
         try:
-            found = socket.getaddrinfo(socket.gethostname(), None, flags=socket.AI_CANONNAME)
+            found = socket.getaddrinfo(name_of_host(None), None, flags=socket.AI_CANONNAME)
         except OSError:
             return
         self._names.update(_with_short(entry[3] for entry in found if entry[3]))

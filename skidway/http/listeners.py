@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import urlsplit
@@ -45,6 +46,14 @@ class Listener:
                 f"listeners: {text!r} is not http://host:port or https://host:port."
             )
         return cls(str(parts.hostname), int(port or 0), parts.scheme == "https")
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this host reaches the address."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host.lower() == "localhost"
 
     def open(self, key: str = "listeners") -> socket.socket:
         """Returns a socket that listens on the address. If another process already uses the port,

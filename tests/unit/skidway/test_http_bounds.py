@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from skidway.http.bounds import AtMost, ForHosts, WholeBody
 from skidway.http.hosts import AllowedHosts
 
 MEDIA_TYPE = "application/json"
-Body = Callable[[], Awaitable[dict[str, Any]]]
 
 
 async def echo(_scope: Any, receive: Any, send: Any) -> None:
