@@ -169,6 +169,7 @@ class Connection:
             self.closed = True
             self._slots.clear()
             self._outbox.clear()
+            self.inbound.forget()  # others may refer to this object for some more turns
             self.socket.close()
 
     def _send_file(self, piece: FileSlice) -> int:

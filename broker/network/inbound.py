@@ -190,6 +190,12 @@ class Inbound:
             self._view = memoryview(self._own)
         self._at, self._end = 0, rest
 
+    def forget(self) -> None:
+        """Frees the memory, when the connection is closed."""
+        self._own = None
+        self._view = memoryview(b"")
+        self._at = self._end = 0
+
     def _grow(self) -> None:
         held = self._view[: self._end]
         grown = bytearray(self._capacity(held))

@@ -154,8 +154,9 @@ def hold(port: int, size_bytes: int) -> list[socket.socket]:
 
 def test_unfinished_frames_do_not_take_the_memory(own_broker: SkidwayBroker) -> None:
     """300 connections send the beginnings of requests of 90 MB, ten times as much as
-    queued.max.request.bytes, and end none. The broker's memory stays within this limit, and a
-    producer of the same address is served on its connection all the time."""
+    queued.max.request.bytes, and end none. The broker's memory stays near this limit (freed memory
+    stays with the process, so it is up to twice as much), and a producer of the same address is
+    served on its connection all the time."""
     own_broker.settings |= {"queued.max.request.bytes": QUEUED_BYTES}
     own_broker.start()
     create(own_broker, "logs")
@@ -171,7 +172,7 @@ def test_unfinished_frames_do_not_take_the_memory(own_broker: SkidwayBroker) -> 
             assert good.produce("logs", sized(500_000)).base_offset == offset
             offset += 1
         attack.join()
-        assert peak_bytes(own_broker) - before < 3 * QUEUED_BYTES
+        assert peak_bytes(own_broker) - before < 2.5 * QUEUED_BYTES
         assert own_broker.metric("skidway_broker_queued_request_bytes") <= QUEUED_BYTES
         assert own_broker.metric('skidway_broker_connections_closed_total{reason="memory"}') > 0
         for each in opened:
