@@ -115,7 +115,9 @@ def run(settings: AgentSettings, shutdown: Shutdown, configuration: Configuratio
     clock = SystemClock()
     with ExitStack() as stack:
         stack.enter_context(DirectoryLock(settings.state_dir))
-        telemetry = TelemetryServer(settings.metrics_listener, status.answer)
+        telemetry = TelemetryServer(
+            settings.metrics_listener, status.answer, settings.allowed_hosts, settings.host_name
+        )
         telemetry.start()
         stack.callback(telemetry.stop)
         reloader = Reloader(configuration, settings, clock)

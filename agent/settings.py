@@ -20,6 +20,7 @@ from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.host_name import host_name_setting
+from skidway.http.hosts import allowed_hosts_setting
 from skidway.kafka.source import check_cluster_name
 from skidway.schemas.client import RegistrySecuritySettings, check_urls
 from skidway.settings import setting
@@ -575,6 +576,7 @@ class AgentSettings(RegistrySecuritySettings):
     metrics_listener: str = setting(
         "metrics.listener", "127.0.0.1:9101", help="Where /metrics and /health answer."
     )
+    allowed_hosts: list[str] = allowed_hosts_setting()
     checkpoint_interval_ms: int = setting(
         "checkpoint.interval.ms",
         200,

@@ -23,6 +23,7 @@ from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.audit.topic.messages import Tier
 from skidway.errors import ConfigurationRefused
 from skidway.host_name import host_name_setting
+from skidway.http.hosts import allowed_hosts_setting
 from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.settings import setting
@@ -90,6 +91,7 @@ class CounterSettings:
     metrics_listener: str = setting(
         "metrics.listener", "127.0.0.1:9114", help="Address of /metrics and /health."
     )
+    allowed_hosts: list[str] = allowed_hosts_setting()
 
     def check(self) -> None:
         """Raises ConfigurationRefused if the cluster's name or a pattern in `topics` is not valid,
@@ -136,6 +138,7 @@ class AuditSettings:
     metrics_listener: str = setting(
         "metrics.listener", METRICS_LISTENER, help="Address of /metrics and /health."
     )
+    allowed_hosts: list[str] = allowed_hosts_setting()
     tiers: list[str] = setting(
         "tiers",
         list(TIERS),

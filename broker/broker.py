@@ -23,6 +23,7 @@ from skidway.broker.purgatory import Purgatory
 from skidway.broker.refusals import Refusals
 from skidway.broker.settings import BrokerSettings
 from skidway.broker.topics.administration import Topics
+from skidway.broker.topics.auto_creation import AutoCreation
 from skidway.clock import Clock
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey, VersionRange
@@ -79,6 +80,7 @@ class Broker:
         self.metadata_answers = KeptAnswers(lambda: (topics.catalog, logs.stopped))
         self.counts = Counts()
         self.refusals = Refusals(clock.monotonic)
+        self.auto_creation = AutoCreation(clock.monotonic)
         self.api_ranges: Mapping[ApiKey, VersionRange] = {}
         """The APIs that the broker offers, with their versions. `api.requests` sets this."""
         self.api_versions_answers = KeptAnswers(lambda: (self.api_ranges,))

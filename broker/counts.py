@@ -20,8 +20,13 @@ class Counts:
     answers_failed: int = 0
     mirrors_failed: int = 0
     refused: dict[str, int] = field(default_factory=dict)
+    uncreated: dict[str, int] = field(default_factory=dict)
 
     def count_refused(self, reason: str) -> None:
         """Counts a refused batch under its reason. There are only a few different reasons, so this
         needs little memory."""
         self.refused[reason] = self.refused.get(reason, 0) + 1
+
+    def count_uncreated(self, reason: str) -> None:
+        """Counts a topic that a Metadata request would have created, but for a bound."""
+        self.uncreated[reason] = self.uncreated.get(reason, 0) + 1

@@ -52,6 +52,11 @@ class BrokerCollector(Collector):
         )
         yield _reasons("batches_refused", "Batches refused.", counts.refused)
         yield _reasons(
+            "topics_not_created",
+            "Unknown topics that requests named beyond a bound.",
+            counts.uncreated,
+        )
+        yield _reasons(
             "versions_refused",
             "Requests of APIs and versions that are not offered.",
             broker.refusals.counts,
@@ -68,6 +73,11 @@ class BrokerCollector(Collector):
         }
         yield _reasons("internal_errors", "Errors that are the broker's own bugs.", failures)
         yield _gauge("connections", "Open connections.", len(broker.loop.connections))
+        yield _gauge(
+            "queued_request_bytes",
+            "Memory of unhandled requests, see queued.max.request.bytes.",
+            broker.loop.queued.total,
+        )
         yield _gauge("partitions", "Partitions served.", len(broker.partitions.replicas))
         yield _gauge("partitions_stopped", "Partitions not served.", len(broker.logs.stopped))
         yield _gauge(

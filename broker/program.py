@@ -79,8 +79,10 @@ class Program:
             clock,
             Limits(
                 request_bytes_max=settings.request_bytes_max,
+                queued_bytes_max=settings.queued_bytes_max,
                 requests_max=settings.queued_requests_max,
                 connections_max=settings.connections_max,
+                connections_per_ip_max=settings.connections_per_ip_max,
                 idle_ms_max=settings.connections_idle_ms_max,
             ),
         )
@@ -196,6 +198,7 @@ class Program:
             self.logs,
             self.partitions,
             catalog,
+            settings.topics_max,
         )
         topics.use(session)
         topics.load(self.logs.discover())
@@ -352,7 +355,11 @@ class Program:
 
     def _start_telemetry(self) -> None:
         if self._settings.metrics_listener:
-            self._telemetry = TelemetryServer(self._settings.metrics_listener, self._health)
+            settings = self._settings
+            self._telemetry = TelemetryServer(
+                self._settings.metrics_listener, self._health, settings.allowed_hosts,
+                settings.host_name,
+            )  # fmt: skip
             self._telemetry.start()
 
     def _stop_telemetry(self) -> None:

@@ -12,6 +12,7 @@ from skidway.broker.log.config import FOREVER_MS, UNLIMITED, WEEK_MS, LogConfig
 from skidway.coordination import check_connect
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.host_name import host_name_setting
+from skidway.http.hosts import allowed_hosts_setting
 from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.source import check_cluster_name
@@ -130,6 +131,7 @@ class BrokerSettings:
         "127.0.0.1:9102",
         help="host:port of /metrics and /health; empty for none.",
     )
+    allowed_hosts: list[str] = allowed_hosts_setting()
     num_partitions: int = setting(
         "num.partitions", 1, help="Partitions of a topic that does not say how many.", at_least=1
     )
@@ -145,6 +147,12 @@ class BrokerSettings:
     )
     auto_create_topics: bool = setting(
         "auto.create.topics.enable", True, help="Whether asking for an unknown topic creates it."
+    )
+    topics_max: int = setting(
+        "max.topics",
+        10_000,
+        help="Topics of the cluster; requests and mirrors create no more.",
+        at_least=1,
     )
     delete_topic: bool = setting("delete.topic.enable", True, help="Whether topics can be deleted.")
     message_bytes_max: int = setting(
@@ -275,8 +283,20 @@ class BrokerSettings:
         help="Requests of one connection that may wait for their answers.",
         at_least=1,
     )
+    queued_bytes_max: int = setting(
+        "queued.max.request.bytes",
+        256 << 20,
+        help="Memory for requests that have not arrived as a whole, of all connections together.",
+        at_least=1 << 20,
+    )
     connections_max: int = setting(
         "max.connections", 100_000, help="Connections at a time; more are closed.", at_least=1
+    )
+    connections_per_ip_max: int = setting(
+        "max.connections.per.ip",
+        10_000,
+        help="Connections of one client address at a time; more are closed.",
+        at_least=1,
     )
     connections_idle_ms_max: int = setting(
         "connections.max.idle.ms",

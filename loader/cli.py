@@ -348,7 +348,9 @@ def _telemetry(settings: LoaderSettings, health: Callable[[], Health]) -> Teleme
     None."""
     if settings.metrics_listener is None:
         return None
-    server = TelemetryServer(settings.metrics_listener, health)
+    server = TelemetryServer(
+        settings.metrics_listener, health, settings.allowed_hosts, settings.host_name
+    )
     try:
         server.start()
     except SkidwayError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.host_name import host_name, host_name_setting
+from skidway.http.hosts import allowed_hosts_setting
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.loader.planning import plan, topics
@@ -111,6 +112,7 @@ class LoaderSettings(RegistrySecuritySettings):
         "127.0.0.1:9105",
         help="Address of /metrics and /health while a load runs; may be in use by another run.",
     )
+    allowed_hosts: list[str] = allowed_hosts_setting()
     metrics_textfile: Path | None = setting(
         "metrics.textfile",
         None,

@@ -18,6 +18,9 @@ The modules of the kernel in reading order:
     wal_index       space for what SQLite maps into memory
     systemd         messages to the service manager
     service         signals and exit status
+    holders         who gives way if many clients hold too much together
+    reached_bounds  names in the log the bounds that clients have reached
+    http            HTTP servers with limits, for whom they answer
     telemetry       /metrics and /health
     http_client     asks our programs for them, through no proxy
     http_answer     limits how long a whole HTTP answer takes

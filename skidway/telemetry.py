@@ -2,20 +2,19 @@
 
 Metrics are plain objects of prometheus_client, in the default registry of that library. Each module
 declares the metrics that it counts; their names are `skidway_<package>_<name>_<unit>[_total]`. One
-daemon thread answers, because requests are few and small. A client that is too slow is cut off
-after `CLIENT_TIMEOUT_S`. If `metrics.listener` names no host, the server binds to loopback.
+daemon thread answers (see `small_server`), because requests are few and small. If
+`metrics.listener` names no host, the server binds to loopback.
 """
 
 from __future__ import annotations
 
+import io
 import json
-import select
 import socket
-import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import prometheus_client
@@ -23,9 +22,12 @@ import prometheus_client
 from skidway import log, ports
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
+from skidway.http.counts import refused_requests
+from skidway.http.hosts import STATUS, AllowedHosts
+from skidway.http.small_server import SmallServer
 from skidway.service import Shutdown
 
-CLIENT_TIMEOUT_S = 5.0
+STOP_WITHIN_S = 5.0
 LOOPBACK = "127.0.0.1"
 
 _log = log.get(__name__)
@@ -54,10 +56,18 @@ class TelemetryServer:
     The thread calls `health` for each request for /health, so `health` must not change anything.
     """
 
-    def __init__(self, listen: str, health: Callable[[], Health]) -> None:
+    def __init__(
+        self,
+        listen: str,
+        health: Callable[[], Health],
+        allowed_hosts: Sequence[str] = (),
+        host_name: str | None = None,
+    ) -> None:
+        """allowed_hosts, host_name: the program's settings of these names."""
         self._host, self._port = host_and_port(listen)
         self._health = health
-        self._server: HTTPServer | None = None
+        self._hosts = AllowedHosts(allowed_hosts, host_name)
+        self._listening: socket.socket | None = None
         self._thread: threading.Thread | None = None
         self._end = Shutdown()
 
@@ -70,72 +80,52 @@ class TelemetryServer:
     def start(self) -> None:
         """Binds to the address, and begins to answer requests. Raises SkidwayError if the server
         cannot bind to the address."""
-        health = self._health
-        handler = type("Handler", (_Handler,), {"health": staticmethod(health)})
-        kind = _Server6 if ":" in self._host else _Server
         try:
-            self._server = kind((self._host, self._port), handler)
+            family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+            self._listening = socket.create_server((self._host, self._port), family=family)
         except OSError as error:
             key = "metrics.listener"
             raise ports.cannot_listen(self._host, self._port, key, error) from error
-        self._port = self._server.server_address[1]
+        self._port = self._listening.getsockname()[1]
         self._end = Shutdown()
+        server = SmallServer(self._listening, self._answer)
         self._thread = threading.Thread(
-            target=_serve, args=(self._server, self._end), name="telemetry", daemon=True
+            target=server.run, args=(self._end,), name="telemetry", daemon=True
         )
         self._thread.start()
         _log.info("telemetry_started", host=self._host, port=self._port)
 
     def stop(self) -> None:
         """Stops answering and frees the port. Does nothing if the server was not started."""
-        if self._server is not None and self._thread is not None:
+        if self._listening is not None and self._thread is not None:
             self._end.request()
-            self._thread.join(CLIENT_TIMEOUT_S)
-            self._server.server_close()
-            self._server = self._thread = None
+            self._thread.join(STOP_WITHIN_S)
+            self._listening.close()
+            self._listening = self._thread = None
+
+    def _answer(self, head: bytes, local: str) -> bytes:
+        return _Request(head, local, self._health, self._hosts).answer.getvalue()
 
 
-def _serve(server: HTTPServer, end: Shutdown) -> None:
-    """Answers clients until `end` is requested. Does not use http.server's own loop, because that
-    loop wakes up periodically."""
-    poll = select.poll()
-    poll.register(server, select.POLLIN)
-    poll.register(end, select.POLLIN)
-    while not end.requested:
-        poll.poll()
-        if not end.requested:
-            server.handle_request()
+class _Request(BaseHTTPRequestHandler):
+    """Answers one request, whose head is known, without a socket."""
 
-
-class _Server(HTTPServer):
-    allow_reuse_address = True
-    timeout = 0
-
-    def server_bind(self) -> None:
-        # HTTPServer's method also looks up the host's name, which can hang on a host without DNS.
-        super(HTTPServer, self).server_bind()
-        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        error = sys.exception()
-        if not isinstance(error, OSError):  # a client that disconnects is no error
-            _log.error("telemetry_failed", exc=error)
-
-
-class _Server6(_Server):
-    address_family = socket.AF_INET6
-
-
-class _Handler(BaseHTTPRequestHandler):
-    timeout = CLIENT_TIMEOUT_S
-    health: Callable[[], Health]
+    def __init__(self, head: bytes, local: str, health: Callable[[], Health], hosts: AllowedHosts):
+        self.rfile, self.answer = io.BytesIO(head), io.BytesIO()
+        self.wfile = self.answer
+        self._local, self._health, self._hosts = local, health, hosts
+        self.handle_one_request()
 
     def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
-        if path == "/metrics":
+        path, host = self.path.partition("?")[0], self.headers.get("Host")
+        if not self._hosts.allows(host, self._local):
+            refused_requests.labels("host").inc()
+            sentence = self._hosts.refusal(host or "")
+            self._answer(STATUS, "text/plain; charset=utf-8", f"{sentence}\n".encode())
+        elif path == "/metrics":
             self._answer(200, prometheus_client.CONTENT_TYPE_LATEST, _metrics())
         elif path == "/health":
-            self._answer(*_health_answer(self.health()))
+            self._answer(*_health_answer(self._health()))
         else:
             self._answer(404, "text/plain; charset=utf-8", b"/metrics or /health\n")
 

@@ -34,6 +34,7 @@ from prometheus_client.registry import Collector
 
 from skidway import extras, files, java, log, ports, systemd
 from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.http.hosts import allowed_hosts_setting
 from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse, tell
 from skidway.service import Shutdown
 from skidway.settings import setting
@@ -142,6 +143,7 @@ class ZookeeperSettings:
     metrics_listener: str = setting(
         "metrics.listener", "127.0.0.1:9106", help="host:port of /metrics and /health."
     )
+    allowed_hosts: list[str] = allowed_hosts_setting()
 
     def check(self) -> None:
         """Raises ConfigurationRefused for a listener that `insecure_listeners` must allow, and if
@@ -172,7 +174,9 @@ def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
     with files.DirectoryLock(settings.data_dir):
         prepare(settings)
         command = start_command(settings, java_found)
-        telemetry = TelemetryServer(settings.metrics_listener, lambda: health(settings))
+        telemetry = TelemetryServer(
+            settings.metrics_listener, lambda: health(settings), settings.allowed_hosts
+        )
         collector = _StatusCollector(settings)
         server = Server(command)
         REGISTRY.register(collector)

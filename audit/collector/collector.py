@@ -11,17 +11,13 @@ thread of the web server, which passes it back. Only one thread at a time uses s
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
-import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import uvicorn
-
-from skidway import invocation, log, ports, systemd
+from skidway import invocation, log, systemd
 from skidway.audit.collector import loader_rejects, metrics, risks
 from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.history_store import HISTORY, HistoryStore
@@ -56,6 +52,11 @@ from skidway.clock import Clock
 from skidway.errors import SkidwayError, Unreachable
 from skidway.files import DirectoryLock
 from skidway.host_name import host_name
+from skidway.http import server
+from skidway.http.bounds import AtMost
+from skidway.http.hosts import AllowedHosts
+from skidway.http.listeners import Listener
+from skidway.http.server import MEDIA_TYPE
 from skidway.insecure_listeners import reachable, tell
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import Client, Fetcher
@@ -71,12 +72,11 @@ PRUNE_EVERY_S = 1.0
 RISKS_EVERY_S = 10.0
 RETRY_S = 1.0
 UNHEALTHY_AFTER_S = 60.0
-STOP_WITHIN_S = 5
-CONCURRENT_MAX = 64
+REQUESTS_MAX = 64
+"""The dashboard answers one request after the other, so more would only wait."""
 GARBAGE_MIN = 50_000
 """Python's garbage collector runs when the program has made this many more values than it has
 freed."""
-BACKLOG = 128
 
 _log = log.get(__name__)
 
@@ -114,7 +114,10 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         old = OldBuckets(pruner, lambda: expectation.policy, clock, settings.keep_days, stopping)
         editions = Editions(readers, ledger.checkpoint)
         loop = _Loop(settings, expectation, ledger, clock, histories[0], old, editions)
-        telemetry = TelemetryServer(settings.metrics_listener, lambda: loop.health)
+        telemetry = TelemetryServer(
+            settings.metrics_listener, lambda: loop.health, settings.allowed_hosts,
+            settings.host_name,
+        )  # fmt: skip
         telemetry.start()
         stack.callback(telemetry.stop)
         access = Access.of(
@@ -128,7 +131,7 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         dashboard = Dashboard(
             editions, clock, histories[1], access, lambda: examples.found, _insecure(settings)
         )
-        stack.enter_context(_serving(dashboard, settings.listener))
+        stack.enter_context(_serving(dashboard, settings))
         stack.enter_context(looking(old, clock, stopping))
         if settings.rejects_texts:
             stack.enter_context(reading(examples, stopping))
@@ -364,37 +367,21 @@ class _Loop:
 
 
 @contextlib.contextmanager
-def _serving(dashboard: Dashboard, listener: str) -> Iterator[None]:
+def _serving(dashboard: Dashboard, settings: AuditSettings) -> Iterator[None]:
     """Serves the dashboard on a thread of its own while the `with` block runs."""
-    server = uvicorn.Server(
-        uvicorn.Config(
-            dashboard.application(),
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            limit_concurrency=CONCURRENT_MAX,
-            timeout_graceful_shutdown=STOP_WITHIN_S,
-        )
-    )
-    with _listening(listener) as listening:
+    app = AtMost(dashboard.application(), REQUESTS_MAX, MEDIA_TYPE)
+    address = Listener(*host_and_port(settings.listener, key="listener"), is_tls=False)
+    hosts = AllowedHosts(settings.allowed_hosts, settings.host_name)
+    end = Shutdown()
+    with address.open("listener") as listening:
         thread = threading.Thread(
-            target=lambda: asyncio.run(server.serve([listening])), name="dashboard", daemon=True
+            target=lambda: server.serve(app, [listening], [], None, end, hosts=hosts),
+            name="dashboard",
+            daemon=True,
         )
         thread.start()
         try:
             yield
         finally:
-            server.should_exit = True
-            thread.join(2 * STOP_WITHIN_S)
-
-
-def _listening(listener: str) -> socket.socket:
-    host, port = host_and_port(listener, key="listener")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        made = socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        raise ports.cannot_listen(host, port, "listener", error) from error
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it
-    return made
+            end.request()
+            thread.join(2 * server.STOP_WITHIN_S)

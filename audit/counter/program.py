@@ -103,7 +103,10 @@ class _Running:
         counter = Counter(settings, self.client, fetcher, self.state, self.clock)
         producer = Producer(self.client)
         publisher = Publisher(producer, self.state, self.partition, self.clock)
-        telemetry = TelemetryServer(settings.metrics_listener, lambda: counter.health)
+        telemetry = TelemetryServer(
+            settings.metrics_listener, lambda: counter.health, settings.allowed_hosts,
+            settings.host_name,
+        )  # fmt: skip
         telemetry.start()
         _log.info("counter_started", producer=settings.producer_name, epoch=self.state.epoch)
         systemd.ready(f"counting tier {settings.tier} as {settings.producer_name}")

@@ -79,10 +79,12 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         except Refused as refused:
             finish(at, _failed(topic.name, refused.code, str(refused)))
             continue
-        if request.validate_only:
-            finish(at, _created(broker, topic, NO_ID, assignment))
-        else:
+        if not request.validate_only:
             _create(broker, topic, assignment, _finisher(finish, at))
+        elif no_room := broker.topics.no_room():
+            finish(at, _failed(topic.name, code_of(no_room), str(no_room)))
+        else:
+            finish(at, _created(broker, topic, NO_ID, assignment))
 
 
 def check(broker: Broker, topic: CreatableTopic) -> Assignment:

@@ -21,6 +21,7 @@ from skidway.broker.log.validation import (
     UnsupportedFormat,
 )
 from skidway.broker.partitions.replica import NotEnoughReplicas
+from skidway.broker.topics.administration import TooManyTopics
 from skidway.broker.topics.alteration import ChangeRefused, ConfigRefused
 from skidway.errors import Unreachable
 from skidway.kafka.errors import ErrorCode
@@ -39,6 +40,7 @@ CODES: Final[Mapping[type[Exception], ErrorCode]] = {
     ReadOnlyTopic: ErrorCode.INVALID_REQUEST,
     StorageFailed: ErrorCode.KAFKA_STORAGE_ERROR,
     TimestampRefused: ErrorCode.INVALID_TIMESTAMP,
+    TooManyTopics: ErrorCode.POLICY_VIOLATION,
     TopicExists: ErrorCode.TOPIC_ALREADY_EXISTS,
     TopicGone: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     Unreachable: ErrorCode.REQUEST_TIMED_OUT,

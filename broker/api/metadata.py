@@ -7,7 +7,9 @@ earlier request is answered with the same bytes, as long as the stored answer is
 
 If a request names an unknown topic, the broker may create it: both the setting
 `auto.create.topics.enable` and the request must allow this. Until the topic exists, the answer says
-LEADER_NOT_AVAILABLE, and clients ask again. But if the name is that of a mirror topic
+LEADER_NOT_AVAILABLE, and clients ask again. It says the same about a topic that is not created yet
+because the client has created many (see `auto_creation`), and POLICY_VIOLATION, after which clients
+do not ask again, if the cluster has `max.topics` topics. But if the name is that of a mirror topic
 (`<source cluster>.<topic>`), only the mirror creates the topic.
 
 Authorized operations, and requests for topics by id (version 12), are not supported.
@@ -15,13 +17,18 @@ Authorized operations, and requests for topics by id (version 12), are not suppo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from skidway import log
+from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import NO_LEADER, Topic, TopicPartitionInfo
 from skidway.broker.log import names
+from skidway.broker.topics.administration import TooManyTopics
 from skidway.broker.topics.assignment import assign
+from skidway.broker.topics.auto_creation import MINUTE_MAX
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
@@ -48,7 +55,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     if kept is not None:
         exchange.reply_body(kept)
         return
-    response = _response(broker, exchange.decode(MetadataRequest), exchange.version)
+    response = _response(broker, exchange)
     body = exchange.reply(response)
     # An answer about a missing topic is not stored, because each request for the topic may create
     # it.
@@ -56,13 +63,15 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         answers.keep(exchange.version, exchange.body, body)
 
 
-def _response(broker: Broker, request: MetadataRequest, version: int) -> MetadataResponse:
+def _response(broker: Broker, exchange: Exchange) -> MetadataResponse:
+    request = exchange.decode(MetadataRequest)
     catalog = broker.topics.catalog
-    if request.wants_all(version):
+    if request.wants_all(exchange.version):
         topics = [_topic(broker, each) for each in catalog.topics.values()]
     else:
         asked = dict.fromkeys(each.name or "" for each in request.topics or ())
-        topics = [_named(broker, name, request.allow_auto_topic_creation) for name in asked]
+        may_create = request.allow_auto_topic_creation and broker.settings.auto_create_topics
+        topics = _named(broker, exchange.connection.address, asked, may_create)
     brokers = tuple(
         MetadataResponseBroker(node_id=each.broker_id, host=each.host, port=each.port)
         for each in catalog.brokers.values()
@@ -75,22 +84,43 @@ def _response(broker: Broker, request: MetadataRequest, version: int) -> Metadat
     )
 
 
-def _named(broker: Broker, name: str, may_create: bool) -> MetadataResponseTopic:
-    topic = broker.topics.catalog.topics.get(name)
-    if topic is not None:
-        return _topic(broker, topic)
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def _named(
+    broker: Broker, address: str, asked: Iterable[str], may_create: bool
+) -> list[MetadataResponseTopic]:
+    known = broker.topics.catalog.topics
+    room = left = broker.auto_creation.room(address)
+    found = []
+    for name in asked:
+        if name in known:
+            found.append(_topic(broker, known[name]))
+            continue
+        code = _why_missing(broker, name, may_create)
+        if code is ErrorCode.LEADER_NOT_AVAILABLE and not broker.topics.is_creating(name):
+            no_room = broker.topics.no_room()
+            if isinstance(no_room, TooManyTopics):
+                code = code_of(no_room)
+                broker.counts.count_uncreated("full")
+                broker.loop.bounds.tell("max.topics", broker.settings.topics_max)
+            elif no_room or not left:
+                broker.counts.count_uncreated("postponed")
+                broker.loop.bounds.tell("topics made by requests", MINUTE_MAX, address=address)
+            elif broker.topics.session.is_connected:
+                _create(broker, name)
+                left -= 1
+        found.append(MetadataResponseTopic(error_code=code, name=name))
+    broker.auto_creation.count(address, room - left)
+    return found
+
+
+def _why_missing(broker: Broker, name: str, may_create: bool) -> ErrorCode:
     if names.illegal_topic(name) is not None:
-        code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    elif name.startswith(INTERNAL):
-        pass  # Kafka's own topics, such as __consumer_offsets: clients look whether they are there
-    elif broker.settings.mirrors_as(name) is not None:
-        pass  # a mirror copies only into topics that it has created itself
-    elif may_create and broker.settings.auto_create_topics:
-        code = ErrorCode.LEADER_NOT_AVAILABLE
-        if not broker.topics.is_creating(name) and broker.topics.session.is_connected:
-            _create(broker, name)
-    return MetadataResponseTopic(error_code=code, name=name)
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    # Kafka's own topics, such as __consumer_offsets: clients look whether they are there. And a
+    # mirror copies only into topics that it has created itself.
+    is_never_created = name.startswith(INTERNAL) or broker.settings.mirrors_as(name) is not None
+    if is_never_created or not may_create:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def _create(broker: Broker, name: str) -> None:

@@ -53,6 +53,7 @@ class Connection:
         "_slots",
         "_unanswered",
         "_unanswered_max",
+        "address",
         "closed",
         "descriptor",
         "has_more",
@@ -72,6 +73,7 @@ class Connection:
         self.socket = sock
         self.descriptor = sock.fileno()
         self.peer = peer
+        self.address = peer.rpartition(":")[0]
         self.inbound = Inbound(request_bytes_max)
         self.closed = False
         self.has_more = False
@@ -167,6 +169,7 @@ class Connection:
             self.closed = True
             self._slots.clear()
             self._outbox.clear()
+            self.inbound.forget()  # others may refer to this object for some more turns
             self.socket.close()
 
     def _send_file(self, piece: FileSlice) -> int:

@@ -96,6 +96,11 @@ class Inbound:
         return self._end - self._at
 
     @property
+    def held_bytes(self) -> int:
+        """The size of this connection's own memory for bytes that were not handled yet."""
+        return 0 if self._own is None else len(self._own)
+
+    @property
     def has_frame(self) -> bool:
         """Whether `next_frame` would return or refuse a frame."""
         start = self._at + LENGTH_BYTES
@@ -184,6 +189,12 @@ class Inbound:
             self._own[:rest] = held
             self._view = memoryview(self._own)
         self._at, self._end = 0, rest
+
+    def forget(self) -> None:
+        """Frees the memory, when the connection is closed."""
+        self._own = None
+        self._view = memoryview(b"")
+        self._at = self._end = 0
 
     def _grow(self) -> None:
         held = self._view[: self._end]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import select
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -30,8 +30,10 @@ from skidway.broker.network.listener import Listener
 from skidway.broker.network.shares import Shares
 from skidway.broker.network.timers import Timers
 from skidway.clock import Clock
+from skidway.holders import Holders
 from skidway.kafka.errors import ProtocolError
 from skidway.kafka.protocol.pieces import Piece
+from skidway.reached_bounds import ReachedBounds
 
 EVENTS_MAX = 1024
 IDLE_CHECKS = 4
@@ -70,8 +72,10 @@ class Limits:
     """The limits of connections. Times are in ms, and sizes in bytes."""
 
     request_bytes_max: int
+    queued_bytes_max: int
     requests_max: int
     connections_max: int
+    connections_per_ip_max: int
     idle_ms_max: int
 
 
@@ -104,7 +108,12 @@ class Loop:
         self.timers = Timers()
         self.traffic = Traffic()
         self.connections: dict[int, Connection] = {}
+        self.queued: Holders[Connection] = Holders(limits.queued_bytes_max)
+        """Which connections have memory for bytes that are not handled yet: the beginnings of
+        frames, and frames that wait."""
+        self.bounds = ReachedBounds(clock.monotonic)
         self._limits = limits
+        self._by_address: Counter[str] = Counter()
         self._service: Service | None = None
         self._epoll = select.epoll()
         self._listeners: dict[int, Listener] = {}
@@ -243,6 +252,10 @@ class Loop:
         self.traffic.count_closed(reason)
         self._epoll.unregister(connection.descriptor)
         del self.connections[connection.descriptor]
+        self.queued.release(connection)
+        self._by_address[connection.address] -= 1
+        if not self._by_address[connection.address]:
+            del self._by_address[connection.address]
         self._to_send.pop(connection, None)
         self._shares.leave(connection)
         connection.close()
@@ -289,6 +302,7 @@ class Loop:
         """Handles those requests of a connection that were received in earlier turns. Then receives
         once, and handles the new requests.
         """
+        handled_before = self.traffic.requests
         cost = self._handle(connection, allowance) if connection.has_more else 0
         may_receive = connection.readable and not connection.has_more and not connection.is_full
         if may_receive and not connection.closed:
@@ -300,6 +314,16 @@ class Loop:
         if connection.closed:
             return
         connection.inbound.keep()
+        held_bytes = connection.inbound.held_bytes
+        if held_bytes:
+            anew = self.traffic.requests > handled_before
+            self.queued.hold(connection, connection.address, held_bytes, anew=anew)
+            if self.queued.total > self.queued.limit:
+                self._free_memory()
+                if connection.closed:
+                    return
+        elif connection in self.queued:
+            self.queued.release(connection)
         self._shares.charge(connection, cost)
         if connection.has_more and not connection.is_full:
             self._shares.wait(connection)
@@ -339,6 +363,15 @@ class Loop:
                 return cost
         connection.has_more = inbound.has_frame
         return cost
+
+    def _free_memory(self) -> None:
+        """Closes connections until those that are left have no more than queued.max.request.bytes
+        of unhandled bytes. See `Holders` for which. Their clients connect again, and send their
+        requests again."""
+        while (connection := self.queued.gives_way()) is not None:
+            limit, address = self.queued.limit, connection.address
+            self.bounds.tell("queued.max.request.bytes", limit, address=address)
+            self.drop(connection, "memory")
 
     def _refuse(self, connection: Connection, error: ProtocolError) -> None:
         _log.warning("connection_refused", peer=connection.peer, reason=str(error))
@@ -390,7 +423,7 @@ class Loop:
     def _accept(self, listener: Listener) -> None:
         refused_before = listener.refused_count
         for sock, peer in listener.accept():
-            if len(self.connections) >= self._limits.connections_max:
+            if self._is_one_too_many(peer):
                 self.traffic.refused += 1
                 sock.close()
                 continue
@@ -403,10 +436,22 @@ class Loop:
             connection.last_active = self.now
             connection.interest = select.EPOLLIN
             self.connections[connection.descriptor] = connection
+            self._by_address[connection.address] += 1
             self._shares.join(connection)
             self._epoll.register(connection.descriptor, select.EPOLLIN)
             self.traffic.accepted += 1
         self.traffic.refused += listener.refused_count - refused_before
+
+    def _is_one_too_many(self, peer: str) -> bool:
+        limits, address = self._limits, peer.rpartition(":")[0]
+        if len(self.connections) >= limits.connections_max:
+            self.bounds.tell("max.connections", limits.connections_max)
+            return True
+        if self._by_address[address] >= limits.connections_per_ip_max:
+            limit = limits.connections_per_ip_max
+            self.bounds.tell("max.connections.per.ip", limit, address=address)
+            return True
+        return False
 
     def _check_idle(self) -> None:
         """Closes connections on which nothing was sent or received for

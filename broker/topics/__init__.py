@@ -4,6 +4,7 @@
     configs         a topic's settings: parsed for its logs, and checked before they are stored
     alteration      computes changes of a topic's settings (pure)
     assignment      decides which broker gets which partition (pure)
+    auto_creation   limits how many topics requests for unknown topics create (pure)
     hosting         follows ZooKeeper's topics, and serves the partitions assigned to this broker
     administration  creates, extends, alters and deletes topics
 

@@ -40,8 +40,16 @@ from skidway.broker.network.loop import Loop
 from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.broker.topics.hosting import Done, Hosting
 from skidway.coordination import Coordinator
-from skidway.errors import SkidwayError
+from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.types import TopicPartition
+
+CREATING_MAX = 500
+"""This many topics are created at the same time. The queue of jobs for ZooKeeper has twice as many
+places, so that groups find some."""
+
+
+class TooManyTopics(SkidwayError):
+    """The cluster has as many topics as `max.topics` allows."""
 
 
 class Topics(Hosting):
@@ -55,8 +63,10 @@ class Topics(Hosting):
         logs: LogManager,
         partitions: HostedPartitions,
         catalog: Catalog,
+        topics_max: int,
     ) -> None:
         super().__init__(own, defaults, loop, logs, partitions, catalog)
+        self._topics_max = topics_max
         self._creating: set[str] = set()
 
     def create(
@@ -65,9 +75,13 @@ class Topics(Hosting):
     ) -> uuid.UUID:  # fmt: skip
         """Creates a topic, whose settings and assignment the caller has checked, and returns its
         id. Calls `done` once this broker serves the topic's partitions that are assigned to it; if
-        this fails, calls `done` with the error.
+        this fails, or if there is no room for a further topic, calls `done` with the error.
         """
         topic_id = uuid.uuid4()
+        refused = self.no_room()
+        if refused is not None:
+            self._loop.post(lambda: done(refused))
+            return topic_id
         self._creating.add(name)
 
         def work(coordinator: Coordinator) -> None:
@@ -84,6 +98,16 @@ class Topics(Hosting):
 
         self.session.submit(work, created)
         return topic_id
+
+    def no_room(self) -> SkidwayError | None:
+        """Returns why no further topic may be created now; None if one may be created."""
+        if len(self.catalog.topics) + len(self._creating) >= self._topics_max:
+            return TooManyTopics(
+                f"the cluster has {self._topics_max} topics, as many as max.topics allows"
+            )
+        if len(self._creating) >= CREATING_MAX:
+            return Unreachable(f"{CREATING_MAX} topics are being created; try again later")
+        return None
 
     def is_creating(self, name: str) -> bool:
         """Returns whether this broker is creating the topic."""

@@ -45,7 +45,6 @@ Reading order:
 - `store`: keeps the state up to date with the log
 - `rest/`: the REST API
 - `passwords` and `authentication`: who may use the registry
-- `listeners` and `server`: sockets, TLS, and the limits of a connection
 - `settings` and `program`: the registry as a process
 
 The registry supports neither JSON Schema nor Protobuf. It has no contexts except the default

@@ -13,11 +13,12 @@ from prometheus_client.registry import Collector
 from skidway import log, systemd
 from skidway.clock import SystemClock
 from skidway.coordination import Coordinator
+from skidway.http import server
+from skidway.http.hosts import AllowedHosts
 from skidway.insecure_listeners import tell
 from skidway.schemas.compatibility import Level
-from skidway.schemas.registry import server
 from skidway.schemas.registry.authentication import BasicAuthentication
-from skidway.schemas.registry.rest import application
+from skidway.schemas.registry.rest import CONTENT_TYPE, application
 from skidway.schemas.registry.settings import RegistrySettings
 from skidway.schemas.registry.store import Store
 from skidway.schemas.registry.zookeeper_log import ZookeeperLog
@@ -40,7 +41,9 @@ def run(settings: RegistrySettings, shutdown: Shutdown) -> int:
         store = Store(ZookeeperLog(coordinator), SystemClock(), Level(settings.level))
         store.start()
         stack.callback(store.close)
-        telemetry = TelemetryServer(settings.metrics_listener, lambda: _health(store))
+        telemetry = TelemetryServer(
+            settings.metrics_listener, lambda: _health(store), settings.allowed_hosts
+        )
         telemetry.start()
         stack.callback(telemetry.stop)
         stack.enter_context(_metrics(store))
@@ -50,7 +53,10 @@ def run(settings: RegistrySettings, shutdown: Shutdown) -> int:
         if users is not None:
             app = BasicAuthentication(app, users, settings.realm)
         _log.info("registry_started", listeners=settings.listeners, entries=store.entries)
-        server.serve(app, sockets[False], sockets[True], settings.tls, shutdown, _ready)
+        server.serve(
+            app, sockets[False], sockets[True], settings.tls, shutdown, _ready,
+            hosts=AllowedHosts(settings.allowed_hosts), media_type=CONTENT_TYPE,
+        )  # fmt: skip
     _log.info("registry_stopped")
     return 0
 

@@ -216,21 +216,9 @@ def unauthorized() -> Refusal:
 
 
 def too_busy() -> Refusal:
-    """Returns the refusal of a request that arrives while the registry already has as many requests
-    as it accepts at once. The client may try again."""
+    """Returns the refusal of a request that arrives while the registry already checks as many
+    passwords as it may at once. The client may try again."""
     return Refusal(503, 503, "The registry has too many requests at once, try again later")
-
-
-def body_too_large(limit_bytes: int) -> Refusal:
-    """Returns the refusal of a request body that is larger than the limit. The registry does not
-    read this body to its end."""
-    return Refusal(413, 413, f"The request body is larger than {limit_bytes} bytes")
-
-
-def body_too_slow(limit_s: float) -> Refusal:
-    """Returns the refusal of a request body that does not arrive in time. The client may try
-    again."""
-    return Refusal(408, 408, f"The request body did not come within {limit_s:g} s")
 
 
 def store_away(why: str) -> Refusal:

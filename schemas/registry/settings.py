@@ -9,8 +9,9 @@ from typing import Literal
 
 from skidway.coordination import check_connect
 from skidway.errors import ConfigurationRefused
+from skidway.http.hosts import allowed_hosts_setting
+from skidway.http.listeners import ClientCertificates, Listener, TlsFiles
 from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse
-from skidway.schemas.registry.listeners import ClientCertificates, Listener, TlsFiles
 from skidway.schemas.registry.passwords import Users
 from skidway.settings import setting
 from skidway.telemetry import host_and_port
@@ -53,11 +54,12 @@ class RegistrySettings:
     metrics_listener: str = setting(
         "metrics.listener", "127.0.0.1:9103", help="Where /metrics and /health are answered."
     )
+    allowed_hosts: list[str] = allowed_hosts_setting()
     authentication: Literal["NONE", "BASIC"] = setting(
         "authentication.method",
         "NONE",
-        help="BASIC: clients send user and password (basic.auth.user.info). Use https, since the "
-        "password goes along with every request.",
+        help="BASIC: clients send user and password (basic.auth.user.info), with every request, so "
+        "only https is accepted then, or http on loopback.",
     )
     realm: str = setting(
         "authentication.realm", "skidway", help="Shown to people who are asked for a password."
@@ -125,6 +127,8 @@ class RegistrySettings:
             raise ConfigurationRefused("listeners: at least one is needed.")
         check_connect(self.zookeeper_connect)
         host_and_port(self.metrics_listener, key="metrics.listener")
+        if self.authentication == "BASIC":
+            self._check_passwords_are_encrypted()
         tls, _ = self.tls, self.users
         if tls is not None:
             tls.context()
@@ -135,9 +139,17 @@ class RegistrySettings:
         `ConfigurationRefused`."""
         if self.authentication != "NONE":
             return []
-        needs_certificate = self.client_certificates == "REQUIRED"
+        return self._reachable(with_tls=self.client_certificates != "REQUIRED")
+
+    def _check_passwords_are_encrypted(self) -> None:
+        for text in self._reachable(with_tls=False):
+            raise ConfigurationRefused(
+                f"listeners: {text} would carry the passwords of authentication.method BASIC"
+                " unencrypted; use https there, or an address of loopback behind a proxy with TLS."
+            )
+
+    def _reachable(self, *, with_tls: bool) -> list[str]:
+        listeners = zip(self.listeners, self.addresses, strict=True)
         return reachable(
-            (text, each.host)
-            for text, each in zip(self.listeners, self.addresses, strict=True)
-            if not (each.is_tls and needs_certificate)
+            (text, each.host) for text, each in listeners if with_tls or not each.is_tls
         )

@@ -102,9 +102,14 @@ def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
         for host in site.hosts:
             give(host, "zookeeper", commands)
     eventually(lambda: site.modes() == THREE_SERVE, within_s=90, every_s=1, what="three serve")
+    change = "sed -i 's/^mode.mutability: {}$/mode.mutability: {}/' /etc/skidway/registry.yml"
+    site.audit.run(change.format("false", "true"))
     site.audit.run("systemctl start skidway-registry")
     site.await_health(site.audit, "registry")
     give(site.audit, "registry", recipe(RESTORE, 1, {"2026-11-20": date}))
+    site.audit.run(change.format("true", "false"))
+    site.audit.run("systemctl restart skidway-registry")
+    site.await_health(site.audit, "registry")
     for host in (site.first, site.second):
         host.run("systemctl start skidway-broker")
         site.await_health(host, "broker")

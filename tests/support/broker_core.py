@@ -35,6 +35,7 @@ from support.clock import ManualClock
 from support.nodes import Nodes
 
 REQUEST_BYTES_MAX = 1 << 20
+QUEUED_BYTES_MAX = 64 << 20
 TURNS = 8
 
 
@@ -138,8 +139,10 @@ class BrokerCore:
         self._clients: list[CoreClient] = []
         limits = Limits(
             request_bytes_max=REQUEST_BYTES_MAX,
+            queued_bytes_max=QUEUED_BYTES_MAX,
             requests_max=100,
             connections_max=1000,
+            connections_per_ip_max=1000,
             idle_ms_max=1 << 40,
         )
         self.loop = Loop(self.clock, limits)
@@ -150,7 +153,9 @@ class BrokerCore:
         partitions = HostedPartitions(logs, purgatory, worker, self.loop.timers, self.clock)
         own = BrokerAddress(settings.broker_id, "127.0.0.1", 9092)
         catalog = Catalog("cluster", {own.broker_id: own}, {}, own.broker_id)
-        topics = Topics(own, settings.log_defaults(), self.loop, logs, partitions, catalog)
+        topics = Topics(
+            own, settings.log_defaults(), self.loop, logs, partitions, catalog, settings.topics_max
+        )
         session: Any = MemorySession(self.loop)
         topics.use(session)
         topics.load(logs.discover())

@@ -20,8 +20,8 @@ LENGTH = struct.Struct(">i")
 class RawClient:
     """The client. The test calls `receive` once for each answer."""
 
-    def __init__(self, port: int, timeout_s: float = 60.0) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout_s)
+    def __init__(self, port: int, timeout_s: float = 60.0, source: str = "127.0.0.1") -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout_s, (source, 0))
         self._ids = itertools.count(1)
 
     def __enter__(self) -> RawClient:

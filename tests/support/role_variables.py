@@ -50,6 +50,7 @@ class RoleVariables:
         self._jinja.filters |= {f"skidway.fleet.{each.__name__}": each for each in FILTERS}
         self._jinja.filters |= {"combine": _combine, "dirname": os.path.dirname}
         self._jinja.filters |= {"extract": lambda key, container: container[key]}
+        self._jinja.filters |= {"dict2items": _items}
         self._jinja.tests["match"] = lambda text, pattern: bool(re.match(pattern, text))
 
     def __getitem__(self, name: str) -> Any:
@@ -73,6 +74,10 @@ def _context(found: RoleVariables) -> type[Context]:
             return found[key] if own is missing and key in found else own
 
     return ReadWhenAsked
+
+
+def _items(mapping: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": value} for key, value in mapping.items()]
 
 
 def _combine(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,15 +22,14 @@ ZooKeeper hangs.
 
 - `headers`: checks the media types of body and answer, and refuses changes from web pages of other
   sites
-- `call`: one request: the names in its path, its query and its body, and the limits of these parts
+- `call`: one request: the names in its path, its query and its body
 - `answers`: JSON documents and errors, with their content type
 - `subjects`, `schemas`, `compatibility`, `config`, `mode`, `metadata`: the answers of each route
 - `routes`: the table of all routes
 - `application`: the ASGI application
 """
 
-from skidway.schemas.registry.rest.application import application
-from skidway.schemas.registry.rest.call import BODY_BYTES_MAX
+from skidway.schemas.registry.rest.application import BODY_BYTES_MAX, application
 from skidway.schemas.registry.rest.headers import CONTENT_TYPE
 
 __all__ = ["BODY_BYTES_MAX", "CONTENT_TYPE", "application"]

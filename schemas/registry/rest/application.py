@@ -17,19 +17,23 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skidway.errors import SkidwayError
+from skidway.http.bounds import AtMost, WholeBody
 from skidway.schemas.registry.answering import MustWait, Registry
-from skidway.schemas.registry.refusals import NotFound, Refusal, too_busy
+from skidway.schemas.registry.refusals import NotFound, Refusal
 from skidway.schemas.registry.rest.answers import (
     good,
     on_http_error,
     on_skidway_error,
     on_unexpected,
-    refused,
 )
 from skidway.schemas.registry.rest.call import Call, read_call
+from skidway.schemas.registry.rest.headers import CONTENT_TYPE
 from skidway.schemas.registry.rest.routes import ROUTES, Answering, with_fixed_mode
 from skidway.schemas.registry.store import Store
 
+BODY_BYTES_MAX: Final = 4 << 20
+"""A request body has at most this many bytes. The limit is high enough for the largest schema that
+the store accepts, even if every quote in the schema is escaped."""
 REQUESTS_MAX: Final = 500
 """At most this many requests run at once. The registry answers further requests with 503, and
 clients try again."""
@@ -58,27 +62,8 @@ def application(store: Store, *, mode_mutability: bool = True) -> ASGIApp:
         },
     )
     app.router.redirect_slashes = False
-    return AtMost(_RawPath(app), REQUESTS_MAX)
-
-
-class AtMost:
-    """Limits how many requests run at once. Refuses further requests, which clients may send again
-    later."""
-
-    def __init__(self, app: ASGIApp, limit: int) -> None:
-        self._app = app
-        self._left = limit
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
-        if self._left <= 0:
-            await refused(too_busy())(scope, receive, send)
-            return
-        self._left -= 1
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            self._left += 1
+    bound = AtMost(_RawPath(app), REQUESTS_MAX, CONTENT_TYPE)
+    return WholeBody(bound, BODY_BYTES_MAX, CONTENT_TYPE)
 
 
 class _RawPath:

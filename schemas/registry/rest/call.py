@@ -1,33 +1,23 @@
-"""Reads one request: the names in its path, its query and its body. Checks that no part exceeds its
-limits."""
+"""Reads one request: the names in its path, its query and its body."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from skidway.schemas.registry.kept import ID_MAX
 from skidway.schemas.registry.refusals import (
-    body_too_large,
-    body_too_slow,
     invalid_version,
     malformed,
     schema_not_found,
 )
 from skidway.schemas.registry.rest.headers import check_headers
 
-BODY_BYTES_MAX: Final = 4 << 20
-"""A request body has at most this many bytes. The limit is high enough for the largest schema that
-the store accepts, even if every quote in the schema is escaped."""
-BODY_WITHIN_S: Final = 30.0
-"""A body must arrive within this many seconds. The number of connections is limited. Without this
-time limit, a client that never ends its body would occupy a connection permanently."""
 VERSION_MAX: Final = 2**31 - 1
 EVERY_PREFIX: Final = ":*:"
 ACCEPTS_UNKNOWN: Final = (
@@ -106,8 +96,8 @@ class Call:
 
 
 async def read_call(request: Request) -> Call:
-    """Reads a request with its body. Raises a refusal if the request is malformed, too large or too
-    slow, or if its headers are not allowed."""
+    """Reads a request with its body. Raises a refusal if the request is malformed, or if its
+    headers are not allowed."""
     check_headers(request.method, request.headers)
     try:
         names = {key: unquote(value, errors="strict") for key, value in request.path_params.items()}
@@ -121,28 +111,12 @@ async def _body(request: Request) -> dict[str, Any]:
     if request.method not in ("POST", "PUT"):
         return {}
     try:
-        async with asyncio.timeout(BODY_WITHIN_S):
-            content = await _content(request)
-    except TimeoutError:
-        raise body_too_slow(BODY_WITHIN_S) from None
-    except ClientDisconnect:
-        raise malformed("The request body ends too early") from None
-    try:
-        body = json.loads(content)
+        body = json.loads(await request.body())
     except (ValueError, RecursionError):
         raise malformed("The request body is no JSON") from None
     if not isinstance(body, dict):
         raise malformed("The request body is no JSON object")
     return body
-
-
-async def _content(request: Request) -> bytes:
-    content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > BODY_BYTES_MAX:
-            raise body_too_large(BODY_BYTES_MAX)
-    return bytes(content)
 
 
 def _number(text: str) -> int | None:

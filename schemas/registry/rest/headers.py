@@ -51,9 +51,10 @@ def produced(accept: str | None) -> str:
 def _check_origin(headers: Mapping[str, str]) -> None:
     """Refuses changes that web pages of other sites request. Without this check, a web page in an
     operator's browser could change a registry that the page's author cannot reach. Browsers send
-    the page's site in the header Origin."""
-    origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+    the page's site in the header Origin. The site must be the Host of the request, for which the
+    server has checked that it is one of `allowed.hosts`."""
+    origin, host = headers.get("origin"), headers.get("host")
+    if origin is not None and (not host or urlsplit(origin).netloc.lower() != host.lower()):
         raise foreign_origin(origin)
 
 

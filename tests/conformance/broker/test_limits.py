@@ -4,6 +4,10 @@ limits so low that they are reached."""
 from __future__ import annotations
 
 import os
+import selectors
+import socket
+import threading
+from pathlib import Path
 
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.create_topics import (
@@ -102,3 +106,83 @@ def test_a_log_keeps_its_size(own_broker: SkidwayBroker) -> None:
             found = client.fetch("logs", offset)
             assert found.error_code in (0, ErrorCode.OFFSET_OUT_OF_RANGE)
             assert found.error_code == 0 or offset < found.log_start_offset
+
+
+def test_one_address_does_not_take_all_connections(own_broker: SkidwayBroker) -> None:
+    """When one address has max.connections.per.ip connections, the broker closes its further
+    connections; other addresses still connect."""
+    own_broker.settings |= {"max.connections.per.ip": 2}
+    own_broker.start()
+    create(own_broker, "logs")
+    eventually(lambda: own_broker.metric("skidway_broker_connections ") == 0)
+    with RawClient(own_broker.port), RawClient(own_broker.port) as second:
+        with RawClient(own_broker.port) as third:
+            assert third.receive() == b""
+        with RawClient(own_broker.port, source="127.0.0.2") as other:
+            assert other.produce("logs", batch(b"x")).base_offset == 0
+        assert second.produce("logs", batch(b"x")).base_offset == 1
+    assert own_broker.program.output().count('"bound_reached"') == 1
+
+
+HOLDERS = 300
+QUEUED_BYTES = 32 << 20
+FRAME_BYTES = 90 << 20
+
+
+def hold(port: int, size_bytes: int) -> list[socket.socket]:
+    """Opens connections, and sends on all of them together the first `size_bytes` bytes of a frame
+    of FRAME_BYTES bytes, as long as the broker takes them."""
+    opened = [socket.create_connection(("127.0.0.1", port), 60) for _ in range(HOLDERS)]
+    with selectors.DefaultSelector() as selector:
+        for sock in opened:
+            sock.sendall(FRAME_BYTES.to_bytes(4, "big"))
+            sock.setblocking(False)
+            selector.register(sock, selectors.EVENT_WRITE, [size_bytes])
+        while selector.get_map():
+            for key, _ in selector.select():
+                left = key.data
+                try:
+                    left[0] -= key.fileobj.send(bytes(min(left[0], 1 << 16)))  # type: ignore[union-attr]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    left[0] = 0  # the broker has closed the connection
+                if not left[0]:
+                    selector.unregister(key.fileobj)
+    return opened
+
+
+def test_unfinished_frames_do_not_take_the_memory(own_broker: SkidwayBroker) -> None:
+    """300 connections send the beginnings of requests of 90 MB, ten times as much as
+    queued.max.request.bytes, and end none. The broker's memory stays near this limit (freed memory
+    stays with the process, so it is up to twice as much), and a producer of the same address is
+    served on its connection all the time."""
+    own_broker.settings |= {"queued.max.request.bytes": QUEUED_BYTES}
+    own_broker.start()
+    create(own_broker, "logs")
+    before = peak_bytes(own_broker)
+    opened: list[socket.socket] = []
+    with RawClient(own_broker.port) as good:
+        attack = threading.Thread(
+            target=lambda: opened.extend(hold(own_broker.port, 10 * QUEUED_BYTES // HOLDERS))
+        )
+        attack.start()
+        offset = 0
+        while attack.is_alive() or offset < 50:
+            assert good.produce("logs", sized(500_000)).base_offset == offset
+            offset += 1
+        attack.join()
+        assert peak_bytes(own_broker) - before < 2.5 * QUEUED_BYTES
+        assert own_broker.metric("skidway_broker_queued_request_bytes") <= QUEUED_BYTES
+        assert own_broker.metric('skidway_broker_connections_closed_total{reason="memory"}') > 0
+        for each in opened:
+            each.close()
+        eventually(lambda: own_broker.metric("skidway_broker_queued_request_bytes") == 0)
+        assert good.produce("logs", batch(b"x")).base_offset == offset
+    assert own_broker.program.output().count('"bound_reached"') == 1
+
+
+def peak_bytes(broker: SkidwayBroker) -> int:
+    """Returns the most memory that the broker has had so far (VmHWM)."""
+    status = Path(f"/proc/{broker.program.pid}/status").read_text()
+    return int(next(x.split()[1] for x in status.splitlines() if x.startswith("VmHWM"))) << 10

@@ -6,6 +6,7 @@ import gc
 import uuid
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
@@ -155,3 +156,37 @@ def test_kafka_python_administers(
     partition = TopicPartition(topic, 0)
     earliest = admin.list_offsets({partition: OffsetSpec.earliest()})[partition].result(300)
     assert earliest.offset == 6
+
+
+def test_stock_producers_and_the_bound_of_topics(own_broker: SkidwayBroker) -> None:
+    """Stock producers create more topics than one request may, because they ask again. If the
+    cluster has max.topics topics, a producer gets an error for a further topic within its own
+    timeout, and goes on with the others."""
+    own_broker.settings |= {"max.topics": 25}
+    own_broker.start()
+    errors: dict[str, list[Any]] = {}
+
+    def delivered(error: Any, message: Any) -> None:
+        errors.setdefault(message.topic(), []).append(error)
+
+    confluent = Producer({"bootstrap.servers": own_broker.address, "message.timeout.ms": 20_000})
+    for number in range(24):
+        confluent.produce(f"topic-{number}", b"x", on_delivery=delivered)
+    assert confluent.flush(300) == 0
+    assert list(errors.values()) == [[None]] * 24
+
+    confluent = Producer({"bootstrap.servers": own_broker.address, "message.timeout.ms": 3000})
+    for name in ("last", "too many", "topic-0"):
+        confluent.produce(name.replace(" ", "-"), b"x", on_delivery=delivered)
+        assert confluent.flush(300) == 0
+    assert errors["last"] == [None]
+    assert errors["topic-0"] == [None, None]
+    assert errors["too-many"][0] is not None
+
+    theirs = kafka.KafkaProducer(bootstrap_servers=own_broker.address, max_block_ms=2000)
+    with pytest.raises(kafka.errors.KafkaError):
+        theirs.send("too-many-again", b"x").get(60)
+    theirs.send("topic-1", b"x").get(60)
+    theirs.close()
+    refused = own_broker.metric('skidway_broker_topics_not_created_total{reason="full"}')
+    assert 2 <= refused < 1000

@@ -7,10 +7,13 @@ import json
 import socket
 from pathlib import Path
 
+from skidway.http.server import CONNECTIONS_MAX
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.registry.rest import CONTENT_TYPE
+from skidway.schemas.registry.rest.application import REQUESTS_MAX
 from support.processes import WITHIN_S, eventually, free_port, run_skidway, running
 from support.registry import Registry
+from support.slow_http_clients import asked, slow_clients
 from support.zookeeper import ZooKeeper
 
 V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
@@ -175,3 +178,25 @@ def _drip(connection: socket.socket) -> bool:
         return False
     except OSError:
         return True
+
+
+def test_the_registry_is_there_for_others(registry: Registry) -> None:
+    """More half requests than the registry may have at once, and more half heads than it has
+    connections, keep nobody from registering and reading. A request that names another host reads
+    and changes nothing."""
+    ours = RegistryClient(registry.url)
+    for kind, count in (("half a body", REQUESTS_MAX + 50), ("half a head", CONNECTIONS_MAX + 50)):
+        with slow_clients(registry.port, kind, count) as go_on:
+            for _ in range(3):
+                assert ours.register(f"{count}-value", json.dumps(V1)) == 1
+                assert asked(registry.port, "/subjects")[0] == 200
+                go_on()
+    status, _, body = asked(registry.port, "/subjects", f"evil.example:{registry.port}")
+    assert (status, json.loads(body)["error_code"]) == (421, 421)
+    assert "allowed.hosts" in body
+    page = {"Host": "evil.example", "Origin": "http://evil.example"}
+    connection = http.client.HTTPConnection("127.0.0.1", registry.port, timeout=60)
+    connection.request("DELETE", f"/subjects/{count}-value", headers=page)
+    assert connection.getresponse().status == 421
+    connection.close()
+    assert f"{count}-value" in ours.subjects()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -12,7 +13,7 @@ import pytest
 
 from skidway.errors import SkidwayError
 from skidway.telemetry import Health, TelemetryServer
-from support.processes import WITHIN_S
+from support.processes import WITHIN_S, eventually
 
 
 class Program:
@@ -22,10 +23,11 @@ class Program:
         self.health = Health(True, {"lag": 3})
         self.server = TelemetryServer("127.0.0.1:0", lambda: self.health)
 
-    def get(self, path: str) -> tuple[int, str]:
+    def get(self, path: str, host: str = "localhost") -> tuple[int, str]:
         url = f"http://127.0.0.1:{self.server.port}{path}"
+        asked = urllib.request.Request(url, headers={"Host": host})
         try:
-            with urllib.request.urlopen(url, timeout=60) as answer:
+            with urllib.request.urlopen(asked, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
@@ -88,13 +90,80 @@ def test_port_is_free_after_stop() -> None:
     again.stop()
 
 
-def test_silent_client_does_not_keep_others_out(
+def test_slow_clients_do_not_keep_others_out(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a client opens a connection and sends no request, the server closes this connection after
-    a time limit. Meanwhile the server answers the requests of other connections."""
-    monkeypatch.setattr("skidway.telemetry._Handler.timeout", 0.1)
-    with socket.create_connection(("127.0.0.1", program.server.port)) as silent:
-        assert program.get("/health")[0] == 200
-        silent.settimeout(WITHIN_S)
-        assert silent.recv(1) == b""
+    """However many clients connect and send nothing, half a request, or a byte now and then, others
+    are answered at once. The slow ones are closed when their time is over, even if they send a byte
+    again and again."""
+    monkeypatch.setattr("skidway.http.small_server.HEAD_WITHIN_S", 1.0)
+    address = ("127.0.0.1", program.server.port)
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(socket.create_connection(address)) for _ in range(200)]
+        for each in slow[::2]:
+            each.sendall(b"GET /health HTTP/1.1\r\nHost: loc")
+        for _ in range(10):
+            with contextlib.suppress(OSError):
+                slow[-1].sendall(b"x")
+            assert program.get("/health")[0] == 200
+        eventually(lambda: is_closed(slow[-1]))
+        for each in slow[:-1]:
+            each.settimeout(WITHIN_S)
+            with contextlib.suppress(ConnectionResetError):
+                assert each.recv(1) == b""
+
+
+def is_closed(sock: socket.socket, more: bytes = b"x") -> bool:
+    """Sends a bit more. Returns whether the server has closed the connection."""
+    try:
+        sock.settimeout(0.05)
+        sock.sendall(more)
+        return sock.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+def test_who_does_not_read_does_not_keep_others_out(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients that ask for a large answer and do not read it hold a bounded number of such answers,
+    and keep nobody out. A client that reads slowly gets the whole answer."""
+    program.health = Health(True, {"much": "x" * (4 << 20)})
+    address, asked = ("127.0.0.1", program.server.port), b"GET /health HTTP/1.0\r\n\r\n"
+    with contextlib.ExitStack() as stack:
+        for _ in range(100):
+            lazy = stack.enter_context(socket.create_connection(address))
+            lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            lazy.sendall(asked)
+        assert program.get("/other")[0] == 404
+        with socket.create_connection(address, WITHIN_S) as reader:
+            reader.sendall(asked)
+            reader.shutdown(socket.SHUT_WR)
+            whole = b"".join(iter(lambda: reader.recv(1 << 16), b""))
+    assert whole.endswith(b'"\n}\n')
+    assert len(whole) > 4 << 20
+
+
+def test_pipelined_requests_get_one_answer(program: Program) -> None:
+    """The server answers the first request of a connection and then closes it, whatever else the
+    client has sent; the answer arrives whole. A head that never ends is closed."""
+    address = ("127.0.0.1", program.server.port)
+    with socket.create_connection(address, WITHIN_S) as many:
+        many.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
+        found = b"".join(iter(lambda: many.recv(1 << 16), b""))
+    assert found.count(b"HTTP/1.0 200") == 1
+    assert found.endswith(b'"lag": 3\n}\n')
+    with socket.create_connection(address, WITHIN_S) as endless:
+        eventually(lambda: is_closed(endless, b"X-Header: of many\r\n" * 100))
+    assert program.get("/health")[0] == 200
+
+
+def test_other_hosts_get_nothing(program: Program) -> None:
+    """A request whose Host is none of the program's hosts (a web page after DNS rebinding) gets 421
+    with a sentence that names the setting. Prometheus, which names an address or a name of the
+    host, is answered."""
+    assert "allowed.hosts" in program.get("/metrics", "evil.example:9101")[1]
+    hosts = ("evil.example", socket.gethostname(), "127.0.0.1")
+    assert [program.get("/metrics", host)[0] for host in hosts] == [421, 200, 200]

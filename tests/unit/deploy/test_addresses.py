@@ -12,12 +12,17 @@ from skidway.agent.settings import AgentSettings
 from skidway.audit.settings import DASHBOARD_LISTENER, AuditSettings
 from skidway.broker.settings import BrokerSettings, parse_endpoint
 from skidway.coordination import check_connect
+from skidway.http.hosts import KEY, AllowedHosts
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.loader.settings import LoaderSettings
 from skidway.schemas.registry.settings import RegistrySettings
 from skidway.zookeeper import ZookeeperSettings
+from support.role_variables import RoleVariables
 
 CLUSTERS: dict[str, Any] = {"dc1": {}, "dc2": None, "offline": {"mirrors": ["dc1", "dc2"]}}
+
+OF_HOST = ("broker", "zookeeper")
+"""The roles that have the settings of one host in a variable of their own."""
 
 
 def host(name: str, **variables: Any) -> dict[str, Any]:
@@ -202,3 +207,33 @@ def test_the_collector_listens_where_its_settings_say_by_default() -> None:
     """If the inventory does not set the collector's listener, the roles use the collector's own
     default."""
     assert addresses.DASHBOARD_LISTENER == DASHBOARD_LISTENER
+
+
+def test_programs_answer_for_every_name_in_the_urls_of_the_inventory() -> None:
+    """The roles tell registry and collector all names under which the inventory's URLs reach them,
+    also an alias that only one team's agents or the loader use; a program without such URLs
+    answers for the names of its host."""
+    hosts = {
+        "reg": host("reg", ansible_host="10.0.0.5", skidway_schema_registry_url="http://reg:8081"),
+        "app": host(
+            "app", agent_settings={"schema": {"registry.url": "http://schemas.bank:8081, x"}}
+        ),
+        "loads": host("loads", loader_collector_url="http://[2001:db8::8]:8088"),
+        "audits": host("audits", skidway_address="audits.internal"),
+    }
+    groups = {"agents": ["app"], "loaders": ["loads"], "registry": ["reg"], "audit": ["audits"]}
+
+    def allowed(role: str, name: str) -> AllowedHosts:
+        given = {"skidway_clusters": {"dc1": {}}, "zookeeper_id": 1, "broker_id": 1, **hosts[name]}
+        variables = RoleVariables(role, given, hosts, groups)
+        return AllowedHosts(
+            variables[f"{role}_of_host" if role in OF_HOST else f"{role}_derived"][KEY]
+        )
+
+    for name in ("reg:8081", "10.0.0.5", "schemas.bank:8081"):
+        assert allowed("registry", "reg").allows(name)
+    for name in ("audits.internal:8088", "[2001:db8::8]:8088"):
+        assert allowed("audit", "audits").allows(name)
+    for role in ("agent", "broker", "zookeeper"):
+        assert allowed(role, "audits").allows("audits.internal:9101")
+        assert not allowed(role, "audits").allows("schemas.bank:9101")

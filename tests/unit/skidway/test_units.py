@@ -193,3 +193,10 @@ class TestSystemd:
         said = analyze("security", "--offline=true", "--no-pager", "--threshold=15", file)
         assert said.returncode == 0, said.stdout
         assert analyze("security", "--offline=true", "--threshold=5", file).returncode == 1
+
+
+def test_no_client_takes_the_memory_of_the_host() -> None:
+    """Every service that others can reach, or that reads what others wrote, has a limit of memory,
+    so that it ends instead of its host."""
+    bounded = {name for name in SERVICES if "MemoryMax" in sections(name)["Service"]}
+    assert {*SERVICES} - bounded == {"skidway-zookeeper.service", "skidway-recount.service"}

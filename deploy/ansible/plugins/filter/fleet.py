@@ -27,6 +27,7 @@ from ..plugin_utils import (
 
 FILTERS: tuple[Callable[..., Any], ...] = (
     addresses.address,
+    addresses.allowed_hosts,
     addresses.bootstrap_servers,
     addresses.broker_address,
     addresses.collector_url,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from .inventory import Clusters, HostVars, cluster_of
 from .settings import Settings, flat, texts
@@ -13,6 +14,8 @@ BROKER_PORT = 9092
 REGISTRY_PORT = 8081
 ZOOKEEPER_PORT = 2181
 LOOPBACK = "127.0.0.1"
+_NAMES = ("skidway_address", "ansible_host", "inventory_hostname")
+"""The variables with the names of a host; the first that is set is the one others use."""
 METRICS_LISTENERS = {
     "agent": "127.0.0.1:9101",
     "broker": "127.0.0.1:9102",
@@ -34,7 +37,7 @@ which the program's own host reaches such a listener."""
 def address(host: HostVars) -> str:
     """Returns the name or address by which other hosts reach a host: the variable
     `skidway_address`, or else `ansible_host`, or else the host's name in the inventory."""
-    for key in ("skidway_address", "ansible_host", "inventory_hostname"):
+    for key in _NAMES:
         if host.get(key):
             return str(host[key])
     raise ValueError("a host without a name")
@@ -114,6 +117,16 @@ def collector_url(hosts: Iterable[HostVars], asking: HostVars) -> str:
     return ""
 
 
+def allowed_hosts(host: HostVars, asking: Iterable[HostVars] = ()) -> list[str]:
+    """Returns the value of the setting `allowed.hosts`: the names of a host, and all names in the
+    URLs of registry and collector that the inventory gives to the hosts `asking`. An alias or a
+    load balancer in such a URL reaches one of our programs, which must answer for its name."""
+    found = [str(host.get(key) or "") for key in _NAMES]
+    for each in (host, *asking):
+        found += [urlsplit(url).hostname or "" for url in _urls(each)]
+    return sorted({name.strip("[]") for name in found if name})
+
+
 def health_url(listener: str) -> str:
     """Returns the URL of /health for requests from the program's own host. `listener` is the
     program's setting metrics.listener."""
@@ -165,3 +178,12 @@ def _registry_url(host: HostVars) -> str:
         return f"{texts(listeners)[0].partition('://')[0]}://{reached_at(host, _port(listeners))}"
     scheme, port = host.get("registry_scheme", "http"), host.get("registry_port", REGISTRY_PORT)
     return f"{scheme}://{reached_at(host, port)}"
+
+
+def _urls(host: HostVars) -> list[str]:
+    settings = [flat(host.get(f"{program}_settings") or {}) for program in ("agent", "loader")]
+    found = [host.get(key) for key in ("skidway_schema_registry_url", "loader_collector_url")]
+    found += [
+        each.get(key) for each in settings for key in ("schema.registry.url", "collector.url")
+    ]
+    return [url.strip() for text in found if text for url in texts(text)]

@@ -4,6 +4,7 @@ cache, only faster."""
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,9 +26,16 @@ from skidway.broker.catalog import (
 )
 from skidway.broker.kept_answers import KeptAnswers
 from skidway.broker.settings import BrokerSettings
+from skidway.broker.topics.administration import CREATING_MAX
+from skidway.broker.topics.auto_creation import MINUTE_MAX, REQUEST_MAX, AutoCreation
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from skidway.kafka.protocol.frames import request_frame, response_body
 from skidway.kafka.protocol.messages import decode, encode
 from skidway.kafka.protocol.metadata import (
@@ -69,7 +77,9 @@ class World:
                 session=session,
                 is_creating=lambda _name: False,
                 create=lambda name, *_: self.created.append(name),
+                no_room=lambda: None,
             ),
+            auto_creation=AutoCreation(lambda: 0.0),
             logs=SimpleNamespace(stopped=stopped),
         )
         self.forget()
@@ -81,7 +91,7 @@ class World:
 
     def ask(self, request: bytes, version: int) -> bytes:
         loop: Any = Answers()
-        connection: Any = SimpleNamespace(reserve=object)
+        connection: Any = SimpleNamespace(reserve=object, address="10.0.0.1")
         body = memoryview(request)
         metadata.handle(self.broker, Exchange(loop, connection, ApiKey.METADATA, version, 7, body))
         (pieces,) = loop.sent
@@ -194,6 +204,57 @@ def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
     assert len(world.broker.metadata_answers) == 0
 
 
+def test_a_request_creates_few_topics_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    """One request creates at most ten topics, and one client address at most a hundred in a minute.
+    About the others the answer says what it says about a topic that is being created, so clients
+    ask again and get them later. An illegal name is refused for good."""
+    with broker_core(tmp_path) as core:
+        asking, catalog = Asking(core), core.broker.topics
+        names = ["not/legal", *(f"t{number}" for number in range(MINUTE_MAX + 20))]
+        codes = [each.error_code for each in asking.ask(*names, may_create=True).topics]
+        assert codes[0] == ErrorCode.INVALID_TOPIC_EXCEPTION
+        assert set(codes[1:]) == {ErrorCode.LEADER_NOT_AVAILABLE}
+        assert len(catalog.catalog.topics) == REQUEST_MAX
+        for _ in range(20):
+            asking.ask(*names, may_create=True)
+        assert len(catalog.catalog.topics) == MINUTE_MAX
+        assert core.broker.counts.uncreated["postponed"] > 0
+        core.advance(60)
+        for _ in range(2):
+            asking.ask(*names, may_create=True)
+        assert len(catalog.catalog.topics) == MINUTE_MAX + 20
+
+
+def test_there_are_no_more_topics_than_max_topics(tmp_path: Path) -> None:
+    """If the cluster has max.topics topics, requests for unknown topics are answered with
+    POLICY_VIOLATION, after which clients do not ask again. Requests for its topics are answered as
+    before, and CreateTopics is refused with a sentence that names the setting."""
+    with broker_core(tmp_path, topics_max=3) as core:
+        asking = Asking(core)
+        asking.ask("a", "b", "c", "d", may_create=True)
+        answer = asking.ask("a", "d", may_create=True)
+        assert [each.error_code for each in answer.topics] == [0, ErrorCode.POLICY_VIOLATION]
+        for validate_only in (False, True):
+            wanted = CreateTopicsRequest(
+                topics=(CreatableTopic(name="d"),), validate_only=validate_only
+            )
+            (refused,) = asking.create(wanted).topics
+            assert refused.error_code == ErrorCode.POLICY_VIOLATION
+            assert "max.topics" in (refused.error_message or "")
+        assert sorted(core.broker.topics.catalog.topics) == ["a", "b", "c"]
+
+
+def test_topics_that_are_being_created_leave_room_for_other_work(tmp_path: Path) -> None:
+    """However many topics requests name, the queue for ZooKeeper keeps places for groups: of the
+    topics beyond CREATING_MAX, CreateTopics says that the client may try again."""
+    with broker_core(tmp_path) as core:
+        wanted = CreateTopicsRequest(
+            topics=tuple(CreatableTopic(name=f"t{n}") for n in range(CREATING_MAX + 5))
+        )
+        codes = Counter(each.error_code for each in Asking(core).create(wanted).topics)
+    assert codes == {0: CREATING_MAX, ErrorCode.REQUEST_TIMED_OUT: 5}
+
+
 # In the tests above, the test itself replaces the catalog. In the following tests, a whole broker
 # changes the catalog.
 
@@ -206,13 +267,23 @@ class Asking:
         self.topics = core.broker.topics
         self._client: CoreClient = core.connect()
 
-    def ask(self, *names: str) -> MetadataResponse:
+    def ask(self, *names: str, may_create: bool = False) -> MetadataResponse:
         topics = tuple(MetadataRequestTopic(name=each) for each in names) or None
-        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=may_create)
         body = encode(request, 7)
         frame = self._client.ask(request_frame(ApiKey.METADATA, 7, 1, "test", body))
         assert frame is not None
         return decode(MetadataResponse, response_body(memoryview(frame), ApiKey.METADATA, 7), 7)
+
+    def create(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
+        self._client.send(request_frame(request.API, 5, 1, "test", encode(request, 5)))
+        for _ in range(CREATING_MAX):
+            if frames := self._client.answers():
+                break
+            self.core.turn()
+        (frame,) = frames
+        body = response_body(memoryview(frame), request.API, 5)
+        return decode(CreateTopicsResponse, body, 5)
 
     def both(self) -> tuple[MetadataResponseTopic, MetadataResponseTopic | None]:
         """Returns the topic `logs` as it is in two answers: in the answer to a request for this

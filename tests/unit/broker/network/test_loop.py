@@ -19,7 +19,13 @@ from skidway.kafka.protocol.frames import request_frame, response_body
 from skidway.kafka.protocol.messages import encode
 from skidway.kafka.types import TopicPartition
 from support.batches import batch, sized
-from support.broker_core import BrokerCore, CoreClient, broker_core
+from support.broker_core import (
+    QUEUED_BYTES_MAX,
+    REQUEST_BYTES_MAX,
+    BrokerCore,
+    CoreClient,
+    broker_core,
+)
 
 LOGS = TopicPartition("logs", 0)
 
@@ -252,3 +258,41 @@ def test_a_connection_that_is_full_behind_a_parked_request_wakes_nobody(core: Br
         answers += client.answers()
     assert [len(each) == OUTBOX_BYTES_MAX for each in answers] == [False, True, False]
     assert code_of(answers[2]) == 0
+
+
+def test_unfinished_frames_share_their_memory(core: BrokerCore) -> None:
+    """Unfinished requests of all connections have at most queued.max.request.bytes of memory. Those
+    that began first are closed. A client that sends whole requests meanwhile is served."""
+    good = core.connect()
+    assert stored(good)
+    start = (REQUEST_BYTES_MAX).to_bytes(4, "big") + bytes(REQUEST_BYTES_MAX // 2)
+    fits = QUEUED_BYTES_MAX // REQUEST_BYTES_MAX
+    holding = [core.connect() for _ in range(2 * fits)]
+    for each in holding:
+        each.send(start)
+        core.advance(0)
+        assert core.loop.queued.total <= QUEUED_BYTES_MAX
+        assert stored(good)
+    for each in holding:
+        each.answers()
+    closed = [each.is_closed for each in holding]
+    assert closed == sorted(closed, reverse=True)
+    assert core.closed_for("memory") == sum(closed) > 0
+    for each in holding:
+        each.close()
+    core.advance(0)
+    assert core.loop.queued.total == 0
+
+
+def test_requests_that_wait_count_as_well(core: BrokerCore) -> None:
+    """Requests that arrived as a whole, but wait because their client has too many unanswered
+    requests, are part of the memory of queued.max.request.bytes. It is free again when they are
+    handled."""
+    client = core.connect()
+    client.send(fetch_frame(0, max_wait_ms=1000) * 300)
+    core.advance(0)
+    assert core.loop.queued.total > 0
+    for _ in range(4):
+        core.advance(1)
+    assert core.loop.queued.total == 0
+    assert len(client.answers()) == 300

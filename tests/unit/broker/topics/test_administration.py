@@ -78,6 +78,7 @@ class World:
             self.logs,
             self.hosted,
             catalog,
+            1000,
         )
         self.session = FakeSession()
         self.topics.use(self.session)  # type: ignore[arg-type]

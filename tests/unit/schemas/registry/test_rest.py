@@ -13,12 +13,9 @@ import pytest
 
 from skidway.schemas.compatibility import check
 from skidway.schemas.registry.decisions import comparison
-from skidway.schemas.registry.rest import BODY_BYTES_MAX, application, call
-from skidway.schemas.registry.rest.application import LOG_THREADS, AtMost
-from skidway.schemas.registry.store import Store
-from support.clock import ManualClock
+from skidway.schemas.registry.rest import BODY_BYTES_MAX
+from skidway.schemas.registry.rest.application import LOG_THREADS
 from support.registry_http import Registry, record
-from support.registry_log import MemoryLog, SharedLog
 
 A, AB, AC = record(a=None), record(a=None, b=0), record(a=None, c=None)
 
@@ -452,19 +449,6 @@ def test_a_body_past_the_limit_is_413(registry: Registry) -> None:
     assert len(sizes) == 1
 
 
-def test_a_body_that_never_ends_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request whose body does not end in time gets 408."""
-    monkeypatch.setattr(call, "BODY_WITHIN_S", 0.0)
-
-    async def receive() -> Any:
-        await asyncio.Event().wait()
-
-    app = application(Store(MemoryLog(SharedLog()), ManualClock()))
-    sent = asyncio.run(answer_of(app, "POST", "/subjects/s/versions", receive))
-    assert sent[0]["status"] == 408
-    assert json.loads(sent[1]["body"])["error_code"] == 408
-
-
 def test_an_id_of_the_clients_own_is_not_permitted(registry: Registry) -> None:
     """In the mode READWRITE, a request with an id that the client chose gets the error code 42205.
     If it were accepted, records with that id could be read with another schema."""
@@ -515,28 +499,6 @@ def test_a_store_that_hangs_holds_up_no_reader() -> None:
     reads, writes = asyncio.run(both())
     assert set(reads) == {200}
     assert set(writes) == {200}
-
-
-def test_more_requests_at_once_than_allowed_are_503() -> None:
-    """If too many requests come at once, the requests beyond the limit get 503. Clients repeat a
-    request after this status."""
-    inside, go = asyncio.Event(), asyncio.Event()
-
-    async def slow(_scope: Any, _receive: Any, send: Any) -> None:
-        inside.set()
-        await go.wait()
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b""})
-
-    async def three() -> list[int]:
-        app = AtMost(slow, 1)
-        first = asyncio.create_task(status_of(app, "GET", "/"))
-        await inside.wait()
-        second = await status_of(app, "GET", "/")
-        go.set()
-        return [await first, second, await status_of(app, "GET", "/")]
-
-    assert asyncio.run(three()) == [200, 503, 200]
 
 
 async def status_of(app: Any, method: str, path: str, body: Any = None) -> int:

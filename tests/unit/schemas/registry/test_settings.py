@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skidway.errors import ConfigurationRefused
-from skidway.schemas.registry.listeners import Listener
+from skidway.http.listeners import Listener
 from skidway.schemas.registry.passwords import Hash
 from skidway.schemas.registry.settings import RegistrySettings
 from support.certificates import Authority
@@ -93,3 +93,22 @@ def test_an_encrypted_key_is_refused_and_not_asked_for(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigurationRefused, match="the key is encrypted"):
         settings.check()
+
+
+@pytest.mark.parametrize("listener", ["http://0.0.0.0:1", "http://[::]:1", "http://registry:1"])
+def test_passwords_go_over_no_network_unencrypted(tmp_path: Path, listener: str) -> None:
+    """With passwords, the registry refuses an http listener that other hosts may reach, also beside
+    an https listener, in one sentence that says what to do. http on loopback is accepted."""
+    users, pair = tmp_path / "users", Authority(tmp_path).sign("registry")
+    users.write_text(f"ada:{Hash.of('x')}\n")
+
+    def settings(plain: str) -> RegistrySettings:
+        return RegistrySettings(
+            listeners=["https://0.0.0.0:2", plain], authentication="BASIC", users_file=users,
+            certificate=pair.certificate, key=pair.key,
+        )  # fmt: skip
+
+    with pytest.raises(ConfigurationRefused, match="unencrypted; use https"):
+        settings(listener).check()
+    for local in ("http://127.0.0.1:1", "http://[::1]:1", "http://localhost:1"):
+        settings(local).check()

@@ -24,7 +24,7 @@ _VERIFY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An address on which the registry listens, with TLS or without."""
+    """An address on which a server listens, with TLS or without."""
 
     host: str
     port: int
@@ -46,9 +46,9 @@ class Listener:
             )
         return cls(str(parts.hostname), int(port or 0), parts.scheme == "https")
 
-    def open(self) -> socket.socket:
+    def open(self, key: str = "listeners") -> socket.socket:
         """Returns a socket that listens on the address. If another process already uses the port,
-        raises an error that names this process."""
+        raises an error that names this process, and the setting `key`."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
             made = socket.create_server((self.host, self.port), family=family, backlog=BACKLOG)
@@ -57,7 +57,7 @@ class Listener:
             # open waits 40 ms for the client's acknowledgement.
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
-            raise ports.cannot_listen(self.host, self.port, "listeners", error) from error
+            raise ports.cannot_listen(self.host, self.port, key, error) from error
         return made
 
 

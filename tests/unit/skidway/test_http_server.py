@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import uvicorn
 from uvicorn.server import ServerState
 
-from skidway.schemas.registry import server
-from skidway.schemas.registry.server import HEAD_WITHIN_S, KEEP_ALIVE_S, Protocol
+from skidway.http import server
+from skidway.http.server import HEAD_WITHIN_S, KEEP_ALIVE_S, Config, Protocol
 
 
 class Timers:
@@ -43,12 +42,13 @@ class _Handle:
 class Transport:
     """A fake asyncio transport with the methods that the server's protocol uses."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str) -> None:
         self.unsent = 0
         self.aborted = False
+        self._address = address
 
-    def get_extra_info(self, _name: str) -> Any:
-        return None
+    def get_extra_info(self, name: str) -> Any:
+        return (self._address, 1) if name == "peername" else None
 
     def get_write_buffer_size(self) -> int:
         return self.unsent
@@ -64,22 +64,32 @@ class Cycle:
     """A stand-in for uvicorn's RequestResponseCycle. `response_complete` says whether the answer to
     a request is complete."""
 
-    def __init__(self, response_complete: bool) -> None:
+    def __init__(self, response_complete: bool, more_body: bool = False) -> None:
         self.response_complete = response_complete
+        self.more_body = more_body
 
 
-def connected(state: ServerState | None = None) -> tuple[Protocol, Transport, Timers]:
-    async def app(_scope: Any, _receive: Any, _send: Any) -> None: ...
+class Shared:
+    """What the connections of a server share."""
 
-    config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none")
-    timers, transport = Timers(), Transport()
-    made = Protocol(config, state or ServerState(), {}, timers)  # type: ignore[arg-type]
+    def __init__(self) -> None:
+        async def app(_scope: Any, _receive: Any, _send: Any) -> None: ...
+
+        self.config, self.state = Config(app, "application/json"), ServerState()
+
+
+def connected(
+    shared: Shared | None = None, address: str = "10.0.0.1"
+) -> tuple[Protocol, Transport, Timers]:
+    shared = shared or Shared()
+    timers, transport = Timers(), Transport(address)
+    made = Protocol(shared.config, shared.state, {}, timers)  # type: ignore[arg-type]
     made.connection_made(transport)  # type: ignore[arg-type]
     return made, transport, timers
 
 
 def test_a_connection_that_says_nothing_ends() -> None:
-    """The registry's server closes a connection if no request arrives on it for HEAD_WITHIN_S
+    """The server closes a connection if no request arrives on it for HEAD_WITHIN_S
     seconds."""
     _, transport, timers = connected()
     assert timers.fire() == HEAD_WITHIN_S
@@ -87,7 +97,7 @@ def test_a_connection_that_says_nothing_ends() -> None:
 
 
 def test_a_request_that_is_being_answered_has_its_time() -> None:
-    """The registry's server does not close a connection while a request is being answered, because
+    """The server does not close a connection while a request is being answered, because
     the answer may have to wait for ZooKeeper, where the registry stores its log. This wait may be
     longer than the time that is allowed for a request's head."""
     protocol, transport, timers = connected()
@@ -97,7 +107,7 @@ def test_a_request_that_is_being_answered_has_its_time() -> None:
 
 
 def test_who_reads_slowly_is_waited_for_as_long_as_he_reads() -> None:
-    """If a client reads a large answer slowly, the registry's server keeps the connection open. If
+    """If a client reads a large answer slowly, the server keeps the connection open. If
     the client stops reading, the server closes the connection."""
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=True)  # type: ignore[assignment]
@@ -121,18 +131,46 @@ def test_behind_an_answer_a_new_time_begins(monkeypatch: pytest.MonkeyPatch) -> 
     assert transport.aborted
 
 
-def test_more_connections_than_allowed_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection beyond the limit of connections is closed at once, and the other connections
-    stay open."""
-    monkeypatch.setattr(server, "CONNECTIONS_MAX", 1)
-    state = ServerState()
-    _, first, _ = connected(state)
-    _, second, _ = connected(state)
-    assert (first.aborted, second.aborted) == (False, True)
+def test_half_requests_give_way_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If one connection more than allowed waits for its client, the oldest of them ends, of the
+    address with the most. A connection whose request is being
+    answered stays open."""
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 3)
+    shared = Shared()
+    other = connected(shared, "10.0.0.2")[1]
+    busy, transport, _ = connected(shared)
+    busy.cycle = Cycle(response_complete=False)  # type: ignore[assignment]
+    busy._note()
+    body, slow_body, _ = connected(shared)
+    body.cycle = Cycle(response_complete=False, more_body=True)  # type: ignore[assignment]
+    body._note()
+    half = connected(shared)[1]
+    newest = connected(shared)[1]
+    assert slow_body.aborted
+    assert not any(each.aborted for each in (other, transport, half, newest))
+    connected(shared)
+    assert half.aborted
+    assert not any(each.aborted for each in (other, transport, newest))
+
+
+def test_a_connection_that_is_used_again_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection on which requests were answered gives way before a newer one that has not sent
+    its first request yet."""
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 2)
+    monkeypatch.setattr(server.H11Protocol, "on_response_complete", lambda _self: None)
+    shared = Shared()
+    used, first, _ = connected(shared)
+    _, second, _ = connected(shared)
+    used.cycle = Cycle(response_complete=False)  # type: ignore[assignment]
+    used._note()
+    used.cycle = Cycle(response_complete=True)  # type: ignore[assignment]
+    used.on_response_complete()
+    connected(shared)
+    assert (first.aborted, second.aborted) == (True, False)
 
 
 def test_it_takes_the_descriptors_that_there_are() -> None:
-    """The registry's server raises its limit of file descriptors to the hard limit, because a
+    """The server raises its limit of file descriptors to the hard limit, because a
     shell's usual limit is lower than the number of allowed connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:

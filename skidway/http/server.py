@@ -1,12 +1,14 @@
-"""Runs the registry's HTTP server: uvicorn, with limits that uvicorn itself lacks.
+"""Runs the HTTP server of an application: uvicorn, with limits that uvicorn itself lacks.
 
 uvicorn itself waits without a time limit for the head of a request, and for a client that does not
 read its answer. When uvicorn refuses a request, its answer is plain text. In this server, the head
 of a request must arrive within a time limit (`HEAD_WITHIN_S`). If a client has not read its whole
 answer `KEEP_ALIVE_S` + `HEAD_WITHIN_S` seconds after the answer was made, the server gives the
 client more time, but closes the connection when the client reads nothing for `HEAD_WITHIN_S`
-seconds. There are at most `CONNECTIONS_MAX` connections with http and as many with https; further
-connections are closed at once. Every refusal is JSON, like other errors of the registry.
+seconds. At most `CONNECTIONS_MAX` connections with http, and as many with https, wait for their
+clients. If one more does, the oldest of them gives way, of the address with the most; so a client
+that connects and sends its request at once is answered. Every refusal is JSON (see
+`refusals`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http
-import json
 import resource
 import socket
 import ssl
@@ -28,61 +29,126 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from skidway import log
 from skidway.errors import SkidwayError
-from skidway.schemas.registry.listeners import TlsFiles
-from skidway.schemas.registry.rest import CONTENT_TYPE
+from skidway.holders import Holders
+from skidway.http.bounds import ForHosts
+from skidway.http.counts import closed_connections
+from skidway.http.hosts import AllowedHosts
+from skidway.http.listeners import TlsFiles
+from skidway.http.refusals import content
+from skidway.reached_bounds import ReachedBounds
 from skidway.service import Shutdown
 
 CONNECTIONS_MAX: Final = 2000
+HEAD_BYTES_MAX: Final = 32 << 10
 HEAD_WITHIN_S: Final = 10.0
 """The longest time in seconds from the start of a connection to the end of its first request's
 head. If the connection stays open for further requests, the head of each of them may take
 `KEEP_ALIVE_S` longer, because the client may pause between two requests."""
 KEEP_ALIVE_S: Final = 30
 STOP_WITHIN_S: Final = 5
+MEDIA_TYPE: Final = "application/json"
+"""The media type of refusals if the program has none of its own."""
 LOOK_FOR_CERTIFICATES_EVERY_S: Final = 2.0
 
 _log = log.get(__name__)
 
 
+class Config(uvicorn.Config):
+    """uvicorn's configuration, and what the connections of a server share."""
+
+    def __init__(self, app: ASGIApp, media_type: str) -> None:
+        self.media_type = media_type
+        self.waiting: Holders[Protocol] = Holders(CONNECTIONS_MAX)
+        """The connections on which no request is being answered."""
+        self.bounds = ReachedBounds()
+        super().__init__(
+            app,
+            http=Protocol,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            ws="none",
+            timeout_keep_alive=KEEP_ALIVE_S,
+            h11_max_incomplete_event_size=HEAD_BYTES_MAX,
+            timeout_graceful_shutdown=STOP_WITHIN_S,
+        )
+        self.load()
+
+
 class Protocol(H11Protocol):
     """The uvicorn protocol object of one connection, with our limits."""
 
+    config: Config
     _head: asyncio.TimerHandle | None = None
     _unsent = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio."""
         super().connection_made(transport)
-        if len(self.connections) > CONNECTIONS_MAX:
-            transport.abort()
-        else:
-            self._expect_head(HEAD_WITHIN_S)
+        self._note()
+        self._expect_head(HEAD_WITHIN_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
         self._expect_no_head()
+        self.config.waiting.release(self)
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        super().data_received(data)
+        self._note()
+
+    def pause_writing(self) -> None:
+        """See asyncio."""
+        super().pause_writing()
+        self._note()
+
+    def resume_writing(self) -> None:
+        """See asyncio."""
+        super().resume_writing()
+        self._note()
 
     def on_response_complete(self) -> None:
         """Called by uvicorn after each answer. Starts a timer for the head of the next request,
         because uvicorn's own timer already stops at the first byte of that head."""
         super().on_response_complete()
         if not self.transport.is_closing():
+            self._note()
             self._expect_head(KEEP_ALIVE_S + HEAD_WITHIN_S)
 
+    def _note(self) -> None:
+        """Notes whether the connection waits for its client: for a whole request, or for somebody
+        who reads the answer. It keeps its place among the others while a request is answered, so
+        that a client who asks again and again is not taken for a new one."""
+        if self.transport.is_closing():
+            return
+        cycle, waiting = self.cycle, self.config.waiting
+        is_answering = cycle is not None and not (cycle.response_complete or cycle.more_body)
+        waits = not is_answering or self.flow.write_paused
+        waiting.hold(self, self.client[0] if self.client else "", int(waits))
+        while (first := waiting.gives_way()) is not None:
+            self.config.bounds.tell("connections", waiting.limit)
+            first._end("gave_way")
+
+    def _end(self, reason: str) -> None:
+        closed_connections.labels(reason).inc()
+        self.config.waiting.release(self)
+        self.transport.abort()
+
     def send_400_response(self, msg: str) -> None:
-        """Answers with an error in the registry's form if the received bytes are not HTTP."""
+        """Answers with an error in our form if the received bytes are not HTTP."""
         status = http.HTTPStatus.BAD_REQUEST
-        document = {"error_code": status.value, "message": msg}
-        content = json.dumps(document).encode()
+        body = content(status.value, msg)
         headers = [
-            (b"content-type", CONTENT_TYPE.encode()),
-            (b"content-length", str(len(content)).encode()),
+            (b"content-type", self.config.media_type.encode()),
+            (b"content-length", str(len(body)).encode()),
             (b"connection", b"close"),
         ]
         events = (
             h11.Response(status_code=status, headers=headers, reason=status.phrase.encode()),
-            h11.Data(data=content),
+            h11.Data(data=body),
             h11.EndOfMessage(),
         )
         for event in events:
@@ -99,8 +165,8 @@ class Protocol(H11Protocol):
 
     def _no_head(self) -> None:
         """Called when the time limit for a request's head is over. Closes the connection if the
-        whole head has not arrived. Does not close the connection while the registry is still
-        answering a request, or while the client is still reading the answer.
+        whole head has not arrived. Does not close the connection while the application is
+        still answering a request, or while the client is still reading the answer.
 
         The time limit begins again after each answer. The connection of a slow client stays open as
         long as the client continues to read.
@@ -112,29 +178,22 @@ class Protocol(H11Protocol):
             self._unsent = unsent
             self._expect_head(HEAD_WITHIN_S)
         else:
-            self.transport.abort()
+            self._end("unread" if unsent else "slow")
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server on sockets that the registry opened. It does not handle signals, because
+    """A uvicorn server on sockets that the program opened. It does not handle signals, because
     `skidway.service` handles them."""
 
     def __init__(
-        self, app: ASGIApp, tls: ssl.SSLContext | None, on_started: Callable[[], None]
+        self,
+        app: ASGIApp,
+        media_type: str,
+        tls: ssl.SSLContext | None,
+        on_started: Callable[[], None],
     ) -> None:
         self._on_started = on_started
-        config = uvicorn.Config(
-            app,
-            http=Protocol,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            ws="none",
-            timeout_keep_alive=KEEP_ALIVE_S,
-            timeout_graceful_shutdown=STOP_WITHIN_S,
-        )
-        config.load()
+        config = Config(app, media_type)
         config.ssl = tls
         super().__init__(config)
 
@@ -156,14 +215,23 @@ def serve(
     tls: TlsFiles | None,
     shutdown: Shutdown,
     on_started: Callable[[], None] = lambda: None,
+    *,
+    hosts: AllowedHosts,
+    media_type: str = MEDIA_TYPE,
 ) -> None:
     """Answers requests on all sockets until shutdown. After the shutdown begins, open requests have
     `STOP_WITHIN_S` seconds to end.
 
-    Calls `on_started` once, when the server accepts requests on all sockets.
+    Calls `on_started` once, when the server accepts requests on all sockets. hosts: for whom the
+    server answers. media_type: that of refusals.
     """
     take_descriptors()
-    asyncio.run(_serve(app, plain, encrypted, tls, shutdown, on_started))
+    bound = ForHosts(app, hosts, media_type)
+
+    def make(context: ssl.SSLContext | None, started: Callable[[], None]) -> Server:
+        return Server(bound, media_type, context, started)
+
+    asyncio.run(_serve(make, plain, encrypted, tls, shutdown, on_started))
 
 
 def take_descriptors() -> None:
@@ -176,7 +244,7 @@ def take_descriptors() -> None:
 
 
 async def _serve(
-    app: ASGIApp,
+    make: Callable[[ssl.SSLContext | None, Callable[[], None]], Server],
     plain: list[socket.socket],
     encrypted: list[socket.socket],
     tls: TlsFiles | None,
@@ -191,11 +259,11 @@ async def _serve(
         if not outstanding:
             on_started()
 
-    servers = [(Server(app, None, started), plain)] if plain else []
+    servers = [(make(None, started), plain)] if plain else []
     background: list[asyncio.Task[Any]] = []
     if tls is not None:
         context = tls.context()
-        servers.append((Server(app, context, started), encrypted))
+        servers.append((make(context, started), encrypted))
         background.append(asyncio.create_task(_renew(tls, context)))
     loop = asyncio.get_running_loop()
 

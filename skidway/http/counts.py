@@ -1,0 +1,16 @@
+"""The metrics of what HTTP servers refuse."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter
+
+refused_requests = Counter(
+    "skidway_http_requests_refused",
+    "Requests refused for their host or body, or because there were too many at once.",
+    ["reason"],
+)
+closed_connections = Counter(
+    "skidway_http_connections_closed",
+    "Connections closed because the request was too slow, or to make room for others.",
+    ["reason"],
+)
