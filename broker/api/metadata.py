@@ -20,7 +20,6 @@ from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import NO_LEADER, Topic, TopicPartitionInfo
-from skidway.broker.log import names
 from skidway.broker.topics.assignment import assign
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
@@ -32,6 +31,7 @@ from skidway.kafka.protocol.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from skidway.kafka.topic_names import illegal_topic
 from skidway.kafka.types import TopicPartition
 
 INTERNAL = "__"
@@ -80,7 +80,7 @@ def _named(broker: Broker, name: str, may_create: bool) -> MetadataResponseTopic
     if topic is not None:
         return _topic(broker, topic)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if names.illegal_topic(name) is not None:
+    if illegal_topic(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
     elif name.startswith(INTERNAL):
         pass  # Kafka's own topics, such as __consumer_offsets: clients look whether they are there
