@@ -62,7 +62,10 @@ def load_on(
 ) -> Report:
     """Does the same as `load`, but with a Spark session that several runs may use. feed: what
     earlier runs have read from the audit topics; None if there was no earlier run."""
-    store, clock = open_to_write(settings.output, layout.STATE), clock or SystemClock()
+    store, clock = (
+        open_to_write(settings.output, layout.STATE, settings.modes),
+        clock or SystemClock(),
+    )
     with (
         Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
         OwnNote(store, clock, settings.host) as note,
