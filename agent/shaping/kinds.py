@@ -30,17 +30,17 @@ import pyarrow.compute as pc
 from skidway.agent.shaping.addresses import mask_ips
 from skidway.dataclass import dataclass
 
-_BLANKS = r"[\s\pZ]*"
+_BLANKS = r"(?:[\s\pZ]|%(?:25)*20)*"
 # PHP writes [password] => ..., and in URLs = is %3D, or %253D in a URL in a URL
-_BETWEEN = rf"{_BLANKS}(?:(?:\]{_BLANKS})?=>|[=:]|%(?:25)*3[AaDd](?:%20|\+)?){_BLANKS}"
+_BETWEEN = rf"{_BLANKS}(?:(?:\]{_BLANKS})?=>|[=:]|%(?:25)*3[AaDd]){_BLANKS}"
 _WRITTEN_QUOTE = (  # as nginx, .NET, HTML and URLs write quotes
     r"(?:\\+x2[27]|\\+u002[27]|&quot;|&#3[49];|%(?:25)*2[27])"
 )
 _QUOTE = rf"""(?:\\*["']|{_WRITTEN_QUOTE})"""
 _IS = rf"(?:{_QUOTE}\]?)?{_BETWEEN}"
 _OPENING = r"(?:\w+\()*[bru]?"  # Some("..."), u'...'
-_PEM = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
-_PEM_END = r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+_PEM = r"-----? ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-----?"
+_PEM_END = r"-----? ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-----?"
 _WORD = r"(?:\b|_|\\x2[27]|\\u002[27]|%22)"  # before a name that is also a part of other words
 _NAMES_OF_KEYS = (
     rf"pass(?:wor[dt]|wd|phrase)|kennwort|secret|credentials?|{_WORD}cv[vc]2?"
@@ -48,16 +48,16 @@ _NAMES_OF_KEYS = (
     r"|(?:api|access|secret|private|encryption)[ _-]?key"
 )
 _KEYS_OF_SERVICES = (  # of AWS, Google, Stripe and SendGrid
-    r"\b(?:(?:AKIA|ASIA)[A-Z0-9]{16}\b|AIza[\w-]{30,}|GOCSPX-[\w-]{20,}"
+    r"(\b|_)(?:(?:AKIA|ASIA)[A-Z0-9]{16}\b|AIza[\w-]{30,}|GOCSPX-[\w-]{20,}"
     r"|[rs]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9]{20,}"
     r"|SG\.[\w-]{16,}\.[\w-]{16,})"
 )
 _TOKENS_OF_SERVICES = (  # of GitHub, GitLab, Slack, npm and Google
-    r"\b(?:(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-)[\w-]{10,}|npm_[A-Za-z0-9]{30,}"
+    r"(\b|_)(?:(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-)[\w-]{10,}|npm_[A-Za-z0-9]{30,}"
     r"|ya29\.[\w-]{20,})"
 )
-_SESSIONS = r"jsessionid|phpsessid|asp\.net_sessionid|connect\.sid"
-_NAMES_OF_SSNS = rf"{_WORD}ssn\b|social[ _-]security[ _-](?:number|no)"
+_SESSIONS = r"jsessionid(?:sso)?|phpsessid|asp\.net_sessionid|connect\.sid"
+_NAMES_OF_SSNS = rf"{_WORD}ssn\b|social[ _-]?security(?:[ _-]?(?:number|no))?"
 _YES_OR_NO = r": (?:yes|no)\)"
 _URL_USER = r"""://[^\s/:@"'<>]*:"""
 
@@ -97,7 +97,7 @@ def _values(names: str, shown: str) -> tuple[Pattern, ...]:
         r"""([)},;]*(?:\z|[\s\pZ&]|["'](?:\z|[\s\pZ"'&,;:>)}\]]"""
         rf"""|\[(?:\z|[^{shown[1]}]))))"""
     )
-    option = rf"""(?i)((?:\A|[^\w-])--?[\w-]*(?:{names})[\w-]*"""
+    option = rf"""(?i)((?:\A|[^\w-])--?[\w.-]*(?:{names})[\w-]*"""
     escaped = r"""(?:[^"\\]|\\\\(?:\\["\\]|[^"\\])|\\[^"\\])*"""
     return (
         Pattern(rf'{option}(?:"\s*,\s*|[\s\pZ]+))"(?:[^"\\]|\\.)*("|\z)', rf'\1"{shown}\2', '"'),
@@ -122,10 +122,17 @@ def _values(names: str, shown: str) -> tuple[Pattern, ...]:
             "\\&%",
         ),
         Pattern(
-            rf"(?i)(<(?:\w+:)?[\w-]*(?:{names})[\w-]*(?:\s[^<>]*[^<>/])?>(?:<!\[CDATA\[)?)"
+            rf"(?i)(<(?:(?:\w+:)?[\w-]*(?:{names})[\w-]*(?:\s[^<>]*[^<>/])?"
+            rf"|[\w:]+\s[^<>]*(?:{names})[\w-]*[\"'](?:[^<>]*[^<>/])?)>(?:<!\[CDATA\[)?)"
             r"[^<]+?(\]\]>)?(<|\z)",
             rf"\1{shown}\2\3",
             "<",
+        ),
+        Pattern(rf"""(?i)((?:{names})[\w-]*["']\s+value\s*=\s*["'])[^"'<>]+""", rf"\1{shown}", "<"),
+        Pattern(
+            rf"(?is)(&lt;(?:\w+:)?[\w-]*(?:{names})[\w-]*(?:\s.*?)?&gt;).+?(&lt;|\z)",
+            rf"\1{shown}\2",
+            "&",
         ),
         Pattern(rf"{quoted_name}\[(?:\[\w+\]|[^\]])*(?:\]|\z)", rf"\1[\2{shown}\2]", "["),
         Pattern(
@@ -314,7 +321,13 @@ KINDS: Final[Mapping[str, Kind]] = {
     "ssns": Kind(
         "[ssn]",
         rf"(?i){_NAMES_OF_SSNS}|[0-9]{{3}}-[0-9]{{2}}-[0-9]{{4}}",
-        _values(_NAMES_OF_SSNS, "[ssn]"),
+        (
+            Pattern(
+                rf"(?i)((?:{_NAMES_OF_SSNS}){_IS})[0-9]{{3}}[ .-][0-9]{{2}}[ .-][0-9]{{4}}",
+                r"\1[ssn]",
+            ),
+            *_values(_NAMES_OF_SSNS, "[ssn]"),
+        ),
         mask_ssns,
     ),
     "keys": Kind(
@@ -323,13 +336,14 @@ KINDS: Final[Mapping[str, Kind]] = {
         r"|whsec_|(?-i:SG\.)",
         (
             Pattern(rf"(?s){_PEM}.*?(?:{_PEM_END}|\z)", "[key]"),
-            Pattern(_KEYS_OF_SERVICES, "[key]"),
+            Pattern(_KEYS_OF_SERVICES, r"\1[key]"),
             Pattern(rf"({_URL_USER})[^\s/\"'<>]+@", r"\1[key]@", "@"),
             # MySQL and MariaDB write whether a client used a password, which is no secret: the
             # first of these patterns hides that from the others, the last shows it again
             Pattern(rf"(?i)(using password)({_YES_OR_NO})", "\\1\x01\\2", "("),
             *_values(_NAMES_OF_KEYS, "[key]"),
             Pattern(rf"(?i)(using password)\x01({_YES_OR_NO})", r"\1\2"),
+            Pattern(r"""(?i)((?:\A|\s)--?pwd\s+)[^\s"'&|;<>\[-]\S*""", r"\1[key]", "-"),
             Pattern(rf'(?i)(pwd{_IS})"(?:[^"\\]|\\.)*("|\z)', r'\1"[key]\2', '"'),
             Pattern(rf"(?i)(pwd{_IS})'(?:[^'\\]|\\.)*('|\z)", r"\1'[key]\2", "'"),
             Pattern(rf"(?i)(pwd{_IS}(?:\\+\")?)[^\s\"'&/\\][^\s\"'&\\]*", r"\1[key]"),
@@ -345,7 +359,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         rf"(?i)authorization|bearer|token|cookie|eyJ|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|npm_|ya29|{_SESSIONS}",
         (
             Pattern(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", "[token]"),
-            Pattern(_TOKENS_OF_SERVICES, "[token]"),
+            Pattern(_TOKENS_OF_SERVICES, r"\1[token]"),
             Pattern(r"(?i)(\bbearer\s+)[\w.~+/=-]{16,}", r"\1[token]"),
             Pattern(_HEADER, r"\1[token]"),
             *_values(f"authorization|cookie|token|{_SESSIONS}", "[token]"),

@@ -18,6 +18,21 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_X
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----"
 
 TRUTH = [
+    (
+        "keys",
+        """<property name="db.password">x</property> <p name='password' value='y'/> """
+        """<p a="b">z</p>""",
+        """<property name="db.password">[key]</property> <p name='password' value='[key]'/> """
+        """<p a="b">z</p>""",
+    ),
+    ("keys", "password%20%3D%20x --db.password y", "password%20%3D%20[key] --db.password [key]"),
+    ("keys", "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nx", "[key]"),
+    ("keys", f"k_AIza{'a' * 35}", "k_[key]"),
+    (
+        "ssns",
+        "socialSecurityNumber=078051120 social_security: 1",
+        "socialSecurityNumber=[ssn] social_security: [ssn]",
+    ),
     ("cards", "paid with 4111111111111111.", "paid with [card]."),
     ("cards", "4111 1111 1111 1111 200", "[card] 200"),
     ("cards", "2024 4111-1111-1111-1111 ok", "2024 [card] ok"),
@@ -50,6 +65,12 @@ TRUTH = [
         "ssns",
         "000-12-3456 666-12-3456 900-12-3456 123-00-4567 123-45-0000 1-078-05-1120 078-05-11201",
         None,
+    ),
+    ("ssns", "ssn: 078 05 1120 x, 078 05 1120", "ssn: [ssn] x, 078 05 1120"),
+    (
+        "keys",
+        "a &lt;ns:password a=1&gt;x&amp;y&lt;/password&gt; --pwd z",
+        "a &lt;ns:password a=1&gt;[key]&lt;/password&gt; --pwd [key]",
     ),
     ("ssns", "processname=x className: y 2024-078-05-1120", None),
     ("keys", "run --password geheim -u x --api-key 'a b' --db-secret \"c d\" -pin 1234",
