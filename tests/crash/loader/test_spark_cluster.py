@@ -135,7 +135,7 @@ def test_a_cluster_with_a_secret(
     made = SparkCluster(tmp_path / "cluster", hosts=HOSTS[:1], secret=secret.read_text().strip())
     with made.running() as cluster:
         given = on_cluster(cluster.url)
-        stranger = loading.start(*given)
+        stranger = loading.beside(f"{loading.output}-of-a-stranger").start(*given)
         held = behind_proxy.held(loading.topic)
         program = loading.start(*given, f"spark.authenticate.secret.file={secret}")
         program.wait_until(lambda: held.hits >= 1)
