@@ -111,6 +111,7 @@ lock: $(BIN)/python
 	$(PIP) install --quiet $(UV)
 	$(COMPILE) --extra dev --extra build --output-file requirements/test.txt
 	$(COMPILE) --extra demo --extra build --constraint requirements/test.txt --output-file requirements/demo.txt
+	$(COMPILE) --extra wheels --constraint requirements/test.txt --output-file requirements/wheels.txt
 	$(COMPILE) --extra deploy --extra build --constraint requirements/test.txt --output-file requirements/deploy.txt
 	$(COMPILE) --extra mutants --extra build --constraint requirements/test.txt --output-file requirements/mutants.txt
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from skidway import log, service
 from skidway.cli.moments import parse_duration, parse_moment, parse_since
 from skidway.cli.options import add_config_options, add_json_option, load_settings
-from skidway.cli.output import print_json, print_rows
+from skidway.cli.output import print_json, print_lines, print_rows
 from skidway.clock import SystemClock
 from skidway.errors import ConfigurationRefused, SkidwayError, UsageError
 from skidway.files import obstacle
@@ -40,6 +40,11 @@ RELOAD = "read the records of some hours again from the brokers, and replace the
 STATUS = "show what is loaded, by topic and partition, and which runs work on the output"
 HISTORY = "show what each of the newest loads committed"
 VALIDATE = "check the configuration"
+
+OPEN_CLUSTER = (
+    "Whoever reaches the ports of the Spark cluster {} can read rows and run code as the loader, "
+    "because its processes do not authenticate each other: set spark.authenticate.secret.file."
+)
 
 RELOAD_DONE = (
     "topic", "loads", "hours", "files_before", "files_after", "records", "rejects_before",
@@ -304,10 +309,11 @@ def _validate(args: argparse.Namespace) -> int:
         raise ConfigurationRefused(f"output: {found}")
     hadoop_files.check(hadoop_files.SPARK_FILES)
     scratch.check(properties.temporary_directories(settings, Path(tempfile.gettempdir())))
+    remark = OPEN_CLUSTER.format(settings.master) if properties.is_open(settings) else None
     if args.json:
-        print_json({"ok": True})
+        print_json({"ok": True, **({"says": remark} if remark else {})})
     else:
-        print("The loader's configuration is good.")
+        print_lines(["The loader's configuration is good.", *([remark] if remark else [])])
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from skidway.http.hosts import allowed_hosts_setting
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.loader.planning import plan, topics
-from skidway.loader.store import is_local
+from skidway.loader.store import Modes, is_local
 from skidway.schemas.client import RegistrySecuritySettings, check_urls
 from skidway.settings import setting
 from skidway.telemetry import host_and_port
@@ -41,6 +42,17 @@ class LoaderSettings(RegistrySecuritySettings):
         "output",
         help="Where rows and manifests go: a directory, or hdfs://host:port/folder.",
         example="hdfs://namenode:8020/logs",
+    )
+    output_file_mode: str = setting(
+        "output.file.mode",
+        "0640",
+        help="Permissions of the files in the output, octal; who must read them belongs to their"
+        " group.",
+    )
+    output_directory_mode: str = setting(
+        "output.directory.mode",
+        "0750",
+        help="Permissions of the output's directories that the loader makes, octal.",
     )
     cluster_name: str | None = setting(
         "cluster.name",
@@ -129,6 +141,12 @@ class LoaderSettings(RegistrySecuritySettings):
     spark_driver_memory: str = setting(
         "spark.driver.memory", "1g", help="Heap of Spark's driver process."
     )
+    spark_authenticate_secret_file: Path | None = setting(
+        "spark.authenticate.secret.file",
+        None,
+        help="File with the secret of the cluster spark.master (its spark.authenticate.secret);"
+        " not needed if spark.master is local.",
+    )
     spark_log_file: Path | None = setting(
         "spark.log.file", None, help="File for Spark's own log; not set: no log."
     )
@@ -152,9 +170,24 @@ class LoaderSettings(RegistrySecuritySettings):
         """Returns where Spark runs its tasks; a property in `spark.conf` takes precedence."""
         return self.spark_conf.get("spark.master", self.spark_master)
 
+    @property
+    def is_spark_local(self) -> bool:
+        """Returns whether Spark runs its tasks in its own process on this host."""
+        return self.master == "local" or self.master.startswith("local[")
+
+    @property
+    def modes(self) -> Modes:
+        """Returns the permissions of what the loader creates in its output. Raises
+        ConfigurationRefused."""
+        return Modes(
+            _mode("output.file.mode", self.output_file_mode, 0o600),
+            _mode("output.directory.mode", self.output_directory_mode, 0o700),
+        )
+
     def check(self) -> None:
         """Raises ConfigurationRefused if the value of a setting is invalid."""
         _check_bootstrap(self.bootstrap_servers)
+        _ = self.modes
         check_urls(self.schema_registry_url)
         self.registry_security.headers()
         if self.metrics_listener is not None:
@@ -180,6 +213,17 @@ class LoaderSettings(RegistrySecuritySettings):
             raise ConfigurationRefused(
                 f"gaps.accepted: {error} is not topic/partition/first-end"
             ) from error
+
+
+def _mode(key: str, text: str, own: int) -> int:
+    """Returns the permissions that an octal number stands for. own: the rights of the owner that
+    the loader needs. Raises ConfigurationRefused."""
+    if re.fullmatch(r"0?[0-7]{3}", text) is None or int(text, 8) & own != own:
+        raise ConfigurationRefused(
+            f"{key}: {text!r} is not an octal mode such as {own | 0o040:04o}, which leaves the "
+            "owner all rights that the loader needs"
+        )
+    return int(text, 8)
 
 
 def _check_bootstrap(servers: str) -> None:

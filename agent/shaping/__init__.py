@@ -19,6 +19,7 @@ conditions      for which records a condition is true
 addresses       how to recognize addresses of IPv6 and IPv4
 kinds           how to recognize cards, addresses and other private texts
 masks           replaces these texts
+texts           the texts of a column, also inside of lists, maps and records
 growth          by how much masks may lengthen a text
 pseudonyms      what `hash` writes
 shaper          applies all rules to columns

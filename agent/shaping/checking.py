@@ -17,6 +17,7 @@ from pyarrow import types
 
 from skidway.agent.shaping import rules as r
 from skidway.agent.shaping.rules import Condition, Field, Literal, Place, Rule
+from skidway.agent.shaping.texts import has_texts
 from skidway.agent.shaping.words import ShapeRefused, refusal
 
 _NAMES_SHOWN = 30
@@ -66,6 +67,9 @@ class _Check:
             case r.Drop(where) | r.Keep(where) | r.Sample(_, _, where):
                 if where is not None:
                     self._condition(where)
+            case r.Mask(field) | r.MaskMatching(field) if field.name == r.ALL_FIELDS:
+                if not any(has_texts(each.type) for each in self.fields.values()):
+                    raise self._refused(field.place, "no field here is a text")
             case r.Mask(field) | r.MaskMatching(field):
                 self._text([field], "mask")
             case r.Hash(fields):

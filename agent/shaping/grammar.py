@@ -3,8 +3,8 @@
     rule        drop CONDITION [as NAME]
                 keep CONDITION [as NAME]
                 sample N/M [where CONDITION] [as NAME]
-                mask FIELD for KIND, ...
-                mask FIELD matching TEXT
+                mask FIELD|* for KIND, ...
+                mask FIELD|* matching TEXT
                 hash FIELD, ...
                 rename FIELD to FIELD
                 remove FIELD, ...
@@ -133,7 +133,11 @@ class _Line:
         return r.Sample(kept, of, where, self._name(where, f"{r.SAMPLE} {kept}/{of}"))
 
     def _mask(self) -> Rule:
-        field = self._field()
+        if self._is_sign("*"):
+            field = Field(r.ALL_FIELDS, self._word.place)
+            self._at += 1
+        else:
+            field = self._field()
         if self._is_name("matching"):
             self._at += 1
             place = self._word.place

@@ -15,7 +15,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from skidway.agent.shaping.texts import lengths
 
 GROWTH_MAX: Final = 8
 """Masks may make a text at most this many times as long as it was. The number is the length of
@@ -28,15 +29,15 @@ class Growth:
     def __init__(self) -> None:
         self._lengths: dict[str, npt.NDArray[np.int64]] = {}
 
-    def before(self, name: str, column: pa.StringArray) -> None:
+    def before(self, name: str, column: pa.Array) -> None:
         """Notes the lengths of a field's texts. Called before a mask is applied to the field."""
         if name not in self._lengths:
-            self._lengths[name] = _lengths(column)
+            self._lengths[name] = lengths(column)
 
-    def fits(self, name: str, column: pa.StringArray) -> npt.NDArray[np.bool_]:
+    def fits(self, name: str, column: pa.Array) -> npt.NDArray[np.bool_]:
         """Returns which texts of a masked field are at most GROWTH_MAX times as long as before the
         first mask."""
-        return np.asarray(_lengths(column) <= GROWTH_MAX * self._lengths[name], np.bool_)
+        return np.asarray(lengths(column) <= GROWTH_MAX * self._lengths[name], np.bool_)
 
     def keep(self, stays: npt.NDArray[np.bool_]) -> None:
         """Called after a rule has left out rows: forgets the lengths of the texts in these rows.
@@ -54,7 +55,3 @@ def is_too_long(masked: str, text: str) -> bool:
     """Whether `masked`, the result of all masks, is more than GROWTH_MAX times as long as
     `text`."""
     return len(masked.encode()) > GROWTH_MAX * len(text.encode())
-
-
-def _lengths(column: pa.StringArray) -> npt.NDArray[np.int64]:
-    return np.asarray(pc.fill_null(pc.binary_length(column), 0), np.int64)

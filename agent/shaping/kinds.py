@@ -1,13 +1,14 @@
 """What `mask` recognizes: cards, bank accounts, addresses, keys and tokens.
 
     cards    13 to 19 digits with a correct check digit (Luhn), in one piece, or in groups with one
-             or two blanks or dashes between them
+             or two blanks or dashes between them, or with one dot or underscore
     ibans    international bank account numbers with correct check digits
+    ssns     social security numbers of the USA: with dashes, or any value such as ssn=...
     emails   name@example.org
-    keys     AWS access key ids, private keys in PEM, values such as password=..., and passwords in
-             URLs
-    tokens   headers Authorization and Cookie, values of Bearer and token=..., JSON web tokens,
-             tokens of GitHub and of other services
+    keys     access keys of AWS and of other services, private keys in PEM and of PGP, values such
+             as password=... and --password ..., and passwords in URLs
+    tokens   headers Authorization and Cookie, values of Bearer, token=... and JSESSIONID=..., JSON
+             web tokens, tokens of GitHub and of other services
     ips      addresses of IPv4 and IPv6
 
 For each kind, RE2 finds the rows that may contain it. In these rows, RE2 also replaces emails, keys
@@ -29,20 +30,34 @@ import pyarrow.compute as pc
 from skidway.agent.shaping.addresses import mask_ips
 from skidway.dataclass import dataclass
 
-_BLANKS = r"[\s\pZ]*"
-_BETWEEN = rf"{_BLANKS}(?:(?:\]{_BLANKS})?=>|[=:]){_BLANKS}"  # PHP writes [password] => ...
-_WRITTEN_QUOTE = (
-    r"(?:\\+x2[27]|\\+u002[27]|&quot;|&#3[49];)"  # as nginx, .NET and HTML write quotes
+_BLANKS = r"(?:[\s\pZ]|%(?:25)*20)*"
+# PHP writes [password] => ..., and in URLs = is %3D, or %253D in a URL in a URL
+_BETWEEN = rf"{_BLANKS}(?:(?:\]{_BLANKS})?=>|[=:]|%(?:25)*3[AaDd]){_BLANKS}"
+_WRITTEN_QUOTE = (  # as nginx, .NET, HTML and URLs write quotes
+    r"(?:\\+x2[27]|\\+u002[27]|&quot;|&#3[49];|%(?:25)*2[27])"
 )
 _QUOTE = rf"""(?:\\*["']|{_WRITTEN_QUOTE})"""
 _IS = rf"(?:{_QUOTE}\]?)?{_BETWEEN}"
 _OPENING = r"(?:\w+\()*[bru]?"  # Some("..."), u'...'
-_PEM = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----"
-_PEM_END = r"-----END [A-Z0-9 ]*PRIVATE KEY-----"
+_PEM = r"-----? ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-----?"
+_PEM_END = r"-----? ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-----?"
+_WORD = r"(?:\b|_|\\x2[27]|\\u002[27]|%22)"  # before a name that is also a part of other words
 _NAMES_OF_KEYS = (
-    r"pass(?:wor[dt]|wd|phrase)|kennwort|secret|credentials?|(?:\b|_|\\x2[27]|\\u002[27])cv[vc]2?"
+    rf"pass(?:wor[dt]|wd|phrase)|kennwort|secret|credentials?|{_WORD}cv[vc]2?"
+    rf"|(?:{_WORD}pin|(?-i:[a-z](?:Pin|PIN)))(?:[ _-]?(?:code|number))?\b"
     r"|(?:api|access|secret|private|encryption)[ _-]?key"
 )
+_KEYS_OF_SERVICES = (  # of AWS, Google, Stripe and SendGrid
+    r"(\b|_)(?:(?:AKIA|ASIA)[A-Z0-9]{16}\b|AIza[\w-]{30,}|GOCSPX-[\w-]{20,}"
+    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9]{20,}"
+    r"|SG\.[\w-]{16,}\.[\w-]{16,})"
+)
+_TOKENS_OF_SERVICES = (  # of GitHub, GitLab, Slack, npm and Google
+    r"(\b|_)(?:(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-)[\w-]{10,}|npm_[A-Za-z0-9]{30,}"
+    r"|ya29\.[\w-]{20,})"
+)
+_SESSIONS = r"jsessionid(?:sso)?|phpsessid|asp\.net_sessionid|connect\.sid"
+_NAMES_OF_SSNS = rf"{_WORD}ssn\b|social[ _-]?security(?:[ _-]?(?:number|no))?"
 _YES_OR_NO = r": (?:yes|no)\)"
 _URL_USER = r"""://[^\s/:@"'<>]*:"""
 
@@ -82,8 +97,12 @@ def _values(names: str, shown: str) -> tuple[Pattern, ...]:
         r"""([)},;]*(?:\z|[\s\pZ&]|["'](?:\z|[\s\pZ"'&,;:>)}\]]"""
         rf"""|\[(?:\z|[^{shown[1]}]))))"""
     )
+    option = rf"""(?i)((?:\A|[^\w-])--?[\w.-]*(?:{names})[\w-]*"""
     escaped = r"""(?:[^"\\]|\\\\(?:\\["\\]|[^"\\])|\\[^"\\])*"""
     return (
+        Pattern(rf'{option}(?:"\s*,\s*|[\s\pZ]+))"(?:[^"\\]|\\.)*("|\z)', rf'\1"{shown}\2', '"'),
+        Pattern(rf"{option}(?:'\s*,\s*|[\s\pZ]+))'(?:[^'\\]|\\.)*('|\z)", rf"\1'{shown}\2", "'"),
+        Pattern(rf"""{option}[\s\pZ]+)[^\s\pZ"'&|;<>\[-][^\s\pZ"'&]*""", rf"\1{shown}", "-"),
         Pattern(rf'{is_value}"(?:[^"\\]|\\.)*("|\z)', rf'\1"{shown}\2', '"'),
         Pattern(rf"{is_value}'(?:[^'\\]|\\.)*('|\z)", rf"\1'{shown}\2", "'"),
         Pattern(rf'{is_value}\\"{escaped}(\\"|\z)', rf'\1\\"{shown}\2', "\\"),
@@ -100,13 +119,20 @@ def _values(names: str, shown: str) -> tuple[Pattern, ...]:
         Pattern(
             rf"(?s){is_value}({_WRITTEN_QUOTE})(?:\\+x5[Cc]\\+x2[27]|.)*?({_WRITTEN_QUOTE}|\z)",
             rf"\1\2{shown}\3",
-            "\\&",
+            "\\&%",
         ),
         Pattern(
-            rf"(?i)(<(?:\w+:)?[\w-]*(?:{names})[\w-]*(?:\s[^<>]*[^<>/])?>(?:<!\[CDATA\[)?)"
+            rf"(?i)(<(?:(?:\w+:)?[\w-]*(?:{names})[\w-]*(?:\s[^<>]*[^<>/])?"
+            rf"|[\w:]+\s[^<>]*(?:{names})[\w-]*[\"'](?:[^<>]*[^<>/])?)>(?:<!\[CDATA\[)?)"
             r"[^<]+?(\]\]>)?(<|\z)",
             rf"\1{shown}\2\3",
             "<",
+        ),
+        Pattern(rf"""(?i)((?:{names})[\w-]*["']\s+value\s*=\s*["'])[^"'<>]+""", rf"\1{shown}", "<"),
+        Pattern(
+            rf"(?is)(&lt;(?:\w+:)?[\w-]*(?:{names})[\w-]*(?:\s.*?)?&gt;).+?(&lt;|\z)",
+            rf"\1{shown}\2",
+            "&",
         ),
         Pattern(rf"{quoted_name}\[(?:\[\w+\]|[^\]])*(?:\]|\z)", rf"\1[\2{shown}\2]", "["),
         Pattern(
@@ -152,14 +178,25 @@ _BLANK_OR_DASH = r"(?:[^\S\r\n]|-)"  # also between groups of one number, in any
 # --- cards ------------------------------------------------------------------------------------
 
 CARD_DIGITS: Final = range(13, 20)
-_DIGITS = re.compile(rf"(?<![\w.])(?<!_-)[0-9]+(?:{_BLANK_OR_DASH}{{1,2}}[0-9]+)*(?![\w]|\.[0-9])")
+# A pattern that begins with characters is found faster than one that begins with a look back.
+_DIGITS = re.compile(
+    rf"[0-9](?<![\w.][0-9])(?<!_-[0-9])[0-9]*(?:{_BLANK_OR_DASH}{{1,2}}[0-9]+)*(?![\w]|\.[0-9])"
+)
 _GROUP = re.compile(r"[0-9]+")
 _FIRST_GROUP = 4
 _GROUP_DIGITS = range(2, 8)
 _FIRST_DIGITS = "23456"  # the first digits that card numbers have
 
 
-_CARD_LIKE = r"(?:^|[^\w.])[2-6][0-9]{3}(?:[0-9]{9}|[\s\pZ-]{1,2}[0-9]{2})"
+_CARD_LIKE = (
+    r"(?:^|[^\w.])[2-6][0-9]{3}(?:[0-9]{9}|[\s\pZ-]{1,2}[0-9]{2})"
+    r"|(?:^|[^A-Za-z0-9.])[2-6][0-9]{3}[._][0-9]{4,6}[._]"
+)
+_WITH_SIGNS = re.compile(  # versions and times have dots too, so only the groups of cards count
+    r"[2-6](?<![A-Za-z0-9.][2-6])(?<![0-9]_[2-6])"
+    r"[0-9]{3}([._])(?:[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{3})?|[0-9]{6}\1[0-9]{4,5})"
+    r"(?![A-Za-z0-9]|[._][0-9])"
+)
 
 
 def is_card(digits: str) -> bool:
@@ -173,7 +210,10 @@ def is_card(digits: str) -> bool:
 
 def mask_cards(text: str, shown: str) -> str:
     """Puts `shown` in place of each card number in a text."""
-    return _DIGITS.sub(lambda found: _without_cards(found[0], shown), text)
+    text = _DIGITS.sub(lambda found: _without_cards(found[0], shown), text)
+    return _WITH_SIGNS.sub(
+        lambda found: shown if is_card(found[0].replace(found[1], "")) else found[0], text
+    )
 
 
 def _without_cards(run: str, shown: str) -> str:
@@ -263,21 +303,47 @@ def _iban_end(text: str, begin: int) -> int | None:
     return at if int(numeric) % 97 == 1 else None
 
 
+# --- social security numbers ------------------------------------------------------------------
+
+_SSN = re.compile(
+    r"(?<![\w.-])(?!000|666|9)[0-9]{3}-(?!00)[0-9]{2}-(?!0000)[0-9]{4}(?![\w-]|\.[0-9])"
+)
+
+
+def mask_ssns(text: str, shown: str) -> str:
+    """Puts `shown` in place of each social security number in a text."""
+    return _SSN.sub(shown, text)
+
+
 KINDS: Final[Mapping[str, Kind]] = {
     "cards": Kind("[card]", _CARD_LIKE, replace=mask_cards),
     "ibans": Kind("[iban]", r"[A-Z]{2}[0-9]{2}[\s\pZ-]{0,2}[A-Z0-9]", replace=mask_ibans),
+    "ssns": Kind(
+        "[ssn]",
+        rf"(?i){_NAMES_OF_SSNS}|[0-9]{{3}}-[0-9]{{2}}-[0-9]{{4}}",
+        (
+            Pattern(
+                rf"(?i)((?:{_NAMES_OF_SSNS}){_IS})[0-9]{{3}}[ .-][0-9]{{2}}[ .-][0-9]{{4}}",
+                r"\1[ssn]",
+            ),
+            *_values(_NAMES_OF_SSNS, "[ssn]"),
+        ),
+        mask_ssns,
+    ),
     "keys": Kind(
         "[key]",
-        rf"(?i)A[KRS]IA|{_NAMES_OF_KEYS}|pwd|PRIVATE KEY|{_URL_USER}",
+        rf"(?i){_NAMES_OF_KEYS}|pwd|PRIVATE KEY|{_URL_USER}|A[KRS]IA|AIza|GOCSPX|k_(?:live|test)_"
+        r"|whsec_|(?-i:SG\.)",
         (
             Pattern(rf"(?s){_PEM}.*?(?:{_PEM_END}|\z)", "[key]"),
-            Pattern(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", "[key]"),
+            Pattern(_KEYS_OF_SERVICES, r"\1[key]"),
             Pattern(rf"({_URL_USER})[^\s/\"'<>]+@", r"\1[key]@", "@"),
             # MySQL and MariaDB write whether a client used a password, which is no secret: the
             # first of these patterns hides that from the others, the last shows it again
             Pattern(rf"(?i)(using password)({_YES_OR_NO})", "\\1\x01\\2", "("),
             *_values(_NAMES_OF_KEYS, "[key]"),
             Pattern(rf"(?i)(using password)\x01({_YES_OR_NO})", r"\1\2"),
+            Pattern(r"""(?i)((?:\A|\s)--?pwd\s+)[^\s"'&|;<>\[-]\S*""", r"\1[key]", "-"),
             Pattern(rf'(?i)(pwd{_IS})"(?:[^"\\]|\\.)*("|\z)', r'\1"[key]\2', '"'),
             Pattern(rf"(?i)(pwd{_IS})'(?:[^'\\]|\\.)*('|\z)", r"\1'[key]\2", "'"),
             Pattern(rf"(?i)(pwd{_IS}(?:\\+\")?)[^\s\"'&/\\][^\s\"'&\\]*", r"\1[key]"),
@@ -290,13 +356,13 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "tokens": Kind(
         "[token]",
-        r"(?i)authorization|bearer|token|cookie|eyJ|gh[pousr]_|glpat-|xox[abprs]-",
+        rf"(?i)authorization|bearer|token|cookie|eyJ|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|npm_|ya29|{_SESSIONS}",
         (
             Pattern(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", "[token]"),
-            Pattern(r"\b(?:gh[pousr]_|glpat-|xox[abprs]-)[\w-]{10,}", "[token]"),
+            Pattern(_TOKENS_OF_SERVICES, r"\1[token]"),
             Pattern(r"(?i)(\bbearer\s+)[\w.~+/=-]{16,}", r"\1[token]"),
             Pattern(_HEADER, r"\1[token]"),
-            *_values("authorization|cookie|token", "[token]"),
+            *_values(f"authorization|cookie|token|{_SESSIONS}", "[token]"),
         ),
     ),
     "ips": Kind(

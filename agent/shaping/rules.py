@@ -12,7 +12,7 @@ from typing import Final
 
 from skidway.dataclass import dataclass
 
-SHAPE_VERSION: Final = 2
+SHAPE_VERSION: Final = 3
 """Increase this version if a change to Skidway's own code makes the same rules give another result
 for the same record. tests/unit/agent/shaping/test_shaper.py finds such changes: it fails if the
 results for known records differ.
@@ -33,6 +33,9 @@ KEYWORDS: Final = frozenset(
 )  # fmt: skip
 
 NAME_CHARACTERS_MAX: Final = 60
+
+ALL_FIELDS: Final = "*"
+"""In a rule `mask`, this stands for all fields that are texts or contain texts."""
 
 Literal = str | int | float | bool
 
@@ -146,7 +149,8 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Replaces secrets of these kinds (such as `cards`) in a text field by a fixed text."""
+    """Replaces secrets of these kinds (such as `cards`) in a text field, or in ALL_FIELDS, by a
+    fixed text."""
 
     field: Field
     kinds: tuple[str, ...]
@@ -154,7 +158,8 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class MaskMatching:
-    """Puts a fixed text in place of everything that a pattern (RE2) matches in a text field."""
+    """Puts a fixed text in place of everything that a pattern (RE2) matches in a text field, or in
+    ALL_FIELDS."""
 
     field: Field
     pattern: str

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from skidway.agent.shaping import rules as r
-from skidway.agent.shaping import sampling
+from skidway.agent.shaping import sampling, texts
 from skidway.agent.shaping.conditions import holds
 from skidway.agent.shaping.growth import Growth
 from skidway.agent.shaping.masks import mask_kinds, mask_matching
@@ -59,20 +59,21 @@ class Shaper:
         number = 0
         growth, grown = Growth(), dict[int, str]()
         for rule in self._rules:
-            if isinstance(rule, r.Drop | r.Keep | r.Sample):
-                stays, outcome = self._stays(rule, batch, origins, kept), number
-                number += 1
-            else:
-                batch, stays = self._changed_within(batch, rule, growth)
-                outcome = GROWN
-            if not stays.all():
-                gone = kept[~stays]
-                by[gone] = outcome
-                if isinstance(rule, r.Mask | r.MaskMatching):
-                    grown |= dict.fromkeys(gone.tolist(), rule.field.name)
-                kept = kept[stays]
-                batch = batch.filter(pa.array(stays))
-                growth.keep(stays)
+            for each in _by_fields(rule, batch.schema):
+                if isinstance(each, r.Drop | r.Keep | r.Sample):
+                    stays, outcome = self._stays(each, batch, origins, kept), number
+                    number += 1
+                else:
+                    batch, stays = self._changed_within(batch, each, growth)
+                    outcome = GROWN
+                if not stays.all():
+                    gone = kept[~stays]
+                    by[gone] = outcome
+                    if isinstance(each, r.Mask | r.MaskMatching):
+                        grown |= dict.fromkeys(gone.tolist(), each.field.name)
+                    kept = kept[stays]
+                    batch = batch.filter(pa.array(stays))
+                    growth.keep(stays)
         return Shaped(kept, batch, by, grown)
 
     def _changed_within(
@@ -110,9 +111,15 @@ class Shaper:
     def _changed(self, batch: pa.RecordBatch, rule: Rule) -> pa.RecordBatch:
         match rule:
             case r.Mask(field, kinds):
-                return _with(batch, field.name, mask_kinds(batch.column(field.name), kinds))
+                masked = texts.changed(
+                    batch.column(field.name), lambda column: mask_kinds(column, kinds)
+                )
+                return _with(batch, field.name, masked)
             case r.MaskMatching(field, pattern):
-                return _with(batch, field.name, mask_matching(batch.column(field.name), pattern))
+                masked = texts.changed(
+                    batch.column(field.name), lambda column: mask_matching(column, pattern)
+                )
+                return _with(batch, field.name, masked)
             case r.Hash(fields):
                 assert self._key is not None
                 for field in fields:
@@ -126,6 +133,14 @@ class Shaper:
                 gone = {field.name for field in fields} & set(batch.schema.names)
                 return batch.drop_columns(sorted(gone))
         return batch
+
+
+def _by_fields(rule: Rule, schema: pa.Schema) -> list[Rule]:
+    """Returns, for a mask of all fields, a mask of each field that has texts; else the rule."""
+    if not isinstance(rule, r.Mask | r.MaskMatching) or rule.field.name != r.ALL_FIELDS:
+        return [rule]
+    named = [each.name for each in schema if texts.has_texts(each.type)]
+    return [replace(rule, field=r.Field(name)) for name in named]
 
 
 def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:

@@ -19,7 +19,7 @@ _WORD = re.compile(
       | `(?P<quoted>[A-Za-z_][A-Za-z0-9_]*)`
       | "(?P<text>(?:[^"\\]|\\.)*)"
       | (?P<number>-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)
-      | (?P<sign><=|>=|!=|[=<>(),/])""",
+      | (?P<sign><=|>=|!=|[=<>(),/*])""",
     re.VERBOSE,
 )
 _LABEL = re.compile(r"(?P<label>[\w.-]+)")

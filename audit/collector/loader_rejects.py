@@ -61,7 +61,8 @@ def example(client: Client, source: Source, record: RejectedRecord) -> RejectedE
 
 
 def _has_partition(client: Client, topic: str, partition: int) -> bool:
-    return partition in {x.index for x in client.metadata([topic]).topics[topic].partitions}
+    found = client.metadata([topic]).topics.get(topic)
+    return found is not None and partition in {x.index for x in found.partitions}
 
 
 def _shown(

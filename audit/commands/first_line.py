@@ -1,13 +1,13 @@
 """`skidway audit why` shows the first line that is missing, doubled or rejected. This module reads
-the line from its file, if the command runs on the file's host. If the file cannot be read, the
-module reads the line's record from the brokers. The text of a rejected line is read only from the
+the line from its file, if the command runs on the file's host and the host's agent knows the file:
+the path in an audit message may be anybody's word. If the file cannot be read, the module reads the
+line's record from the brokers. The text of a rejected line is read only from the
 topic of rejects, because only there the rules of the agent (`shape`) have masked it."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +25,7 @@ from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic.messages import Tier
+from skidway.audit.tracing.host_files import HostFile, HostState
 from skidway.audit.tracing.logs import topic_here
 from skidway.errors import SkidwayError
 from skidway.kafka.client import EARLIEST, LATEST, Client
@@ -73,16 +74,15 @@ class FirstLine:
 class FirstLines:
     """Reads one line for each of several explanations (an explanation is one cause why a bucket is
     not complete): for example, the first of the lines that are missing. Reads at most READ_MAX of
-    the lines from brokers. inodes: by agent and file id, the inodes of the files in which lines are
-    missing."""
+    the lines from brokers. host: returns what this host's agent knows of its files."""
 
     def __init__(
         self,
         args: argparse.Namespace,
         settings: AuditSettings | None,
-        inodes: dict[tuple[int, int], int],
+        host: Callable[[], HostState | None],
     ) -> None:
-        self._args, self._settings, self._inodes = args, settings, inodes
+        self._args, self._settings, self._host = args, settings, host
         self._here = options.here(settings)
         self._left = READ_MAX
 
@@ -93,10 +93,10 @@ class FirstLines:
             return self._of_brokers("rejected", lambda client: _rejected(client, verdict, found))
         kind = _KINDS.get(found.cause, "missing")
         if found.path and found.ranges and found.host == self._here:
-            inode = self._inodes.get((found.agent or 0, found.file or 0))
-            text = line_of_file(Path(found.path), found.ranges[0].first, inode)
-            if text is not None:
-                where = f"{found.path} at byte {found.ranges[0].first}"
+            known = _known(self._host(), found)
+            text = None if known is None else line_of_file(known, found.ranges[0].first)
+            if known is not None and text is not None:
+                where = f"{known.path} at byte {found.ranges[0].first}"
                 return FirstLine(kind, where, text)
         if not found.offsets or found.cause in (Cause.RETENTION, Cause.GAP):
             return None
@@ -167,20 +167,29 @@ def _rejected(client: Client, verdict: BucketVerdict, found: Explanation) -> Fir
     return FirstLine("rejected", example.where, example.text)
 
 
-def line_of_file(path: Path, position: int, inode: int | None) -> str | None:
-    """Returns the line that begins at a position of a file; None if the file is gone. If `inode` is
-    None, reads the file at `path`. If `inode` is given, reads only a file with this inode: the file
-    at `path` or, after a rotation, a file in the same directory with a rotated name of `path`. (The
-    name is checked, too, because a file of another program may have the inode of a deleted file.)
-    """
-    for each in _candidates(path, inode):
+def _known(host: HostState | None, found: Explanation) -> HostFile | None:
+    """Returns the file of this host that an explanation is about, if this host's agent knows it. If
+    the explanation names no file id, its path must be one that the agent has announced itself."""
+    if host is None:
+        return None
+    if found.file is not None:
+        known = host.files.get(found.file)
+        return known if known is not None and known.agent == found.agent else None
+    return next((x for x in host.files.values() if x.announced_path == found.path), None)
+
+
+def line_of_file(file: HostFile, position: int) -> str | None:
+    """Returns the line that begins at a position of a file; None if the file is gone. Finds the
+    file at the path at which the agent knows it or, if it was rotated since, in the same directory
+    at a rotated name of this path."""
+    for path in _candidates(file):
+        opened = file.opened_at(path)
+        if opened is None:
+            continue
         try:
-            with open(each, "rb", opener=_without_waiting) as file:
-                known = os.fstat(file.fileno())
-                if inode not in (None, known.st_ino) or not stat.S_ISREG(known.st_mode):
-                    continue
-                file.seek(position)
-                data = file.read(TEXT_BYTES_MAX)
+            with opened:
+                opened.seek(position)
+                data = opened.read(TEXT_BYTES_MAX)
         except OSError:
             continue
         if data:
@@ -188,21 +197,15 @@ def line_of_file(path: Path, position: int, inode: int | None) -> str | None:
     return None
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    """Opens a file, even a named pipe that nobody writes to, without waiting."""
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
-def _candidates(path: Path, inode: int | None) -> Iterator[Path]:
-    yield path
-    if inode is None:
-        return
+def _candidates(file: HostFile) -> Iterator[str]:
+    yield file.path
+    path = Path(file.path)
     try:
         with os.scandir(path.parent) as entries:
             for _, entry in zip(range(NAMES_MAX), entries, strict=False):
                 is_renamed = entry.name != path.name and may_have_been(entry.path, str(path))
-                if entry.inode() == inode and is_renamed:
-                    yield Path(entry.path)
+                if entry.inode() == file.inode and is_renamed:
+                    yield entry.path
     except OSError:
         return
 

@@ -48,14 +48,19 @@ def add_where(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", metavar="DIR|hdfs://HOST:PORT/DIR", help="also look into the loader's output"
     )
+    add_agent_config(parser)
+    options.add_topic(parser)
+    add_registry_option(parser)
+
+
+def add_agent_config(parser: argparse.ArgumentParser) -> None:
+    """Adds --agent-config, which `host_state` reads."""
     parser.add_argument(
         "--agent-config",
         type=Path,
         metavar="FILE",
         help=f"settings of the agent of this host ({AGENT_CONFIG}, if it can be read)",
     )
-    options.add_topic(parser)
-    add_registry_option(parser)
 
 
 @contextmanager
@@ -82,7 +87,7 @@ def opened(
             _distinct(clusters),
             output,
             _tiers(settings, clusters, output),
-            _host_state(args, settings, host),
+            host_state(args, settings, host),
         )
 
 
@@ -145,9 +150,11 @@ def _tiers(
     return () if output is None else (logs.BROKER, "hdfs")
 
 
-def _host_state(
+def host_state(
     args: argparse.Namespace, settings: AuditSettings | None, host: str | None
 ) -> HostState | None:
+    """Returns what this host's agent knows of its files, if `host` is this host or --agent-config
+    is given. Otherwise, or if there is no agent, returns None."""
     config: Path | None = args.agent_config
     if config is None:
         if host != options.here(settings) or not os.access(AGENT_CONFIG, os.R_OK):

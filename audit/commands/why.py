@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
-from skidway.audit.commands import agent_health, every_why, history, options
+from skidway.audit.commands import agent_health, every_why, history, options, tracing_options
 from skidway.audit.commands.first_line import FirstLine, FirstLines
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
@@ -58,6 +59,7 @@ def register(verbs: Any) -> None:
     options.add_where(parser)
     options.add_expected(parser)
     agent_health.add_option(parser)
+    tracing_options.add_agent_config(parser)
     history.add_collector(parser)
     add_registry_option(parser)
     parser.set_defaults(run=_why)
@@ -81,7 +83,6 @@ def _why(args: argparse.Namespace) -> int:
             moment = parse_moment(args.bucket, now_ms, "BUCKET")
             window = ledger.window_with_overlaps(moment)
         evidence = ledger.evidence(window, topics_named(names))
-        inodes = ledger.inodes_of_losses()
         fieldless = fieldless_report.fieldless(ledger.notes(), names)
     finally:
         ledger.close()
@@ -109,7 +110,8 @@ def _why(args: argparse.Namespace) -> int:
         answer = [explained(x, last) for x, last in zip(shown, lasts, strict=True)] or _elsewhere(
             [explained(x) for x in [*_newest(found), *_empty(evidence, names, policy, now_ms)]]
         )
-    lines = FirstLines(args, settings, inodes)
+    host = cache(partial(tracing_options.host_state, args, settings, access.here))
+    lines = FirstLines(args, settings, host)
     told = [(x, [(each, lines.of(x, each)) for each in causes]) for x, causes in answer]
     present = present_causes(evidence, policy, now_ms, access)
     _print(args, told, others, same, evidence, present)

@@ -416,14 +416,6 @@ class Ledger:
             found.update(bucket for (bucket,) in rows)
         return sorted(found, reverse=True)[:count]
 
-    def inodes_of_losses(self) -> dict[tuple[int, int], int]:
-        """The inodes of the files of which an agent declared lines lost or uncertain, by agent and
-        file id."""
-        rows = self._connection.execute(
-            "SELECT DISTINCT agent, file, inode FROM losses JOIN inodes USING (agent, file)"
-        )
-        return {(agent, file): inode for agent, file, inode in rows}
-
     def bucket_ms(self) -> int:
         """Returns the size, in ms, of the bucket that begins last. If several buckets begin at that
         time, returns the greatest of their sizes. Returns 0 if there are no buckets.

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import IO, Any, Final
 
 from skidway.errors import SkidwayError
@@ -36,6 +37,7 @@ class HostFile:
     path: str
     announced_path: str
     topic: str
+    device: int
     inode: int
     begin: int
     position: int
@@ -45,16 +47,20 @@ class HostFile:
     def opened(self) -> IO[bytes] | None:
         """Opens the file. Returns None if the path now has no file, another file (with another
         inode) or a compressed file."""
-        if self.path.endswith(PACKED):
-            return None
+        return None if self.path.endswith(PACKED) else self.opened_at(self.path)
+
+    def opened_at(self, path: str) -> IO[bytes] | None:
+        """Opens the file at another path. Returns None if the path does not lead to this file, for
+        example because somebody has made a link there."""
         try:
-            file = open(self.path, "rb")  # noqa: SIM115 - the caller closes it
+            file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller closes it
         except OSError:
             return None
-        if os.fstat(file.fileno()).st_ino != self.inode:
-            file.close()
-            return None
-        return file
+        found = os.fstat(file.fileno())
+        if (found.st_dev, found.st_ino) == (self.device, self.inode) and S_ISREG(found.st_mode):
+            return file
+        file.close()
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +92,18 @@ def ask(config: Path) -> HostState:
     return of(json.loads(done.stdout))
 
 
+def _without_waiting(path: str, flags: int) -> int:
+    """Opens a file, even a named pipe that nobody writes to, without waiting."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def of(shown: dict[str, Any]) -> HostState:
     """Returns the state that a document of `skidway agent state show --json` describes."""
     files = {
         each["file"]: HostFile(
             shown["agent"], each["file"], each["path"], each["announced_path"], each["topic"],
-            each["inode"], each["begin"], each["position"], each["state"], each["bytes"],
+            each["device"], each["inode"], each["begin"], each["position"], each["state"],
+            each["bytes"],
         )
         for each in shown["files"]
     }  # fmt: skip

@@ -21,7 +21,6 @@ from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
-from skidway.broker.log import names
 from skidway.broker.topics import configs
 from skidway.broker.topics.assignment import assign
 from skidway.errors import SkidwayError
@@ -37,6 +36,7 @@ from skidway.kafka.protocol.create_topics import (
     CreateTopicsResponse,
 )
 from skidway.kafka.protocol.messages import NO_ID
+from skidway.kafka.topic_names import illegal_topic
 
 PARTITIONS_MAX = 10_000
 """A topic may have at most this many partitions. One request may create at most this many
@@ -90,7 +90,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 def check(broker: Broker, topic: CreatableTopic) -> Assignment:
     """Checks a topic that a request wants to create. Returns which broker gets which partition.
     Raises Refused."""
-    illegal = names.illegal_topic(topic.name)
+    illegal = illegal_topic(topic.name)
     if illegal is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, illegal)
     catalog = broker.topics.catalog

@@ -25,7 +25,6 @@ from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import NO_LEADER, Topic, TopicPartitionInfo
-from skidway.broker.log import names
 from skidway.broker.topics.administration import TooManyTopics
 from skidway.broker.topics.assignment import assign
 from skidway.broker.topics.auto_creation import MINUTE_MAX
@@ -39,6 +38,7 @@ from skidway.kafka.protocol.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from skidway.kafka.topic_names import illegal_topic
 from skidway.kafka.types import TopicPartition
 
 INTERNAL = "__"
@@ -113,7 +113,7 @@ def _named(
 
 
 def _why_missing(broker: Broker, name: str, may_create: bool) -> ErrorCode:
-    if names.illegal_topic(name) is not None:
+    if illegal_topic(name) is not None:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     # Kafka's own topics, such as __consumer_offsets: clients look whether they are there. And a
     # mirror copies only into topics that it has created itself.

@@ -19,8 +19,8 @@ from skidway.broker.catalog import BrokerAddress, Catalog, Topic, TopicPartition
 from skidway.broker.coordination import documents, store
 from skidway.broker.coordination.answers import answered
 from skidway.broker.coordination.documents import DocumentRefused
-from skidway.broker.log import names
 from skidway.coordination import Coordinator
+from skidway.kafka.topic_names import illegal_topic
 
 _BROKERS = "/"  # stands for the list of brokers; no topic can have this name
 _log = log.get(__name__)
@@ -99,7 +99,7 @@ class CatalogReader:
             return self._topics.get(name)
 
     def _read_topic(self, client: Any, name: str) -> Topic | None:
-        if names.illegal_topic(name) is not None:
+        if illegal_topic(name) is not None:
             raise DocumentRefused(f"ZooKeeper has a topic with the illegal name {name!r}")
         path = documents.topic_path(name)
         found = self._get(client, path, name)

@@ -6,6 +6,7 @@ import re
 import secrets
 from pathlib import Path
 
+from skidway.kafka.topic_names import illegal_topic
 from skidway.kafka.types import TopicPartition
 
 LOG = ".log"
@@ -27,26 +28,11 @@ DELETED_DIRECTORY = "-delete"
 STRAY_DIRECTORY = "-stray"
 MOVED_DIRECTORY = ".moved"
 
-TOPIC_NAME_MAX = 249  # as in Kafka; leaves room for "-<partition>" within FILE_NAME_MAX
 FILE_NAME_MAX = 255
 
 _DIGITS = 20
-_LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
 _PARTITION_DIRECTORY = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
 _LEAVING = re.compile(r".+\.[0-9a-f]{32}(-delete|-stray)")
-
-
-def illegal_topic(name: str) -> str | None:
-    """Returns a sentence that says why a topic cannot have this name; None if the name is legal."""
-    if not name:
-        return "a topic name must not be empty"
-    if name in (".", ".."):
-        return f"a topic name must not be {name!r}"
-    if len(name) > TOPIC_NAME_MAX:
-        return f"a topic name has at most {TOPIC_NAME_MAX} characters, this one {len(name)}"
-    if _LEGAL_TOPIC.fullmatch(name) is None:
-        return f"a topic name consists of ASCII letters, digits, '.', '_' and '-': {name!r}"
-    return None
 
 
 def segment_file(base_offset: int, suffix: str) -> str:

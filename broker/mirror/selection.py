@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from skidway.kafka.source import CLUSTER_CONFIG
+from skidway.kafka.topic_names import TOPIC_NAME_MAX
 
 AUDIT_TOPIC = "_skidway_audit"
 INTERNAL = "_"
-TOPIC_CHARACTERS_MAX = 249
 
 
 def mirror_name(cluster: str, topic: str) -> str:
@@ -60,8 +60,8 @@ def name_refusal(cluster: str, topic: str) -> str | None:
     long, returns a sentence that says so.
     """
     name = mirror_name(cluster, topic)
-    if len(name) > TOPIC_CHARACTERS_MAX:
-        return f"its name here would be longer than {TOPIC_CHARACTERS_MAX}: {len(name)} characters"
+    if len(name) > TOPIC_NAME_MAX:
+        return f"its name here would be longer than {TOPIC_NAME_MAX}: {len(name)} characters"
     return None
 
 

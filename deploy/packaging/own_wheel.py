@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -51,17 +52,22 @@ def build(version: str, folder: Path) -> Path:
         copy = Path(name)
         _copy_sources(copy)
         _set_version(copy / "pyproject.toml", version)
-        pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(copy))
+        # Without build isolation, the locked hatchling of this environment builds the wheel.
+        pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(copy))
     wheel = folder / f"skidway-{version}-py3-none-any.whl"
     if not wheel.exists():
         raise PackagingFailed(f"pip did not build {wheel.name}")
     return wheel
 
 
-def pip(*arguments: str) -> None:
-    """Runs the pip of this virtual environment. Raises PackagingFailed with pip's output."""
+def pip(*arguments: str, modules: Path | None = None) -> None:
+    """Runs the pip of this virtual environment. modules: a directory of further Python modules, for
+    what builds wheels. Raises PackagingFailed with pip's output."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    environment = {**os.environ, **({} if modules is None else {"PYTHONPATH": str(modules)})}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment
+    )
     if done.returncode:
         raise PackagingFailed(f"pip {arguments[0]} failed:\n{done.stdout}{done.stderr}")
 

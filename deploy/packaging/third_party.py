@@ -5,11 +5,11 @@ of Skidway.
         *.whl        one version of each package, including pip itself
         index.json   key, programs: {program: [file, ...]}, sha256: {file: hash}
 
-The wheels have the versions that are installed in the virtual environment in which this code runs.
-The tests run with these versions, too. The `key` in index.json is a hash of Skidway's dependencies,
-the version of Python and the kind of machine. While the key and the installed versions stay the
-same, this code neither downloads nor builds a wheel again. (PyPI has only the sources of pyspark,
-so this code has to build the wheel of pyspark.)
+The packages are those of `requirements/wheels.txt`, and pip takes only files that have the hashes
+there; the tests run with the same versions. PyPI has only the sources of pyspark, so this code
+builds that wheel, with the setuptools of the same list. The `key` in index.json is a hash of this
+list, of Skidway's dependencies, the version of Python and the kind of machine. While the key stays
+the same, this code neither downloads nor builds a wheel again.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ import shutil
 import sysconfig
 import tempfile
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from deploy.packaging.directories import replacement
-from deploy.packaging.own_wheel import PackagingFailed, pip, project
+from deploy.packaging.own_wheel import ROOT, PackagingFailed, pip, project
 
 PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
 """Skidway's programs. For each program, the package `skidway` has an extra of the same name."""
@@ -36,9 +35,8 @@ INDEX = "index.json"
 TEMPORARY_BYTES = 3_000_000_000
 """pip unpacks and builds pyspark in the directory for temporary files, and needs so much space."""
 
-UNBOUND = frozenset({"skidway", "pip", "setuptools", "wheel"})
-"""Skidway's own package, and packages that only install other packages. Their wheels need not have
-the versions that are installed in the environment."""
+LOCK = ROOT / "requirements" / "wheels.txt"
+BUILDER = "setuptools"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def collect(folder: Path, own: Path) -> ThirdParty:
     if known is not None:
         return known
     with replacement(folder) as fresh:
-        _fetch(f"skidway[{','.join(PROGRAMS)}] @ {own.as_uri()}", fresh)
+        _fetch(fresh)
         programs: dict[str, list[str]] = {}
         sha256: dict[str, str] = {}
         for program in PROGRAMS:
@@ -76,7 +74,7 @@ def collect(folder: Path, own: Path) -> ThirdParty:
         sha256[boot.name] = sha256_of(boot)
         for wheel in fresh.glob("*.whl"):
             if wheel.name not in sha256:
-                wheel.unlink()  # this is the wheel `own`, which pip also copies
+                wheel.unlink()  # no program needs it: it built other wheels
         document = {"key": key, "programs": programs, "sha256": sha256}
         (fresh / INDEX).write_text(json.dumps(document, indent=1))
     return ThirdParty(folder, programs, sha256)
@@ -100,7 +98,8 @@ def target() -> dict[str, str]:
 
 def _key() -> str:
     about = project()["project"]
-    depends = [about["dependencies"], about["optional-dependencies"], PROGRAMS, target()]
+    locked = sha256_of(LOCK)
+    depends = [about["dependencies"], about["optional-dependencies"], PROGRAMS, target(), locked]
     return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()
 
 
@@ -112,43 +111,41 @@ def _read(folder: Path, key: str) -> ThirdParty | None:
     there = {file.name for file in folder.glob("*.whl")}
     if document["key"] != key or there != set(document["sha256"]):
         return None
-    if not all(_is_installed(file) for file in there):
-        return None
     return ThirdParty(folder, document["programs"], document["sha256"])
 
 
-def _is_installed(file: str) -> bool:
-    """Returns whether the wheel `file` has the version that is installed in the environment. Also
-    returns True if the version does not matter: the environment does not have the package, or the
-    package is in UNBOUND."""
-    name, given, *_ = file.split("-")
-    try:
-        return name in UNBOUND or version(name) == given
-    except PackageNotFoundError:
-        return True
-
-
-def _fetch(requirement: str, folder: Path) -> None:
-    """Downloads the wheels of a requirement and its dependencies, in the versions that the
-    environment has. Builds the wheel of a package if PyPI has only the package's sources."""
+def _fetch(folder: Path) -> None:
+    """Downloads the wheels of LOCK. Builds the wheel of a package if PyPI has only the package's
+    sources."""
     temporary = Path(tempfile.gettempdir())
     if (free := shutil.disk_usage(temporary).free) < TEMPORARY_BYTES:
         raise PackagingFailed(
             f"{temporary} has {free / 1e9:.1f} GB free, and building pyspark needs "
             f"{TEMPORARY_BYTES / 1e9:.0f} GB: make room, or set TMPDIR=/var/tmp"
         )
-    installed = sorted(
-        f"{each.name}=={each.version}" for each in distributions() if each.name not in UNBOUND
-    )
+    by_hash = ("--require-hashes", "--no-deps")
     with tempfile.TemporaryDirectory() as name:
-        constraints = Path(name) / "constraints.txt"
-        constraints.write_text("\n".join(installed) + "\n")
+        builder, tools = Path(name, "builder.txt"), Path(name, "tools")
+        builder.write_text(locked(BUILDER))
+        pip("install", *by_hash, "--target", str(tools), "-r", str(builder))
         pip(
-            # pip below 23.1, as in Debian 12, else builds sources without pyproject.toml (pyspark)
-            # with the environment's own setuptools, and fails if there is no package `wheel`.
-            *("wheel", "--use-pep517", "--wheel-dir", str(folder), "-c", str(constraints)),
-            *(requirement, "pip"),
+            # With build isolation, pip would download what builds a wheel without its hash. pip
+            # below 23.1, as in Debian 12, would build sources without pyproject.toml (pyspark) in
+            # the old way without --use-pep517, and fail if there is no package `wheel`.
+            *("wheel", *by_hash, "--no-build-isolation", "--use-pep517"),
+            *("--wheel-dir", str(folder), "-r", str(LOCK)),
+            modules=tools,
         )
+
+
+def locked(package: str) -> str:
+    """Returns the lines of LOCK about a package: its version and its hashes."""
+    lines = LOCK.read_text().splitlines(keepends=True)
+    begin = next(at for at, line in enumerate(lines) if line.startswith(f"{package}=="))
+    end = begin + 1
+    while end < len(lines) and lines[end].startswith(" "):
+        end += 1
+    return "".join(lines[begin:end])
 
 
 def _needs(program: str, own: Path, wheels: Path) -> dict[str, str]:

@@ -147,7 +147,7 @@ def compact(
 ) -> list[Compacted]:
     """Compacts every topic of the output that the settings choose. shown: a function that shows the
     run's progress; None if the progress goes to the log."""
-    store = open_store(settings.output)
+    store = open_store(settings.output, settings.modes)
     chosen, missing = topics.choose(settings.topics, store.names(layout.STATE))
     with (
         SparkRunner(settings, interrupted) as spark,

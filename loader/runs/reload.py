@@ -267,7 +267,7 @@ def reload(
     no broker answers, if the topic does not exist, or if the output is refused."""
     settings = replace(settings, topics=[wish.topic])
     topics.check(settings.topics)
-    store = open_store(settings.output)
+    store = open_store(settings.output, settings.modes)
     with (
         SparkRunner(settings, interrupted) as spark,
         Client(settings.bootstrap_servers, client_id="skidway-loader") as client,

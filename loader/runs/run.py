@@ -61,7 +61,7 @@ def load_on(
 ) -> Report:
     """Does the same as `load`, but with a Spark session that several runs may use. feed: what
     earlier runs have read from the audit topics; None if there was no earlier run."""
-    store, clock = open_store(settings.output), clock or SystemClock()
+    store, clock = open_store(settings.output, settings.modes), clock or SystemClock()
     with (
         Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
         OwnNote(store, clock, settings.host) as note,

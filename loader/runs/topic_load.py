@@ -117,6 +117,7 @@ def job_of(
         load=load.number,
         uuid=load.uuid,
         output=parts.store.url,
+        modes=parts.store.modes,
         bootstrap_servers=settings.bootstrap_servers,
         registry_url=settings.schema_registry_url,
         registry_security=settings.registry_security,

@@ -13,6 +13,7 @@ from skidway.kafka.source import Source
 from skidway.loader.planning.plan import Slice
 from skidway.loader.state.manifest import BatchMark, DataFile, Gap
 from skidway.loader.state.tables import Location
+from skidway.loader.store import Modes
 from skidway.schemas.client import Security
 
 
@@ -36,6 +37,7 @@ class Job:
     load: int
     uuid: str
     output: str
+    modes: Modes
     bootstrap_servers: str
     registry_url: str
     registry_security: Security

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import sys
 from pathlib import Path
 
 from skidway import java
+from skidway.errors import ConfigurationRefused
 from skidway.loader.settings import LoaderSettings
 
 BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -16,16 +18,21 @@ driver. The driver's JVM spends most of its time on its start, and the start tak
 without the JVM's optimizing compiler."""
 
 
+LOOPBACK = "127.0.0.1"
+
+_SECRET = re.compile("secret|password|token|access.?key", re.IGNORECASE)
+"""Spark itself hides the properties with such names in its pages (spark.redaction.regex)."""
+
 PATTERN = "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1} - %m%n"
 
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
-    """Returns the properties with which the loader starts Spark: the loader's own defaults, and
-    those of the setting `spark.conf`, which take precedence. Writes the settings of Spark's log
-    into a file in `folder`."""
+    """Returns the properties with which the loader starts Spark's process: the loader's own
+    defaults, and those of the setting `spark.conf`, which take precedence; without `secrets`.
+    Writes the settings of Spark's log into a file in `folder`."""
     log4j = folder / "log4j2.properties"
     log4j.write_text(log4j_properties(settings.spark_log_file))
-    return {
+    given = {
         "spark.app.name": "skidway-load",
         "spark.master": settings.spark_master,
         "spark.ui.enabled": "false",
@@ -35,8 +42,57 @@ def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **_authentication(settings),
         **_hadoop_environment(),
     } | settings.spark_conf
+    return {name: value for name, value in given.items() if not _SECRET.search(name)}
+
+
+def secrets(settings: LoaderSettings) -> dict[str, str]:
+    """Returns the properties that the Spark context gets when the process runs, because every user
+    of the host sees the command line of the process. Raises ConfigurationRefused."""
+    given = _authentication(settings) | settings.spark_conf
+    return {name: value for name, value in given.items() if _SECRET.search(name)}
+
+
+def is_open(settings: LoaderSettings) -> bool:
+    """Returns whether Spark's processes do not authenticate each other, so that whoever reaches
+    their ports can read rows, and run code as the loader's user."""
+    given = _authentication(settings) | settings.spark_conf
+    return given.get("spark.authenticate", "false").lower() != "true"
+
+
+def _authentication(settings: LoaderSettings) -> dict[str, str]:
+    """Returns the properties that keep strangers away from the ports of Spark's processes. If all
+    processes are on this host, Spark makes a random secret by itself, and nothing listens on other
+    addresses than loopback."""
+    if settings.is_spark_local:
+        return {
+            "spark.driver.host": LOOPBACK,
+            "spark.driver.bindAddress": LOOPBACK,
+            "spark.authenticate": "true",
+        }
+    if settings.spark_authenticate_secret_file is None:
+        return {}
+    return {
+        "spark.authenticate": "true",
+        "spark.authenticate.secret": _secret(settings.spark_authenticate_secret_file),
+        "spark.network.crypto.enabled": "true",
+        "spark.io.encryption.enabled": "true",
+    }
+
+
+def _secret(file: Path) -> str:
+    try:
+        secret = file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationRefused(
+            f"spark.authenticate.secret.file: cannot read {file}: {reason}"
+        ) from error
+    if not secret:
+        raise ConfigurationRefused(f"spark.authenticate.secret.file: {file} is empty")
+    return secret
 
 
 def temporary_directories(settings: LoaderSettings, folder: Path) -> list[str]:

@@ -222,7 +222,9 @@ class SparkRunner:
                 )
 
         return self._awaited(
-            partial(session.start, process, folder), look, partial(jvm.kill, process)
+            partial(session.start, self._settings, process, folder),
+            look,
+            partial(jvm.kill, process),
         )
 
     def _temporary(self) -> str:

@@ -18,7 +18,7 @@ from skidway import java, lean_arrow
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark import jvm
 from skidway.loader.spark.failures import unanswered
-from skidway.loader.spark.properties import properties, workers_python
+from skidway.loader.spark.properties import properties, secrets, workers_python
 
 
 def begin(settings: LoaderSettings, folder: Path) -> subprocess.Popen[bytes]:
@@ -31,15 +31,17 @@ def begin(settings: LoaderSettings, folder: Path) -> subprocess.Popen[bytes]:
     return jvm.launch(properties(settings, folder), folder)
 
 
-def start(process: subprocess.Popen[bytes], folder: Path) -> Any:
+def start(settings: LoaderSettings, process: subprocess.Popen[bytes], folder: Path) -> Any:
     """Starts a Spark session in the JVM that `begin` has started. If another thread kills the JVM,
     the start fails at once. Raises SkidwayError if the JVM ends, and errors of Spark, pyspark and
     py4j, which have no common base class."""
-    from pyspark import SparkContext
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    # The JVM has got all properties, so the context needs none.
-    return SparkSession(SparkContext(gateway=jvm.connect(process, folder)))
+    gateway = jvm.connect(process, folder)
+    # The JVM has got all properties but the secret ones.
+    conf = SparkConf(_jvm=gateway.jvm).setAll(list(secrets(settings).items()))
+    return SparkSession(SparkContext(conf=conf, gateway=gateway))
 
 
 def warming(session: Any) -> Any:

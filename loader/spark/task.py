@@ -22,7 +22,7 @@ from skidway.loader.rewriting.groups import Group
 from skidway.loader.slices.job import Job, SliceResult
 from skidway.loader.slices.slice_load import SliceLoad
 from skidway.loader.spark.failures import TaskFailed
-from skidway.loader.store import Store, open_store
+from skidway.loader.store import Modes, Store, open_store
 from skidway.schemas.client import RegistryClient, Security
 
 RESULT_SCHEMA: Final = "number long, result binary"
@@ -59,18 +59,23 @@ def task(shared: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Record
 def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int) -> SliceResult:
     """Makes one attempt at one slice, in this process, and returns its result."""
     load = SliceLoad(
-        job, piece, marks, store=_store(job.output), decoder=_decoder(job), attempt=attempt
+        job,
+        piece,
+        marks,
+        store=_store(job.output, job.modes),
+        decoder=_decoder(job),
+        attempt=attempt,
     )
     with Client(job.bootstrap_servers, client_id="skidway-loader") as client:
         return load.run(batches(client, TopicPartition(job.topic, piece.partition), piece.first))
 
 
 def rewrite_group(
-    output: str, job: RewriteJob, group: Group, number: int, attempt: int
+    output: str, modes: Modes, job: RewriteJob, group: Group, number: int, attempt: int
 ) -> Rewritten:
     """Makes one attempt at rewriting one group of files, in this process, and returns its
     result."""
-    return GroupRewrite(job, group, number, _store(output), attempt).run()
+    return GroupRewrite(job, group, number, _store(output, modes), attempt).run()
 
 
 def forget() -> None:
@@ -82,15 +87,15 @@ def forget() -> None:
 
 # These objects stay in memory, because later tasks of this process use the same schemas and
 # connections.
-_stores: dict[str, Store] = {}
+_stores: dict[tuple[str, Modes], Store] = {}
 _decoders: dict[tuple[str, Security, str], Decoder] = {}
 CACHED_MAX: Final = 100
 
 
-def _store(url: str) -> Store:
-    if url not in _stores:
-        _stores[url] = open_store(url)
-    return _stores[url]
+def _store(url: str, modes: Modes) -> Store:
+    if (url, modes) not in _stores:
+        _stores[url, modes] = open_store(url, modes)
+    return _stores[url, modes]
 
 
 def _decoder(job: Job) -> Decoder:

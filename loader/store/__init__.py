@@ -16,6 +16,7 @@ are safe only on a store that lets only one of several writers create a given na
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from skidway.audit.output import HDFS_SCHEME, Output
@@ -24,6 +25,18 @@ from skidway.errors import ConfigurationRefused, SkidwayError
 PARTIAL_SUFFIX: Final = ".partial"
 """The suffix of files that are still being written. The loader never reads the content of these
 files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """The permissions of the files and the directories that a store creates. Rows are log lines, so
+    by default only the owner and the group may read them."""
+
+    file: int = 0o640
+    directory: int = 0o750
+
+
+DEFAULT_MODES: Final = Modes()
 
 
 class OutcomeUnclear(SkidwayError):
@@ -47,6 +60,10 @@ class StoreWriter(Protocol):
 
 class Store(Output, Protocol):
     """An output that can also be written to."""
+
+    @property
+    def modes(self) -> Modes:
+        """The permissions of what this store creates. What exists already keeps its own."""
 
     def create(self, path: str) -> StoreWriter:
         """Creates a file, and its directories. Overwrites any file at this path; an earlier, failed
@@ -84,19 +101,19 @@ def is_local(url: str) -> bool:
     return not separator or scheme == "file"
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, modes: Modes = DEFAULT_MODES) -> Store:
     """Returns the store at `url`. Raises ConfigurationRefused if commits are not safe on stores
     with this URL scheme, or if the directory is a file."""
     if is_local(url):
         from skidway.loader.store.local import LocalStore, refuse_file
 
-        store = LocalStore(url.removeprefix("file://"))
+        store = LocalStore(url.removeprefix("file://"), modes)
         refuse_file(store.url)
         return store
     if url.startswith(HDFS_SCHEME):
         from skidway.loader.store.hdfs import HdfsStore
 
-        return HdfsStore(url)
+        return HdfsStore(url, modes)
     raise ConfigurationRefused(
         f"output: {url} is refused: a load is committed by taking a name exactly once, which is "
         "done on a local directory and on hdfs://host:port/folder; no other store is supported"

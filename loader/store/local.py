@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -19,11 +20,7 @@ from uuid import uuid4
 from skidway.audit.output.local import LocalOutput, failures
 from skidway.errors import ConfigurationRefused
 from skidway.files import existing, fsync_directory
-from skidway.loader.store import PARTIAL_SUFFIX, StoreWriter
-
-FILE_MODE: Final = 0o640
-DIRECTORY_MODE: Final = 0o750
-"""Who may read what a store makes, whatever the umask of a task is: the group, too."""
+from skidway.loader.store import DEFAULT_MODES, PARTIAL_SUFFIX, Modes, StoreWriter
 
 REMOVALS_MAX: Final = 10
 """A store tries at most this many times to remove a directory. An attempt fails if another process
@@ -39,8 +36,9 @@ class LocalStore(LocalOutput):
     directory.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, modes: Modes = DEFAULT_MODES) -> None:
         super().__init__(directory)
+        self.modes = modes
         self._made: set[Path] = set()
 
     def create(self, path: str) -> StoreWriter:
@@ -48,7 +46,7 @@ class LocalStore(LocalOutput):
         target = self._root / path
         with failures("write", target):
             self._make(target.parent)
-            return LocalWriter(target)
+            return LocalWriter(target, self.modes.file)
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
         """See Store. Never raises OutcomeUnclear, because the kernel always answers."""
@@ -57,7 +55,7 @@ class LocalStore(LocalOutput):
         with failures("write", target):
             self._make(staged.parent)
             self._make(target.parent)
-            writer = LocalWriter(staged)
+            writer = LocalWriter(staged, self.modes.file)
             writer.write(data)
             writer.close()
             try:
@@ -125,8 +123,7 @@ class LocalStore(LocalOutput):
             at = at.parent
         for each in reversed(missing):
             with failures("make the directory", each):
-                each.mkdir(exist_ok=True)
-                each.chmod(DIRECTORY_MODE)
+                _make_one(each, self.modes.directory)
                 fsync_directory(each.parent)
         if len(self._made) >= MADE_KEPT_MAX:
             self._made.clear()
@@ -139,6 +136,18 @@ def refuse_file(directory: str) -> None:
     at = existing(Path(directory))
     if os.path.exists(at) and not at.is_dir():
         raise ConfigurationRefused(f"output: {at} is not a directory")
+
+
+def _make_one(directory: Path, mode: int) -> None:
+    """Creates a directory with these permissions, whatever the umask is. Keeps the bit by which its
+    files inherit the group of the directory above."""
+    try:
+        directory.mkdir(mode)
+    except FileExistsError:
+        if not directory.is_dir():
+            raise
+    else:
+        directory.chmod(mode | directory.stat().st_mode & stat.S_ISGID)
 
 
 def _remove_tree(directory: Path) -> None:
@@ -157,10 +166,12 @@ def _remove_tree(directory: Path) -> None:
 class LocalWriter:
     """A new local file; `close` syncs its bytes."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, mode: int) -> None:
         self._path = path
-        self._file = open(path, "wb", buffering=0)  # noqa: SIM115 - closed by close or abandon
-        os.fchmod(self._file.fileno(), FILE_MODE)
+        self._file = open(  # noqa: SIM115 - closed by close or abandon
+            path, "wb", buffering=0, opener=lambda name, flags: os.open(name, flags, mode)
+        )
+        os.fchmod(self._file.fileno(), mode)  # whatever the umask is
 
     def write(self, data: bytes | memoryview, /) -> int:
         """See StoreWriter."""

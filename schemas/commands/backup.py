@@ -13,6 +13,7 @@ from typing import Any
 
 from skidway.cli.options import add_bootstrap_option, bootstrap_server
 from skidway.cli.output import Progress, print_json
+from skidway.cli.streams import write_data
 from skidway.errors import UsageError
 from skidway.files import write_atomically
 from skidway.kafka.client import Client
@@ -177,7 +178,7 @@ def _open(file: str) -> Any:
 def _write(file: str, records: list[Record], shown: Callable[[Record], str]) -> str:
     text = "".join(shown(each) + "\n" for each in records)
     if file == "-":
-        sys.stdout.write(text)
+        write_data(text.encode())
         return "standard output"
     try:
         _put(Path(file), text.encode())

@@ -20,6 +20,7 @@ from skidway.cli.options import (
     bootstrap_server,
     zookeeper,
 )
+from skidway.cli.streams import printable, write_data
 from skidway.cli.topics import connect, existing
 from skidway.clock import SystemClock
 from skidway.consumer import Consumer, Record
@@ -235,8 +236,7 @@ def _write(
 
 
 def _print(lines: list[bytes]) -> None:
-    sys.stdout.buffer.write(b"".join(line + b"\n" for line in lines))
-    sys.stdout.flush()
+    write_data(b"".join(line + b"\n" for line in lines))
 
 
 def _batch_json(tp: TopicPartition, batch: DecodedRecords, row: int, value: Value) -> bytes:
@@ -261,7 +261,7 @@ def _json(
         document |= _text("value", value.raw)
     else:
         document |= {"schema_id": value.schema_id, "value": plain(value.decoded)}
-    return json.dumps({**document, **(more or {})}, ensure_ascii=False).encode()
+    return printable(json.dumps({**document, **(more or {})}, ensure_ascii=False)).encode()
 
 
 def _text(name: str, value: bytes | None) -> dict[str, str | None]:

@@ -23,7 +23,8 @@ import re
 import secrets
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -79,6 +80,11 @@ class Hash:
         made_with = f"ln={self.log2_n},r={self.block},p={self.parallel}"
         return f"$scrypt${made_with}${_text(self.salt)}${_text(self.value)}"
 
+    @property
+    def work(self) -> int:
+        """How much work a check is, relative to other hashes."""
+        return self.block * self.parallel << self.log2_n
+
     def fits(self, password: str) -> bool:
         """Returns whether `password` has this hash."""
         return hmac.compare_digest(self._derived(password), self.value)
@@ -96,6 +102,31 @@ class Hash:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The hashes in a file, by user. nobody: no password has this hash, and no hash in the file is
+    more work to check. checks: how many hashes the user with the most passwords has."""
+
+    hashes: Mapping[str, Sequence[Hash]]
+    nobody: Hash
+    checks: int
+
+    @classmethod
+    def of(cls, hashes: Mapping[str, Sequence[Hash]]) -> Table:
+        """Returns the table of these hashes."""
+        usual = Hash(LOG2_N, BLOCK, PARALLEL, b"", b"")
+        every = [each for known in hashes.values() for each in known]
+        salt, value = secrets.token_bytes(SALT_BYTES), secrets.token_bytes(HASH_BYTES)
+        nobody = replace(max(every, key=lambda x: x.work, default=usual), salt=salt, value=value)
+        return cls(hashes, nobody, max(map(len, hashes.values()), default=1))
+
+    def to_check(self, name: str) -> list[Hash]:
+        """Returns the hashes against which to check a password of a user. Whoever the user is, and
+        whether there is such a user, their number is the same."""
+        own = list(self.hashes.get(name, ()))
+        return own + [self.nobody] * (self.checks - len(own))
+
+
 class Users:
     """The users in a file. When the file changes, it is read again. Several threads may use this
     object.
@@ -110,8 +141,7 @@ class Users:
         self._key = os.urandom(32)
         self._known: OrderedDict[bytes, None] = OrderedDict()
         self._stamp = _stamp(path)
-        self._hashes = _read(path)
-        self._nobody = Hash.of(secrets.token_hex())
+        self._table = Table.of(_read(path))
 
     def is_remembered(self, name: str, password: str) -> bool:
         """Returns whether this object remembers, from an earlier check, that this is a password of
@@ -125,16 +155,14 @@ class Users:
         return False
 
     def check(self, name: str, password: str) -> bool:
-        """Returns whether the password belongs to the user. This method is slow. A check takes as
-        long for an unknown user as for a known user with one password, so that its duration does
-        not reveal which users exist."""
+        """Returns whether the password belongs to the user. This method is slow. A wrong password
+        is checked as often for an unknown user as for a known one, so that the duration does not
+        reveal which users exist (if all hashes in the file have the same parameters)."""
         with self._lock:
-            hashes = self._hashes
-        good = any(each.fits(password) for each in hashes.get(name, ()))
-        if name not in hashes:
-            self._nobody.fits(password)
+            table = self._table
+        good = any(each.fits(password) for each in table.to_check(name))
         with self._lock:
-            if good and hashes is self._hashes:
+            if good and table is self._table:
                 self._known[self._digest(name, password)] = None
                 if len(self._known) > KNOWN_MAX:
                     self._known.popitem(last=False)
@@ -146,12 +174,12 @@ class Users:
             if stamp == self._stamp:
                 return
             self._stamp = stamp
-            self._hashes = _read(self._path)
+            self._table = Table.of(_read(self._path))
         except ConfigurationRefused as error:
             _log.error("registry_users_refused", reason=str(error))
             return
         self._known.clear()
-        _log.info("registry_users_read", users=len(self._hashes))
+        _log.info("registry_users_read", users=len(self._table.hashes))
 
     def _digest(self, name: str, password: str) -> bytes:
         text = f"{len(name)}:{name}{password}".encode()

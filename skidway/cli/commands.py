@@ -15,6 +15,7 @@ from importlib.metadata import EntryPoint, entry_points, version
 from typing import NoReturn
 
 from skidway import extras, lean_arrow
+from skidway.cli import streams
 from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError, UsageError
 
 GROUP = "skidway.commands"
@@ -65,6 +66,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     _narrow_umask()
     _open_closed_outputs()
+    with streams.guarded():
+        return _status(arguments)
+
+
+def _status(arguments: list[str]) -> int:
+    """Runs one command. Returns the exit status, whatever ends the command."""
     try:
         return _run_to_end(arguments)
     except SkidwayError as error:

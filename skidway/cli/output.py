@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from skidway.cli.streams import printable, raw
+
 Row = Mapping[str, Any]
 
 PROGRESS_EVERY_S = 0.2
@@ -106,7 +108,8 @@ class Progress:
             # If the line is too long for the terminal, leave out the bar, so that the note fits.
             if len(line) >= columns:
                 line = progress_line(self._what, done, self._total, note, has_bar=False)
-            sys.stderr.write("\r" + line[: columns - 1].ljust(columns - 1))
+            shown = printable(line.replace("\n", " "))[: columns - 1].ljust(columns - 1)
+            raw(sys.stderr).write("\r" + shown)
         elif line != self._said:
             self._said = line
             sys.stderr.write(line + "\n")

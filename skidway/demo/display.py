@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from skidway.cli.streams import raw
+
 PLAIN_FIRST_S = 10.0
 PLAIN_GROWTH = 1.5
 """Each pause between two plain lines is longer than the previous pause by this factor. So a slow
@@ -83,7 +85,7 @@ class Display:
 
     def _erase(self) -> None:
         if self._drawn:
-            self._out.write(f"\x1b[{len(self._drawn)}F\x1b[J")
+            raw(self._out).write(f"\x1b[{len(self._drawn)}F\x1b[J")
             self._drawn = []
 
     def _write(self, lines: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ from skidway.loader.state.manifest import (
     Replacement,
     SchemaChoice,
 )
-from skidway.loader.store import Store
+from skidway.loader.store import DEFAULT_MODES, Store
 from skidway.schemas.client import RegistryRefused, Security
 from skidway.schemas.codec import Codec
 from skidway.schemas.wire import add_prefix
@@ -155,6 +155,7 @@ def job(**changes: Any) -> Job:
         "load": 1,
         "uuid": "a" * 32,
         "output": "memory:",
+        "modes": DEFAULT_MODES,
         "bootstrap_servers": "",
         "registry_url": "",
         "registry_security": Security(),

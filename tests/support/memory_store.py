@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 from skidway.audit.output import FileEntry, StoreFailed
-from skidway.loader.store import OutcomeUnclear, StoreWriter
+from skidway.loader.store import DEFAULT_MODES, Modes, OutcomeUnclear, StoreWriter
 
 Snapshot = frozenset[tuple[str, bytes]]
 
@@ -26,6 +26,10 @@ class MemoryStore:
     def __init__(self, content: Snapshot = frozenset()) -> None:
         self._files = dict(content)
         self.lose_answer: bool | None = None
+
+    @property
+    def modes(self) -> Modes:
+        return DEFAULT_MODES
 
     @property
     def url(self) -> str:

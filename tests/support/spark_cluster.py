@@ -24,7 +24,7 @@ class SparkCluster:
     `place`. Spark never starts a second (speculative) attempt of a task on the host on which the
     first attempt runs. Therefore tests of second attempts give each worker an address of its own
     (127.0.0.2 ...). `environment` contains environment variables for the workers, which their
-    executors inherit.
+    executors inherit. If there is a `secret`, its processes talk only to those that have it.
     """
 
     def __init__(
@@ -34,7 +34,10 @@ class SparkCluster:
         place: Place = LOOPBACK,
         hosts: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        secret: str | None = None,
     ) -> None:
+        properties = {"spark.authenticate": "true", "spark.authenticate.secret": secret}
+        self._options = [f"-D{k}={v}" for k, v in properties.items()] if secret else []
         self._place, self._folder, self._port = place, folder, free_port()
         self._http_port = free_port()
         self.url = f"spark://{place.host}:{self._port}"
@@ -68,7 +71,7 @@ class SparkCluster:
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": host,
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": " ".join(jvm.BRIEF),
+            "SPARK_DAEMON_JAVA_OPTS": " ".join([*jvm.BRIEF, *self._options]),
             **variables,
         }
         command = [str(home / "bin" / "spark-class"), main, "--host", host, *arguments]

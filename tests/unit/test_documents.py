@@ -36,7 +36,7 @@ LISTED = re.compile(r"^(?:    )?([a-z_]+/?(?:, [a-z_]+/?)*)  +\S")
 """Matches a line that lists modules in a package's docstring: the line has names, then at least two
 spaces, then words."""
 
-NO_PROGRAM = {"build", "demo", "deploy", "dev", "mutants"}
+NO_PROGRAM = {"build", "demo", "deploy", "dev", "mutants", "wheels"}
 """The extras in pyproject.toml whose packages no production host needs."""
 
 MODULES = {"backports.zstd": "backports", "pyyaml": "yaml"}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from skidway.dataclass import dataclass
 from skidway.errors import UsageError
+from skidway.kafka.client.illegal_topics import IllegalTopics
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.describe_configs import ConfigSource
 from skidway.kafka.protocol.list_offsets import EARLIEST, LATEST
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 _PORT_DEFAULT = 9092
+_ILLEGAL = IllegalTopics()  # of the process: a name is not logged again by its next client
 
 
 class Address(NamedTuple):
@@ -167,12 +169,12 @@ class ListedOffset(NamedTuple):
 
 
 def cluster_of(response: MetadataResponse) -> Cluster:
-    """Returns a Metadata response as a `Cluster`."""
+    """Returns a Metadata response as a `Cluster`, without the topics that have illegal names."""
     return Cluster(
         response.cluster_id,
         response.controller_id,
         {b.node_id: Broker(b.node_id, b.host, b.port) for b in response.brokers},
-        {topic.name: _topic(topic.name, topic) for topic in response.topics if topic.name},
+        {name: _topic(name, topic) for name, topic in _ILLEGAL.dropped_from(response.topics)},
     )
 
 

@@ -189,7 +189,7 @@ class SharedSpark:
             def _start(self) -> None:
                 if shared._session is None:
                     process = begin(settings, shared._folder)
-                    shared._session = start(process, shared._folder)
+                    shared._session = start(settings, process, shared._folder)
                 self._session = shared._session
 
             def __exit__(self, *_error: object) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from hdfs_native import Client
 
 from skidway.errors import SkidwayError, Unreachable
-from skidway.loader.store import Store, open_store
+from skidway.loader.store import Modes, Store, open_store
 from skidway.loader.store.hdfs import HdfsStore
 from support.hdfs import Hdfs
 from support.processes import free_port
 from support.store_contract import StoreContract
+from tests.crash.loader.conftest import Loading, fill, hdfs_identities, lines
 
 pytestmark = pytest.mark.java
 
@@ -30,6 +33,30 @@ class TestHdfsStore(StoreContract):
         """A store's URL names the server and the folder, so that tasks on other machines can open
         the same folder."""
         assert HdfsStore(f"{hdfs.url}/logs/").url == f"{hdfs.url}/logs"
+
+
+def modes(client: Any, folder: str) -> tuple[set[int], set[int]]:
+    """Returns the permissions of all files, and those of all directories, from `folder` on."""
+    files, directories = set(), {client.get_file_info(folder).permission}
+    for each in client.list_status(folder, recursive=True):
+        (directories if each.isdir else files).add(each.permission)
+    return files, directories
+
+
+@pytest.mark.parametrize("given", [Modes(), Modes(0o644, 0o755), Modes(0o600, 0o700)])
+def test_what_a_load_makes_has_its_modes(loading: Loading, hdfs: Hdfs, given: Modes) -> None:
+    """Everything that loads make on HDFS (rows, manifests, tables, directories, in folders that
+    others made too) has the permissions of the settings, whoever calls: by default nobody outside
+    of the group can read it."""
+    folder = f"/others/{uuid4().hex}"
+    client = Client(hdfs.url)
+    client.mkdirs(folder, 0o777, create_parent=True)
+    on_hdfs = loading.beside(f"{hdfs.url}{folder}/logs")
+    fill(on_hdfs, 0, 300)
+    words = [f"output.file.mode={given.file:04o}", f"output.directory.mode={given.directory:o}"]
+    on_hdfs.loaded(*(words if given != Modes() else []))
+    assert modes(client, f"{folder}/logs") == ({given.file}, {given.directory})
+    assert hdfs_identities(on_hdfs) == lines(300)
 
 
 def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:

@@ -122,6 +122,32 @@ def test_a_worker_is_killed(
     workers.await_workers()
 
 
+def test_a_cluster_with_a_secret(
+    behind_proxy: BehindProxy, spark: SharedSpark, tmp_path: Path, hdfs: Hdfs
+) -> None:
+    """On a cluster whose processes authenticate each other, a loader that has the secret in a file
+    loads, and a loader without it cannot start Spark. The secret is in no command line."""
+    loading = on_hdfs(behind_proxy, spark, tmp_path, hdfs)
+    fill(loading, 0, 1000)
+    secret = tmp_path / "secret"
+    secret.write_text("only-the-cluster-knows\n")
+    (tmp_path / "cluster").mkdir()
+    made = SparkCluster(tmp_path / "cluster", hosts=HOSTS[:1], secret=secret.read_text().strip())
+    with made.running() as cluster:
+        given = on_cluster(cluster.url)
+        stranger = loading.beside(f"{loading.output}-of-a-stranger").start(*given)
+        held = behind_proxy.held(loading.topic)
+        program = loading.start(*given, f"spark.authenticate.secret.file={secret}")
+        program.wait_until(lambda: held.hits >= 1)
+        (executor,) = java_children(cluster.worker.pid)
+        for pid in (executor, *java_children(program.pid)):
+            assert b"only-the-cluster" not in Path(f"/proc/{pid}/cmdline").read_bytes()
+        held.release()
+        assert program.wait() == 0, program.output()
+        assert stranger.wait() != 0
+    assert hdfs_identities(loading) == lines(1000)
+
+
 @promise("5 staging", "5 real loader")
 def test_two_attempts_at_one_task(
     loading: Loading, behind_proxy: BehindProxy, workers: SparkCluster

@@ -1,4 +1,4 @@
-"""Tests the arguments and the output of the command `skidway load reload`."""
+"""Tests the arguments and the output of the commands `skidway load reload` and `validate`."""
 
 from __future__ import annotations
 
@@ -91,3 +91,23 @@ def test_problems_are_printed_and_give_the_status(
     document = json.loads(capsys.readouterr().out)
     assert (document["ok"], document["hours"]) == (False, ["2026-01-31T11"])
     assert document["problems"] == ["offset 3 is gone"]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_validate_says_that_a_cluster_is_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    """`skidway load validate` says in one sentence that a Spark cluster authenticates nobody, and
+    how to mend it. It ends with 0, because the cluster is not the loader's."""
+    given = {
+        "bootstrap.servers": "h:1", "schema.registry.url": "http://h", "topics": "t",
+        "output": "hdfs://127.0.0.1:1/logs", "spark.master": "spark://h:7077",
+    }  # fmt: skip
+    words = [word for key, value in given.items() for word in ("--set", f"{key}={value}")]
+    words += ["--json"] if as_json else []
+    assert main(["load", "validate", *words]) == 0
+    assert "spark://h:7077 can read rows and run code" in capsys.readouterr().out
+    (tmp_path / "secret").write_text("x")
+    words += ["--set", f"spark.authenticate.secret.file={tmp_path / 'secret'}"]
+    assert main(["load", "validate", *words]) == 0
+    assert "run code" not in capsys.readouterr().out

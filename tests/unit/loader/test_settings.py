@@ -64,6 +64,30 @@ def test_what_cannot_work_is_refused(tmp_path: Path, override: str, sentence: st
         settings(tmp_path, SMALLEST, override)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("output.file.mode", "rw-r-----"),
+        ("output.file.mode", "0440"),
+        ("output.file.mode", "416"),  # what YAML makes of 0640 without quotes
+        ("output.file.mode", "1640"),
+        ("output.directory.mode", "0650"),
+        ("output.directory.mode", "488"),  # of 0750
+    ],
+)
+def test_modes_that_cannot_work_are_refused(tmp_path: Path, key: str, value: str) -> None:
+    """A mode is an octal number that leaves the loader its own rights; anything else is refused
+    with one sentence, so that no number is taken for another one."""
+    with pytest.raises(ConfigurationRefused, match=rf"{re.escape(key)}: '.*' is not an octal mode"):
+        settings(tmp_path, SMALLEST, f"{key}={value}")
+
+
+@pytest.mark.parametrize("text", ["0600", "640", "0660"])
+def test_a_mode_is_octal(tmp_path: Path, text: str) -> None:
+    """A mode may be written with or without the leading zero."""
+    assert settings(tmp_path, SMALLEST, f"output.file.mode={text}").modes.file == int(text, 8)
+
+
 @pytest.mark.parametrize("master", ["spark://h:7077", "yarn", "k8s://https://h:443"])
 @pytest.mark.parametrize("key", ["spark.master", "spark.conf.spark.master"])
 @pytest.mark.parametrize("output", ["/data", "file:///data", "data"])

@@ -13,7 +13,7 @@ import pytest
 
 from skidway.audit.output import StoreFailed, StoreUnreachable, hdfs
 from skidway.errors import ConfigurationRefused
-from skidway.loader.store import Store, open_store
+from skidway.loader.store import Modes, Store, open_store
 from skidway.loader.store.hdfs import HdfsStore
 from skidway.loader.store.local import LocalStore
 from support.memory_store import MemoryStore
@@ -65,6 +65,30 @@ def test_other_stores_are_refused(url: str) -> None:
     error."""
     with pytest.raises(ConfigurationRefused, match=r"^output: "):
         open_store(url)
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize("modes", [Modes(), Modes(0o664, 0o775)])
+def test_modes_do_not_depend_on_the_umask(tmp_path: Path, umask: int, modes: Modes) -> None:
+    """Every file and directory that a store makes has the permissions that it was opened with,
+    whatever the umask is. Directories go on passing their group on, if the directory above does."""
+    root = tmp_path / "root"
+    root.mkdir()
+    root.chmod(0o2700)
+    before = os.umask(umask)
+    try:
+        store = open_store(str(root), modes)
+        put(store, "a/b/file", b"")
+        assert store.create_if_absent("_skidway/t/manifest.json", b"{}", "_skidway/scratch")
+        assert store.rename("a/b/file", "c/d/file")
+        put(store, "old", b"")
+        assert store.replace("old", "e/new")
+    finally:
+        os.umask(before)
+    made = [(each.is_dir(), each.stat().st_mode & 0o7777) for each in root.rglob("*")]
+    assert {mode for is_directory, mode in made if is_directory} == {modes.directory | 0o2000}
+    assert {mode for is_directory, mode in made if not is_directory} == {modes.file}
+    assert root.stat().st_mode & 0o7777 == 0o2700
 
 
 def test_a_move_killed_between_its_steps_leaves_both_names(

@@ -19,7 +19,7 @@ EXAMPLE = r"""
 drop level = "DEBUG" and not path starts with "/pay" as debug
 keep status >= 200 as sane   # a comment behind a rule
 sample 1/100 where status < 400 as ok-requests
-mask message for cards, ibans, keys, emails, tokens, ips
+mask message for cards, ibans, ssns, keys, emails, tokens, ips
 mask message matching "secret=\\S+"
 hash user, client_ip
 rename msg to message
@@ -58,6 +58,7 @@ conditions: st.SearchStrategy[Condition] = st.recursive(
     max_leaves=8,
 )
 names = texts.filter(bool)
+masked = fields | st.just(r.Field(r.ALL_FIELDS))
 several = st.lists(fields, min_size=1, max_size=3).map(tuple)
 shares = st.tuples(st.integers(1, 50), st.integers(0, 50)).map(lambda x: (x[0], x[0] + x[1]))
 rules: st.SearchStrategy[Rule] = st.one_of(
@@ -68,9 +69,9 @@ rules: st.SearchStrategy[Rule] = st.one_of(
         shares, st.none() | conditions, names,
     ),
     st.builds(
-        r.Mask, fields, st.lists(st.sampled_from(list(KINDS)), min_size=1, unique=True).map(tuple)
+        r.Mask, masked, st.lists(st.sampled_from(list(KINDS)), min_size=1, unique=True).map(tuple)
     ),
-    st.builds(r.MaskMatching, fields, texts),
+    st.builds(r.MaskMatching, masked, texts),
     st.builds(r.Hash, several),
     st.builds(r.Rename, fields, fields),
     st.builds(r.Remove, several),

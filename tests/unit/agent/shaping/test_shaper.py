@@ -14,7 +14,7 @@ from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.pseudonyms import HashKey
 from skidway.agent.shaping.rules import SHAPE_VERSION
 from skidway.agent.shaping.sampling import chosen
-from skidway.agent.shaping.shaper import KEPT, Shaped, Shaper
+from skidway.agent.shaping.shaper import GROWN, KEPT, Shaped, Shaper
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.columns import Origins
 from support.promises import promise
@@ -71,7 +71,7 @@ def test_known_records_become_known_records() -> None:
     send are then not made again: the agent searches the brokers for them."""
     found = shape(RULES)
     said = repr((rows(found), found.by.tolist())).encode()
-    assert (SHAPE_VERSION, hashlib.sha256(said).hexdigest()) == (2, KNOWN)
+    assert (SHAPE_VERSION, hashlib.sha256(said).hexdigest()) == (3, KNOWN)
 
 
 def test_rules_are_applied_in_their_order() -> None:
@@ -84,6 +84,64 @@ def test_rules_are_applied_in_their_order() -> None:
     assert {row["level"] for row in rows(found)} == {"WARN"}
     masked = shape('mask message matching "xx" \nkeep message contains "[masked]" as c')
     assert masked.batch.num_rows == 60
+
+
+NESTED = pa.schema(
+    [
+        pa.field("text", pa.string()),
+        pa.field("list", pa.list_(pa.string())),
+        pa.field("map", pa.map_(pa.string(), pa.string())),
+        pa.field(
+            "record",
+            pa.struct(
+                [("inner", pa.string()), ("deep", pa.list_(pa.struct([("t", pa.string())])))]
+            ),
+        ),
+        pa.field("number", pa.int64()),
+        pa.field("numbers", pa.list_(pa.int64())),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "shown"), [("for ssns", "[ssn]"), ('matching "[0-9]{3}-[0-9-]*"', "[masked]")]
+)
+def test_a_mask_of_all_fields_finds_every_text(rule: str, shown: str) -> None:
+    """A mask of `*` covers all texts of a record, also those in lists, maps and records inside of
+    it. Everything else, nulls too, stays as it is."""
+    secret = "078-05-1120"
+
+    def row(text: str | None) -> dict[str, Any]:
+        return {
+            "text": text,
+            "list": [text, None, "x"],
+            "map": [(secret, text), ("other", "y")],
+            "record": {"inner": text, "deep": [{"t": text}, None, {"t": ""}]},
+            "number": 78051120,
+            "numbers": [1, 2],
+        }
+
+    nulls = dict.fromkeys(NESTED.names)
+    given = pa.RecordBatch.from_pylist(
+        [row("left out"), row(f"a {secret}"), nulls, row(None), row(secret)], NESTED
+    )[1:]
+    found = Shaper(parse(f"mask * {rule}"), None).apply(given, origins(4))
+    wanted = [row(f"a {shown}"), nulls, row(None), row(shown)]
+    assert found.batch.to_pylist() == wanted
+    assert found.batch.schema.types == NESTED.types
+    found.batch.validate(full=True)
+
+
+def test_masks_of_all_fields_do_not_grow_a_text_without_limit() -> None:
+    """If masks of `*` make a text inside of a field too long, the record is left out, and the field
+    is named."""
+    given = pa.RecordBatch.from_pylist(
+        [{"list": ["x" * 10]}, {"list": ["y"]}], pa.schema([("list", pa.list_(pa.string()))])
+    )
+    rule = 'mask * matching "x"\nmask * matching "[a-z]"'
+    found = Shaper(parse(rule), None).apply(given, origins(2))
+    assert found.by.tolist() == [GROWN, KEPT]
+    assert found.grown == {0: "list"}
 
 
 @promise("2 filtered")

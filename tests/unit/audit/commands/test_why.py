@@ -40,6 +40,7 @@ from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.audit.topic.source_report import SourceReport, UnreadPath
+from skidway.audit.tracing.host_files import HostFile, HostState
 from skidway.cli.commands import main
 from skidway.cli.moments import parse_moment
 from skidway.errors import Unreachable
@@ -614,44 +615,67 @@ def test_an_unknown_topic_is_refused(why: Why) -> None:
     assert why([Heartbeat(BROKER, 0, NOW)])[0] == 2
 
 
+def known(path: Path, file: int = 3) -> HostFile:
+    """Returns what the agent of this host (agent 7) knows of a file."""
+    found = path.stat()
+    return HostFile(
+        7, file, str(path), str(path), "logs", found.st_dev, found.st_ino, 0, 0, "open", 0
+    )
+
+
 def test_a_line_is_read_from_its_file_also_after_a_rotation(tmp_path: Path) -> None:
-    """`audit why` shows the first missing line. After a rotation, the file at the announced path
-    has other lines. So `audit why` reads the line from the file with the announced inode, at the
+    """`audit why` shows the first missing line. After a rotation, the file at the known path has
+    other lines. So `audit why` reads the line from the file with the known device and inode, at the
     line's position."""
     path = tmp_path / "app.log"
     path.write_text("one\ntwo\nthree\n")
-    inode = os.stat(path).st_ino
-    assert line_of_file(path, 4, inode) == "two"
+    file = known(path)
+    assert line_of_file(file, 4) == "two"
+    assert line_of_file(replace(file, device=file.device + 1), 4) is None, "another file system"
     path.rename(tmp_path / "app.log.1")
     path.write_text("new\nlines\nof another\n")
-    assert line_of_file(path, 4, inode) == "two"
+    assert line_of_file(file, 4) == "two"
     (tmp_path / "app.log.1").rename(tmp_path / "other.log")
-    assert line_of_file(path, 4, inode) is None, "another program's file may have the inode"
+    assert line_of_file(file, 4) is None, "another program's file may have the inode"
     path.unlink()
     os.mkfifo(path)
-    assert line_of_file(path, 0, None) is None, "a pipe has no lines, and nobody waits for them"
+    assert line_of_file(known(path), 0) is None, "a pipe has no lines, and nobody waits for them"
     path.unlink()
     path.write_text("new\nlines\n")
-    assert line_of_file(path, 10_000, None) is None
+    assert line_of_file(known(path), 10_000) is None
 
 
-def test_the_first_doubled_line_is_read_on_its_host(tmp_path: Path) -> None:
-    """If two agents have read the same file, all its lines are doubled. `audit why` then shows the
-    first line of the file, but only if it runs on the file's host, by the name in its settings."""
-    path = tmp_path / "app.log"
+@pytest.mark.parametrize("cause", [Cause.READ_TWICE, Cause.DECLARED_LOSS])
+def test_a_line_is_read_on_its_host_from_a_known_file(tmp_path: Path, cause: Cause) -> None:
+    """`audit why` shows the first line of a doubled or missing part of a file, but only if it runs
+    on the file's host, by the name in its settings, and only from a file that this host's agent
+    knows. So a message that names any other file of the host makes nobody print it."""
+    path, secret = tmp_path / "app.log", tmp_path / "shadow"
     path.write_text("one\ntwo\n")
+    secret.write_text("root:secret\n")
+    file = None if cause is Cause.READ_TWICE else 3
     found = Explanation(
-        Cause.READ_TWICE, Tier.AGENT, agent=7, host=socket.gethostname(), path=str(path),
+        cause, Tier.AGENT, agent=7, file=file, host=socket.gethostname(), path=str(path),
         ranges=(ByteRange(0, None),), status=Status.UNKNOWN, words="", command=NextCommand("", ""),
     )  # fmt: skip
-    lines = FirstLines(argparse.Namespace(), None, {})
+    state = HostState({3: known(path)}, [])
+    lines = FirstLines(argparse.Namespace(), None, lambda: state)
     line = lines.of(VERDICT, found)
     assert line is not None
-    assert line.document() == {"kind": "doubled", "where": f"{path} at byte 0", "text": "one"}
+    assert (line.where, line.text) == (f"{path} at byte 0", "one")
     elsewhere = replace(found, host="web1.example")
     assert lines.of(VERDICT, elsewhere) is None
     named = AuditSettings(bootstrap_servers="k:1", host_name="web1.example")
-    assert FirstLines(argparse.Namespace(), named, {}).of(VERDICT, elsewhere) == line
+    assert FirstLines(argparse.Namespace(), named, lambda: state).of(VERDICT, elsewhere) == line
+    forged = replace(found, path=str(secret))
+    said = lines.of(VERDICT, forged)
+    assert said is None if file is None else said == line, "only the known path of the id counts"
+    assert lines.of(VERDICT, replace(forged, file=4)) is None
+    assert lines.of(VERDICT, replace(found, file=3, agent=8)) is None
+    path.unlink()
+    path.symlink_to(secret)
+    assert lines.of(VERDICT, found) is None, "the path leads to another file now"
+    assert FirstLines(argparse.Namespace(), None, lambda: None).of(VERDICT, found) is None
 
 
 @pytest.fixture
@@ -688,10 +712,10 @@ def test_a_rejected_line_is_read_from_the_topic_of_rejects(brokers: list[Any]) -
         command=NextCommand("", ""),
     )  # fmt: skip
     rejects = replace(VERDICT, source=REJECTED)
-    lines = FirstLines(argparse.Namespace(), None, {})
+    lines = FirstLines(argparse.Namespace(), None, lambda: None)
     assert lines.of(rejects, replace(found, tier=Tier.HDFS)) is None
     assert not brokers
-    lines = FirstLines(argparse.Namespace(), None, {})
+    lines = FirstLines(argparse.Namespace(), None, lambda: None)
     line = lines.of(rejects, found)
     assert line is not None
     assert line.document() == {
@@ -716,7 +740,7 @@ def test_a_rejected_line_that_the_brokers_do_not_have_is_noted(
         command=NextCommand("", ""),
     )  # fmt: skip
     rejects = replace(VERDICT, source=replace(REJECTED, topic="new.rejected"))
-    assert FirstLines(argparse.Namespace(), None, {}).of(rejects, found) is None
+    assert FirstLines(argparse.Namespace(), None, lambda: None).of(rejects, found) is None
     assert "rejected lines of new.rejected can be shown: these brokers" in capsys.readouterr().err
 
 
@@ -740,7 +764,7 @@ def test_a_missing_line_that_no_schema_decodes_is_noted(
         Cause.LOAD_NOT_RUN, Tier.HDFS, offsets=(OffsetRange(0, 5, 6),), status=Status.OPEN,
         words="", command=NextCommand("", ""),
     )  # fmt: skip
-    line = FirstLines(argparse.Namespace(), None, {}).of(VERDICT, found)
+    line = FirstLines(argparse.Namespace(), None, lambda: None).of(VERDICT, found)
     assert line is not None
     assert (line.where, line.text) == ("dc1.logs-0 at offset 5", "\0\0\0\0\x07\x04hi")
     assert "name their registry with --registry" in capsys.readouterr().err
@@ -774,7 +798,7 @@ def test_a_missing_line_of_another_bucket_is_not_shown(
         Cause.LOAD_NOT_RUN, Tier.HDFS, offsets=(OffsetRange(1, 5, 8),), status=Status.OPEN,
         words="", command=NextCommand("", ""),
     )  # fmt: skip
-    line = FirstLines(argparse.Namespace(), None, {}).of(VERDICT, found)
+    line = FirstLines(argparse.Namespace(), None, lambda: None).of(VERDICT, found)
     assert asked == [{tp: (5, 8)}]
     said = None if shown is None else f"dc1.logs-1 at offset {shown}"
     assert (None if line is None else line.where) == said

@@ -167,14 +167,18 @@ def test_a_line_that_a_rule_left_out(world: LineWorld) -> None:
     assert "debug (3)" in fate(story, "broker").detail
 
 
+def key_of(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
 def test_a_line_on_the_way(world: LineWorld, tmp_path: Path) -> None:
     """If a line comes after the agent's position in the file, `skidway audit trace` says that the
     agent has not delivered the line yet. If the command runs on the line's host, it also shows the
     line's text."""
     log = tmp_path / "app.log"
     log.write_bytes(b"\n".join(LINES) + b"\n")
-    inode = log.stat().st_ino
-    file = HostFile(AGENT, FILE, str(log), PATH, "logs", inode, 0, 11, "open", 34)
+    file = HostFile(AGENT, FILE, str(log), PATH, "logs", *key_of(log), 0, 11, "open", 34)
     world.host = HostState({FILE: file}, [])
     story = traced(world)
     assert (story.text, story.first) == (LINES[1] + b"\n", 11)
@@ -195,7 +199,7 @@ def test_files_that_have_had_the_same_path(world: LineWorld, tmp_path: Path) -> 
     assert [x.name.file for x in trace.trace_file(site, place, None, None)] == [4, FILE]
     log = tmp_path / "app.log"
     log.write_bytes(b"later\n")
-    file = HostFile(AGENT, 4, str(log), PATH, "logs", log.stat().st_ino, 0, 6, "open", 6)
+    file = HostFile(AGENT, 4, str(log), PATH, "logs", *key_of(log), 0, 6, "open", 6)
     world.host = HostState({4: file}, [])
     assert traced(world, FilePlace(0, HOST, str(log))).name.file == 4
     assert traced(world, FilePlace(0, HOST, file=FILE)).name.file == FILE

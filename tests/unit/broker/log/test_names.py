@@ -6,21 +6,6 @@ from skidway.broker.log import names
 from skidway.kafka.types import TopicPartition
 
 
-@pytest.mark.parametrize("name", ["a", "logs.2030_x-Y", "x" * 249, "...", "-"])
-def test_legal_topics(name: str) -> None:
-    """A topic name that Kafka allows is legal."""
-    assert names.illegal_topic(name) is None
-
-
-@pytest.mark.parametrize(
-    "name", ["", ".", "..", "a/b", "../x", "a b", "ü", "x" * 250, "a\0b", "a\n"]
-)
-def test_illegal_topics(name: str) -> None:
-    """The broker refuses a topic name, with a reason, if a path with this name could lead out of
-    the log directory, or if Kafka refuses the name."""
-    assert names.illegal_topic(name)
-
-
 @pytest.mark.parametrize(
     ("directory", "partition"),
     [

@@ -15,6 +15,7 @@ from skidway.loader.spark import task
 from skidway.loader.spark.failures import TaskFailed, failure
 from skidway.loader.spark.own_process import FIRST_ATTEMPT, Interrupted, OwnProcess
 from skidway.loader.spark.runner import UNUSED_RUNS_MAX, SparkRunner
+from skidway.loader.store import DEFAULT_MODES
 from support.loading import job
 from support.promises import promise
 
@@ -148,10 +149,10 @@ def test_connections_are_not_used_again_after_a_failure(monkeypatch: pytest.Monk
     output and to the registry between loads. After a task has failed, the next task opens new
     connections."""
     opened: list[str] = []
-    monkeypatch.setattr(task, "open_store", lambda url: opened.append(url))
+    monkeypatch.setattr(task, "open_store", lambda url, modes: opened.append(url))
 
     def uses(_attempt: int) -> None:
-        task._store("memory:")
+        task._store("memory:", DEFAULT_MODES)
 
     def fails(attempt: int) -> None:
         uses(attempt)

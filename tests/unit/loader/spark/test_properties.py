@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from skidway.demo.sources import SPARK_LINE
+from skidway.errors import ConfigurationRefused
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.properties import (
+    is_open,
     log4j_properties,
     properties,
+    secrets,
     temporary_directories,
     workers_python,
 )
@@ -22,7 +25,7 @@ from skidway.loader.spark.properties import (
 
 def settings(**more: object) -> LoaderSettings:
     given = {"bootstrap_servers": "x:1", "schema_registry_url": "http://x", "topics": ["t"]}
-    return LoaderSettings(**given, output="/out", **more)  # type: ignore[arg-type]
+    return LoaderSettings(**{"output": "/out", **given, **more})  # type: ignore[arg-type]
 
 
 def test_the_log_file_has_the_line_that_is_tailed() -> None:
@@ -49,6 +52,62 @@ def test_properties_of_the_operator_win(tmp_path: Path) -> None:
     assert (given["spark.ui.enabled"], given["x"]) == ("true", "y")
     assert given["spark.master"] == "local[*]"
     assert (tmp_path / "log4j2.properties").read_text().startswith("status = error")
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*, 3]"])
+def test_on_one_host_nobody_else_can_connect(tmp_path: Path, master: str) -> None:
+    """If Spark runs on the loader's host alone, it listens on loopback and demands authentication,
+    unless the operator says otherwise."""
+    given = properties(settings(spark_master=master), tmp_path)
+    assert given["spark.driver.host"] == given["spark.driver.bindAddress"] == "127.0.0.1"
+    assert given["spark.authenticate"] == "true"
+    assert not is_open(settings(spark_master=master))
+    wished = {"spark.driver.bindAddress": "0.0.0.0", "spark.authenticate": "false"}
+    given = properties(settings(spark_master=master, spark_conf=wished), tmp_path)
+    assert wished.items() <= given.items()
+
+
+def test_a_cluster_gets_its_secret_from_a_file(tmp_path: Path) -> None:
+    """On a cluster, Spark authenticates with the secret in the file. Neither this secret nor others
+    of `spark.conf` are among the properties of the command line."""
+    (tmp_path / "secret").write_text("s3cret\n")
+    own = {"spark.ssl.keyPassword": "p", "spark.hadoop.fs.s3a.access.key": "k"}
+    told = settings(
+        output="hdfs://h:1/x",
+        spark_master="spark://h:7077",
+        spark_authenticate_secret_file=tmp_path / "secret",
+        spark_conf=own,
+    )
+    given = properties(told, tmp_path)
+    assert given["spark.authenticate"] == given["spark.network.crypto.enabled"] == "true"
+    assert given["spark.io.encryption.enabled"] == "true"
+    assert secrets(told) == {"spark.authenticate.secret": "s3cret", **own}
+    assert not given.keys() & secrets(told).keys()
+    assert not is_open(told)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "No such file"), (b"", "is empty"), (b"\xff", "not UTF-8")]
+)
+def test_a_secret_that_cannot_be_read_is_refused(
+    tmp_path: Path, content: bytes | None, reason: str
+) -> None:
+    """A secret's file that is missing, empty or no text is refused with one sentence."""
+    if content is not None:
+        (tmp_path / "secret").write_bytes(content)
+    told = settings(
+        spark_master="spark://h:7077", spark_authenticate_secret_file=tmp_path / "secret"
+    )
+    with pytest.raises(ConfigurationRefused, match=f"spark.authenticate.secret.file: .*{reason}"):
+        secrets(told)
+
+
+@pytest.mark.parametrize("master", ["spark://h:7077", "yarn", "k8s://https://h:443"])
+def test_an_open_cluster_is_noticed(master: str) -> None:
+    """A cluster whose processes do not authenticate each other is called open, unless the operator
+    has set up its authentication in `spark.conf`."""
+    assert is_open(settings(spark_master=master))
+    assert not is_open(settings(spark_master=master, spark_conf={"spark.authenticate": "TRUE"}))
 
 
 def test_the_drivers_jvm_is_told_that_its_life_is_brief(tmp_path: Path) -> None:

@@ -154,3 +154,38 @@ def replace(path: Path, content: Any) -> None:
     made = path.with_suffix(".new")
     made.write_text(content)
     os.replace(made, path)
+
+
+def test_the_work_of_a_check_does_not_tell_who_is_a_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong password is checked against as many hashes for a user with one password, for a user
+    with several, and for nobody. A hash that stands in for a missing one has the parameters of the
+    file's most costly hash, also after the file has changed."""
+    done: list[tuple[int, int, int]] = []
+    derive = hashlib.scrypt
+
+    def counted(password: bytes, **how: Any) -> bytes:
+        done.append((how["n"], how["r"], how["p"]))
+        return derive(password, **how)
+
+    def work(name: str) -> list[tuple[int, int, int]]:
+        done.clear()
+        assert not users.is_remembered(name, "wrong")
+        assert not users.check(name, "wrong")
+        return list(done)
+
+    path = tmp_path / "users"
+    cheap, costly = (1 << 10, 8, 1), (1 << 11, 8, 2)
+    two = "".join(f"ada:{Hash.of(each)}\n" for each in ("old", "new"))
+    dear = str(Hash(11, 8, 2, b"salt", bytes(32)))
+    path.write_text(f"grace:{Hash.of('one')}\n{two}")
+    users = Users(path)
+    monkeypatch.setattr(hashlib, "scrypt", counted)
+    assert work("ada") == work("grace") == work("nobody") == work("") == [cheap, cheap]
+    assert users.check("ada", "new")
+    path.write_text(f"grace:{dear}\n{two}{two}")
+    assert work("ada") == [cheap] * 4
+    assert work("grace") == work("nobody") == [costly] * 4
+    path.write_text("# nobody\n")
+    assert work("ada") == [cheap]
