@@ -31,7 +31,7 @@ from skidway.broker.network.shares import Shares
 from skidway.broker.network.timers import Timers
 from skidway.clock import Clock
 from skidway.holders import Holders
-from skidway.kafka.errors import ProtocolError
+from skidway.kafka.errors import FrameTooLarge, ProtocolError
 from skidway.kafka.protocol.pieces import Piece
 from skidway.reached_bounds import ReachedBounds
 
@@ -374,7 +374,11 @@ class Loop:
             self.drop(connection, "memory")
 
     def _refuse(self, connection: Connection, error: ProtocolError) -> None:
-        _log.warning("connection_refused", peer=connection.peer, reason=str(error))
+        if isinstance(error, FrameTooLarge):
+            limit, address = self._limits.request_bytes_max, connection.address
+            self.bounds.tell("socket.request.max.bytes", limit, address=address, reason=str(error))
+        else:
+            _log.warning("connection_refused", peer=connection.peer, reason=str(error))
         self.drop(connection, type(error).__name__)
 
     def _listen_to(self, connection: Connection) -> None:
