@@ -292,9 +292,9 @@ class _Spark:
 
     def run_work(self, work: Sequence[Any], progress: Progress, _rows: int) -> list[Rewritten]:
         """Rewrites groups of files in the store, one group for each task in `work`. Ignores the
-        first argument of each task, because the other arguments already say which files to
-        rewrite."""
+        first two arguments of each task (the output and its modes), because the other arguments
+        already say which files to rewrite."""
         self._other()
         progress(len(work), len(work))
-        groups = (each.args[1:] for each in work)
+        groups = (each.args[2:] for each in work)
         return [GroupRewrite(*each, self._loading.store, 0).run() for each in groups]
