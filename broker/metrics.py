@@ -76,7 +76,7 @@ class BrokerCollector(Collector):
         yield _gauge(
             "queued_request_bytes",
             "Memory of unhandled requests, see queued.max.request.bytes.",
-            broker.loop.queued.total,
+            broker.loop.queued.held.total,
         )
         yield _gauge("partitions", "Partitions served.", len(broker.partitions.replicas))
         yield _gauge("partitions_stopped", "Partitions not served.", len(broker.logs.stopped))

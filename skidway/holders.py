@@ -59,6 +59,14 @@ class Holders(Generic[Who]):
         if not of_address:
             del self._amounts[address], self._sums[address]
 
+    def of(self, address: str) -> int:
+        """Returns what the holders of an address hold together."""
+        return self._sums.get(address, 0)
+
+    def most(self) -> int:
+        """Returns what the address that holds the most holds."""
+        return max(self._sums.values(), default=0)
+
     def gives_way(self) -> Who | None:
         """Returns who must give way; None while the sum is within the limit."""
         return self.first() if self.total > self.limit else None

@@ -3,6 +3,8 @@ thread.
 
     timers       deadlines in a heap
     inbound      splits a connection's bytes into frames, in memory that is valid for one turn
+    frame_memory decides which connections may begin to receive a request, so that the requests that
+                 have arrived in part need no more memory than allowed
     connection   sends answers in the order of the requests, with sendmsg and sendfile
     listener     accepts connections, and continues to work when there are too many of them
     shares       decides which connection is served next, and for how long: fair queueing by cost
@@ -32,7 +34,10 @@ There are limits for the size of a frame (`socket.request.max.bytes`), for the r
 connection that are handled but not answered (`queued.max.requests`), and for answers in memory. If
 a frame is too large, the loop closes the frame's connection. The loop stops reading from a
 connection in two cases: if the connection has reached its limit of unanswered requests or of
-answers in memory, or if it has whole requests that are not handled yet. The loop also closes idle
-connections. After a bad frame, the loop closes only the connection on which the frame came. The
-broker counts the connections that it closes, by reason.
+answers in memory, or if it has whole requests that are not handled yet. The requests of all
+connections that have arrived in part, and the answers of all connections in memory, have a limit
+too (`queued.max.request.bytes`): at it, connections wait before they begin a request
+(`frame_memory`), and a connection whose client does not read its answers is closed. The loop also
+closes idle connections. After a bad frame, the loop closes only the connection on which the frame
+came. The broker counts the connections that it closes, by reason.
 """

@@ -59,6 +59,7 @@ class Connection:
         "has_more",
         "inbound",
         "interest",
+        "is_held_back",
         "last_active",
         "memo",
         "peer",
@@ -82,6 +83,8 @@ class Connection:
         self.readable = False
         """Whether the kernel may have bytes of this connection that the broker has not received
         yet."""
+        self.is_held_back = False
+        """Whether the connection waits until there is memory for its next request."""
         self.sent_bytes = 0
         self.interest = 0
         self.last_active = 0.0
@@ -98,6 +101,11 @@ class Connection:
         """Whether the connection has reached its limit of unanswered requests or of answers in
         memory, so that no further request may be handled before answers are sent."""
         return self._unanswered >= self._unanswered_max or self._outbox_bytes > OUTBOX_BYTES_MAX
+
+    @property
+    def unsent_bytes(self) -> int:
+        """The bytes of answers in memory."""
+        return self._outbox_bytes
 
     @property
     def has_output(self) -> bool:

@@ -97,8 +97,14 @@ class Inbound:
 
     @property
     def held_bytes(self) -> int:
-        """The size of this connection's own memory for bytes that were not handled yet."""
-        return 0 if self._own is None else len(self._own)
+        """The memory that the bytes that were not handled yet need: for the beginning of a frame,
+        the whole frame's. 0 if this connection has no memory of its own."""
+        own = self._own
+        if own is None:
+            return 0
+        if self.pending_bytes < LENGTH_BYTES:
+            return len(own)
+        return max(len(own), LENGTH_BYTES + int(_LENGTH.unpack_from(self._view, self._at)[0]))
 
     @property
     def has_frame(self) -> bool:

@@ -25,6 +25,7 @@ from typing import Protocol
 from skidway import log
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.network.connection import Connection, Slot
+from skidway.broker.network.frame_memory import FrameMemory
 from skidway.broker.network.inbound import RECEIVE_BYTES_MAX, RECEIVE_BYTES_MIN, Arena
 from skidway.broker.network.listener import Listener
 from skidway.broker.network.shares import Shares
@@ -41,6 +42,12 @@ IDLE_CHECKS = 4
 BYTES_PER_COST = 2048
 """Receiving or sending this many bytes counts as a cost of 1 (about a microsecond of work; see
 `shares`)."""
+
+UNSENT_BYTES_MIN = 1 << 14
+"""The answers of a connection count among the unsent ones if they are more than this many bytes."""
+BEGIN_MAX = 64
+"""At most this many connections that waited for memory go on in a turn."""
+LATE_CHECK_MS = 1_000
 
 _READABLE = select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 _log = log.get(__name__)
@@ -108,9 +115,11 @@ class Loop:
         self.timers = Timers()
         self.traffic = Traffic()
         self.connections: dict[int, Connection] = {}
-        self.queued: Holders[Connection] = Holders(limits.queued_bytes_max)
-        """Which connections have memory for bytes that are not handled yet: the beginnings of
+        self.queued: FrameMemory[Connection] = FrameMemory(limits.queued_bytes_max)
+        """Which connections need memory for bytes that are not handled yet: the beginnings of
         frames, and frames that wait."""
+        self.unsent: Holders[Connection] = Holders(limits.queued_bytes_max)
+        """Which connections have many bytes of answers in memory."""
         self.bounds = ReachedBounds(clock.monotonic)
         self._limits = limits
         self._by_address: Counter[str] = Counter()
@@ -134,6 +143,7 @@ class Loop:
         """Sets the service that handles the requests."""
         self._service = service
         self.call_every(self._limits.idle_ms_max / IDLE_CHECKS, self._check_idle)
+        self.call_every(LATE_CHECK_MS, self._drop_late)
 
     def watch(self, descriptor: int, readable: Callable[[], None]) -> None:
         """Calls `readable` whenever the descriptor is readable."""
@@ -244,6 +254,8 @@ class Loop:
         as all earlier answers of the connection are known."""
         if connection.fill(slot, pieces) and (connection.has_output or connection.has_more):
             self._to_send[connection] = None
+        if connection.unsent_bytes > UNSENT_BYTES_MIN and not connection.closed:
+            self.unsent.hold(connection, connection.address, connection.unsent_bytes)
 
     def drop(self, connection: Connection, reason: str) -> None:
         """Closes a connection."""
@@ -253,6 +265,8 @@ class Loop:
         self._epoll.unregister(connection.descriptor)
         del self.connections[connection.descriptor]
         self.queued.release(connection)
+        self.queued.leave(connection, connection.address)
+        self.unsent.release(connection)
         self._by_address[connection.address] -= 1
         if not self._by_address[connection.address]:
             del self._by_address[connection.address]
@@ -273,14 +287,14 @@ class Loop:
             self._to_send[connection] = None
         if not mask & _READABLE:
             return
-        if not connection.is_full:
+        if not connection.is_full and not connection.is_held_back:
             connection.readable = True
             self._shares.wait(connection)
         elif mask & (select.EPOLLHUP | select.EPOLLERR):
             self.drop(connection, "disconnected")
         else:
-            # The connection is full, because answers are not sent yet. Until they are sent, new
-            # requests of this connection must not wake the loop.
+            # The connection is full, because answers are not sent yet, or waits for memory. Until
+            # then, new requests of this connection must not wake the loop.
             self._listen_to(connection)
 
     def _serve(self) -> None:
@@ -305,7 +319,9 @@ class Loop:
         handled_before = self.traffic.requests
         cost = self._handle(connection, allowance) if connection.has_more else 0
         may_receive = connection.readable and not connection.has_more and not connection.is_full
-        if may_receive and not connection.closed:
+        if may_receive and not connection.closed and not self.queued.may_receive(connection):
+            self._hold_back(connection)
+        elif may_receive and not connection.closed:
             connection.readable = False
             count = self._receive(connection)
             if count:
@@ -317,12 +333,8 @@ class Loop:
         held_bytes = connection.inbound.held_bytes
         if held_bytes:
             anew = self.traffic.requests > handled_before
-            self.queued.hold(connection, connection.address, held_bytes, anew=anew)
-            if self.queued.total > self.queued.limit:
-                self._free_memory()
-                if connection.closed:
-                    return
-        elif connection in self.queued:
+            self.queued.hold(connection, connection.address, held_bytes, self.now, anew=anew)
+        else:
             self.queued.release(connection)
         self._shares.charge(connection, cost)
         if connection.has_more and not connection.is_full:
@@ -364,14 +376,36 @@ class Loop:
         connection.has_more = inbound.has_frame
         return cost
 
-    def _free_memory(self) -> None:
-        """Closes connections until those that are left have no more than queued.max.request.bytes
-        of unhandled bytes. See `Holders` for which. Their clients connect again, and send their
-        requests again."""
-        while (connection := self.queued.gives_way()) is not None:
-            limit, address = self.queued.limit, connection.address
-            self.bounds.tell("queued.max.request.bytes", limit, address=address)
-            self.drop(connection, "memory")
+    def _hold_back(self, connection: Connection) -> None:
+        """Lets a connection wait until there is memory for its next request."""
+        connection.is_held_back = True
+        gives_way = self.queued.wait(connection, connection.address)
+        if gives_way is not None:
+            self._give_way(gives_way)
+
+    def _let_begin(self) -> None:
+        """Lets connections go on for whose requests there is memory now."""
+        for _ in range(BEGIN_MAX):
+            connection = self.queued.next()
+            if connection is None:
+                return
+            connection.is_held_back = False
+            self._shares.wait(connection)
+
+    def _drop_late(self) -> None:
+        for connection in self.queued.late(self.now):
+            self._give_way(connection)
+
+    def _drop_unsent(self) -> None:
+        """Closes connections whose clients do not read their answers, until the other answers need
+        no more than queued.max.request.bytes."""
+        while (connection := self.unsent.gives_way()) is not None:
+            self._give_way(connection)
+
+    def _give_way(self, connection: Connection) -> None:
+        limit, address = self.queued.held.limit, connection.address
+        self.bounds.tell("queued.max.request.bytes", limit, address=address)
+        self.drop(connection, "memory")
 
     def _refuse(self, connection: Connection, error: ProtocolError) -> None:
         if isinstance(error, FrameTooLarge):
@@ -384,7 +418,7 @@ class Loop:
     def _listen_to(self, connection: Connection) -> None:
         """Tells epoll for which events the loop waits on this connection: bytes to receive, or room
         to send."""
-        wanted = 0 if connection.is_full else select.EPOLLIN
+        wanted = 0 if connection.is_full or connection.is_held_back else select.EPOLLIN
         if connection.has_output:
             wanted |= select.EPOLLOUT
         if wanted != connection.interest:
@@ -397,6 +431,8 @@ class Loop:
             service.end_turn()
         self._arena.reset()
         self._send_all()
+        self._drop_unsent()
+        self._let_begin()
 
     def _send_all(self) -> None:
         to_send, self._to_send = self._to_send, {}
@@ -419,6 +455,11 @@ class Loop:
             assert self._service is not None
             self._service.unreadable(error)
             return
+        if connection in self.unsent:
+            if connection.unsent_bytes > UNSENT_BYTES_MIN:
+                self.unsent.hold(connection, connection.address, connection.unsent_bytes)
+            else:
+                self.unsent.release(connection)
         self._shares.charge(connection, (connection.sent_bytes - sent_before) // BYTES_PER_COST)
         self._listen_to(connection)
         if connection.has_more and not connection.is_full:
