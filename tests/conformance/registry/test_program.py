@@ -10,7 +10,7 @@ from pathlib import Path
 from skidway.http.server import CONNECTIONS_MAX
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.registry.rest import CONTENT_TYPE
-from skidway.schemas.registry.rest.application import REQUESTS_MAX
+from skidway.schemas.registry.rest.application import WAITING_MAX
 from support.processes import WITHIN_S, eventually, free_port, run_skidway, running
 from support.registry import Registry
 from support.slow_http_clients import asked, slow_clients
@@ -185,7 +185,7 @@ def test_the_registry_is_there_for_others(registry: Registry) -> None:
     connections, keep nobody from registering and reading. A request that names another host reads
     and changes nothing."""
     ours = RegistryClient(registry.url)
-    for kind, count in (("half a body", REQUESTS_MAX + 50), ("half a head", CONNECTIONS_MAX + 50)):
+    for kind, count in (("half a body", WAITING_MAX + 50), ("half a head", CONNECTIONS_MAX + 50)):
         with slow_clients(registry.port, kind, count) as go_on:
             for _ in range(3):
                 assert ours.register(f"{count}-value", json.dumps(V1)) == 1
