@@ -9,7 +9,7 @@ because it ends what it began, and then holds nothing or begins anew.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
 Who = TypeVar("Who", bound=Hashable)
@@ -77,3 +77,20 @@ class Holders(Generic[Who]):
             return None
         address = max(self._sums, key=self._sums.__getitem__)
         return next(who for who, amount in self._amounts[address].items() if amount)
+
+    def addresses(self) -> Iterable[str]:
+        """Returns the addresses of which anybody is noted, the one that `take_first` has taken from
+        last at the end."""
+        return self._amounts
+
+    def of_address(self, address: str) -> int:
+        """Returns what all holders of the address hold together."""
+        return self._sums.get(address, 0)
+
+    def take_first(self, address: str) -> Who:
+        """Releases and returns the holder of the address that began first, and puts the address
+        behind the others. Somebody of the address must be noted."""
+        self._amounts[address] = of_address = self._amounts.pop(address)
+        who = next(iter(of_address))
+        self.release(who)
+        return who

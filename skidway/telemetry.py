@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ from skidway.service import Shutdown
 
 STOP_WITHIN_S = 5.0
 LOOPBACK = "127.0.0.1"
+_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9a-z-]+):[\t\x20-\x7e\x80-\xff]*")
 
 _log = log.get(__name__)
 
@@ -104,6 +106,9 @@ class TelemetryServer:
             self._listening = self._thread = None
 
     def _answer(self, head: bytes, local: str) -> bytes:
+        if not _is_well_formed(head):
+            refused_requests.labels("malformed").inc()
+            return b"HTTP/1.0 400 Bad Request\r\nContent-Length: 0\r\n\r\n"
         return _Request(head, local, self._health, self._hosts).answer.getvalue()
 
 
@@ -142,6 +147,15 @@ class _Request(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Writes nothing, because a line per scrape would be too much."""
+
+
+def _is_well_formed(head: bytes) -> bool:
+    """Whether every line is a header of RFC 9112, and Host is there once at most. The standard
+    library takes more than that, and could find another Host than a proxy before it found."""
+    lines = [line.removesuffix(b"\r") for line in head.lower().split(b"\n")]
+    headers = lines[1 : lines.index(b"")] if b"" in lines[1:] else lines[1:]
+    found = [_HEADER.fullmatch(line) for line in headers]
+    return all(found) and [each[1] for each in found if each].count(b"host") <= 1
 
 
 def _metrics() -> bytes:

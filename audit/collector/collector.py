@@ -73,7 +73,7 @@ RISKS_EVERY_S = 10.0
 RETRY_S = 1.0
 UNHEALTHY_AFTER_S = 60.0
 REQUESTS_MAX = 64
-"""The dashboard answers one request after the other, so more would only wait."""
+"""At most this many requests wait. The dashboard answers one after the other."""
 GARBAGE_MIN = 50_000
 """Python's garbage collector runs when the program has made this many more values than it has
 freed."""
@@ -369,7 +369,7 @@ class _Loop:
 @contextlib.contextmanager
 def _serving(dashboard: Dashboard, settings: AuditSettings) -> Iterator[None]:
     """Serves the dashboard on a thread of its own while the `with` block runs."""
-    app = AtMost(dashboard.application(), REQUESTS_MAX, MEDIA_TYPE)
+    app = AtMost(dashboard.application(), 1, REQUESTS_MAX, MEDIA_TYPE)
     address = Listener(*host_and_port(settings.listener, key="listener"), is_tls=False)
     hosts = AllowedHosts(settings.allowed_hosts, settings.host_name)
     end = Shutdown()

@@ -5,7 +5,7 @@ another site, gets nothing, and the other clients are served.
     counts          the metrics of what was refused
     listeners       addresses and TLS
     refusals        answers to requests that are refused before the application sees them
-    bounds          limits of requests: host, body, number at once
+    bounds          limits of requests: host, body, number at once by address
     server          uvicorn with limits of connections: registry and dashboard
     small_server    a server of the standard library for /metrics and /health, with the same limits
 

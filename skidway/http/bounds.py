@@ -2,7 +2,8 @@
 and how slow a body may be, and how many requests run at once.
 
 A request counts as running from the end of its body to the beginning of its answer, so clients that
-send half a body, or do not read, do not keep others out. All bodies that arrive together have
+send half a body, or do not read, do not keep others out. Requests wait for a place (see `Turns`);
+one whose client has left meanwhile does not run. All bodies that arrive together have
 `BODIES_BYTES_MAX` of memory. If they need more, the one gives way that began first, of the address
 with the most of it.
 """
@@ -10,19 +11,23 @@ with the most of it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from skidway.errors import SkidwayError
 from skidway.holders import Holders
 from skidway.http.hosts import STATUS, AllowedHosts
 from skidway.http.refusals import refusal
 from skidway.reached_bounds import ReachedBounds
+from skidway.turns import Turns
 
 BODY_WITHIN_S: Final = 30.0
 """A body must arrive within this many seconds."""
 BODIES_BYTES_MAX: Final = 64 << 20
-BODY_METHODS: Final = ("POST", "PUT")
 
 
 class ForHosts:
@@ -45,42 +50,105 @@ class ForHosts:
 
 
 class AtMost:
-    """Limits how many requests run at once. Refuses further requests, which clients may send again
-    later."""
+    """Limits how many requests run at once, and how many wait for their turn. The application gets
+    the first message only: the whole body, if it is within `WholeBody`."""
 
-    def __init__(self, app: ASGIApp, limit: int, media_type: str) -> None:
+    def __init__(self, app: ASGIApp, at_once: int, waiting_max: int, media_type: str) -> None:
         self._app = app
-        self._limit = self._left = limit
+        self._places = Places(at_once, waiting_max)
         self._media_type = media_type
-        self._bounds = ReachedBounds()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
-        if self._left <= 0:
-            self._bounds.tell("requests at once", self._limit)
-            sentence = "The server has too many requests at once, try again later"
-            await refusal("busy", 503, sentence, self._media_type)(scope, receive, send)
-            return
-        self._left -= 1
-        is_running = True
+        first = await receive()
+        try:
+            async with self._places.turn(scope, receive) as end:
+
+                async def answer(message: Message) -> None:
+                    end()  # what is left waits only for the client, who may not read
+                    await send(message)
+
+                await self._app(scope, _after(first, receive), answer)
+        except NoTurn as error:
+            await error.answer(self._media_type)(scope, receive, send)
+
+
+class NoTurn(SkidwayError):
+    """Raised in a request that does not run. reason: `busy`, if too many wait; `left`, if its
+    client has left."""
+
+    status = 503
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("The server has too many requests at once, try again later")
+        self.reason = reason
+
+    def answer(self, media_type: str) -> Response:
+        """Returns the answer, and counts it."""
+        return refusal(self.reason, self.status, str(self), media_type)
+
+
+class Places:
+    """Places for requests that run, which clients of all addresses get in turns."""
+
+    def __init__(self, at_once: int, waiting_max: int) -> None:
+        self._turns: Turns[asyncio.Future[None]] = Turns(at_once, waiting_max)
+        self._waiting_max = waiting_max
+        self._bounds = ReachedBounds()
+
+    @contextlib.asynccontextmanager
+    async def turn(self, scope: Scope, receive: Receive) -> AsyncIterator[Callable[[], None]]:
+        """Waits for a place, which the request has until the block ends, or until it calls what the
+        block is given. receive: only tells that the client has left, as the body has arrived.
+        Raises `NoTurn`.
+        """
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def end() -> None:
-            nonlocal is_running
-            self._left += is_running
-            is_running = False
+            self._turns.leave(turn)
+            self._next()
 
-        async def answer(message: Message) -> None:
-            end()  # what is left waits only for the client, who may not read
-            await send(message)
-
+        self._turns.wait(turn, _address(scope))
         try:
-            await self._app(scope, receive, answer)
+            self._next()
+            await _until_left(turn, receive)
+            if turn.cancelled() or not turn.done():
+                raise NoTurn("busy" if turn.cancelled() else "left")
+            yield end
         finally:
             end()
 
+    def _next(self) -> None:
+        while (begins := self._turns.begin()) is not None:
+            begins.set_result(None)
+        while (first := self._turns.gives_way()) is not None:
+            self._bounds.tell("requests that wait", self._waiting_max)
+            self._turns.leave(first)
+            first.cancel()
+
+
+async def _until_left(turn: asyncio.Future[None], receive: Receive) -> None:
+    """Returns when `turn` is done, or when the client has left."""
+
+    async def left() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    if turn.done():
+        return
+    leaves = asyncio.create_task(left())
+    try:
+        await asyncio.wait((turn, leaves), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        leaves.cancel()
+
+
+def _address(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
+
 
 class WholeBody:
-    """Receives the bodies of POST and PUT before the application is called."""
+    """Receives the bodies of requests before the application is called."""
 
     def __init__(self, app: ASGIApp, bytes_max: int, media_type: str) -> None:
         self._app = app
@@ -91,9 +159,6 @@ class WholeBody:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
-        if scope["method"] not in BODY_METHODS:
-            await self._app(scope, receive, send)
-            return
         body = bytearray()
         try:
             await self._fill(body, scope, receive)
@@ -108,10 +173,10 @@ class WholeBody:
             sentence = f"The request body is larger than {self._bytes_max} bytes"
             await refusal("large", 413, sentence, self._media_type)(scope, receive, send)
             return
-        await self._app(scope, _repeat(bytes(body), receive), send)
+        await self._app(scope, _after(_whole(body), receive), send)
 
     async def _fill(self, body: bytearray, scope: Scope, receive: Receive) -> None:
-        address = (scope.get("client") or ("",))[0]
+        address = _address(scope)
         async with asyncio.timeout(BODY_WITHIN_S) as timeout:
             try:
                 more = True
@@ -133,8 +198,12 @@ class WholeBody:
             first.reschedule(0)  # a moment that has passed
 
 
-def _repeat(body: bytes, receive: Receive) -> Receive:
-    """Returns a function that receives the body, and then what comes after it."""
+def _whole(body: bytearray) -> Message:
+    return {"type": "http.request", "body": bytes(body), "more_body": False}
+
+
+def _after(first: Message, receive: Receive) -> Receive:
+    """Returns a function that receives `first`, and then what comes after it."""
     given = False
 
     async def again() -> Message:
@@ -142,6 +211,6 @@ def _repeat(body: bytes, receive: Receive) -> Receive:
         if given:
             return await receive()
         given = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return first
 
     return again

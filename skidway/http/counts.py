@@ -6,7 +6,7 @@ from prometheus_client import Counter
 
 refused_requests = Counter(
     "skidway_http_requests_refused",
-    "Requests refused for their host or body, or because there were too many at once.",
+    "Requests refused for head, host or body, or not run: too many waited, or the client left.",
     ["reason"],
 )
 closed_connections = Counter(

@@ -11,6 +11,7 @@ HTTP/1.0 has no Host; browsers always send it, so a request without it is answer
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,7 @@ KEY: Final = "allowed.hosts"
 STATUS: Final = 421
 _ALL: Final = "*"
 _SHOWN_MAX: Final = 100
+_HOST: Final = re.compile(r"(?:\[(?P<address>[^][]*)\]|(?P<name>[^][:@/\s]*))(?::[0-9]*)?")
 
 
 def allowed_hosts_setting() -> Any:
@@ -55,7 +57,7 @@ class AllowedHosts:
         host = _host(header)
         address = _address(host)
         if address is None:
-            return host in self._names
+            return host != "" and host in self._names
         return (
             address.is_loopback
             or str(address) in self._names
@@ -86,14 +88,13 @@ def _with_short(names: Iterable[str]) -> Iterable[str]:
 
 
 def _host(text: str) -> str:
-    """Returns the host of `host:port`, as it is compared."""
+    """Returns the host of `host:port`, as it is compared; "" for any other text."""
     text = text.strip().lower()
-    if text.startswith("["):
-        text = text[1:].partition("]")[0]
-    elif text.count(":") == 1:
-        text = text.partition(":")[0]
-    address = _address(text)
-    return text.removesuffix(".") if address is None else str(address)
+    parts = _HOST.fullmatch(text)
+    address = _address(text if parts is None else parts["address"] or parts["name"])
+    if address is not None:
+        return str(address)
+    return (parts["name"] or "").removesuffix(".") if parts is not None else ""
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:

@@ -58,10 +58,12 @@ def slow_clients(port: int, kind: str, count: int) -> Iterator[Callable[[], None
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def asked(port: int, path: str, host: str = "localhost") -> tuple[int, float, str]:
+def asked(
+    port: int, path: str, host: str = "localhost", source: str = "127.0.0.1"
+) -> tuple[int, float, str]:
     """Asks once, on a connection of its own. Returns the status, the seconds and the body."""
     began = time.monotonic()
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, 60, (source, 0))
     try:
         connection.request("GET", path, headers={"Host": host})
         answer = connection.getresponse()

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from skidway import log
+from skidway.http.bounds import NoTurn
 from skidway.schemas.registry.refusals import Refusal
 from skidway.schemas.registry.rest.headers import CONTENT_TYPE, produced
 
@@ -60,11 +61,13 @@ async def on_http_error(request: Request, raised: Exception) -> Response:
 
 
 async def on_skidway_error(request: Request, raised: Exception) -> Response:
-    """Returns the answer to a request that raised one of Skidway's own errors. If the error is a
-    refusal, the answer is this refusal. Any other error is logged, and the answer has status 500.
-    Starlette calls this function."""
+    """Returns the answer to a request that raised one of Skidway's own errors: a refusal, or 503 if
+    the request did not run. Any other error is logged, and the answer has status 500. Starlette
+    calls this function."""
     if isinstance(raised, Refusal):
         return _as_accepted(refused(raised), request)
+    if isinstance(raised, NoTurn):
+        return _as_accepted(raised.answer(CONTENT_TYPE), request)
     _log.error("registry_request_failed", reason=str(raised))
     return _as_accepted(error(500, STORE_ERROR, str(raised)), request)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from prometheus_client import Counter, Histogram
@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skidway.errors import SkidwayError
-from skidway.http.bounds import AtMost, WholeBody
+from skidway.http.bounds import NoTurn, Places, WholeBody
 from skidway.schemas.registry.answering import MustWait, Registry
 from skidway.schemas.registry.refusals import NotFound, Refusal
 from skidway.schemas.registry.rest.answers import (
@@ -26,19 +26,24 @@ from skidway.schemas.registry.rest.answers import (
     on_skidway_error,
     on_unexpected,
 )
-from skidway.schemas.registry.rest.call import Call, read_call
+from skidway.schemas.registry.rest.call import read_call
 from skidway.schemas.registry.rest.headers import CONTENT_TYPE
 from skidway.schemas.registry.rest.routes import ROUTES, Answering, with_fixed_mode
 from skidway.schemas.registry.store import Store
 
-BODY_BYTES_MAX: Final = 4 << 20
-"""A request body has at most this many bytes. The limit is high enough for the largest schema that
-the store accepts, even if every quote in the schema is escaped."""
-REQUESTS_MAX: Final = 500
-"""At most this many requests run at once. The registry answers further requests with 503, and
-clients try again."""
+BODY_BYTES_MAX: Final = 1 << 20
+"""A request body has at most this many bytes."""
+WAITING_MAX: Final = 500
+"""At most this many requests wait for each group of threads. If one more does, one gets 503, and
+its client tries again."""
+LARGE_BYTES: Final = 64 << 10
+"""A request with a longer body is large. The schemas of most programs are far shorter. Parsed, a
+body takes up to fifty times its bytes, and a second."""
+LARGE_AT_ONCE: Final = 2
+LARGE_WAITING_MAX: Final = 16
+"""How many large requests each group of threads answers at once, and how many wait."""
 MEMORY_THREADS: Final = 8
-LOG_THREADS: Final = 32
+LOG_THREADS: Final = 8
 """The number of threads for requests that write to the registry's log in ZooKeeper, or read new
 entries from it. Only one of these threads talks to ZooKeeper at a time, and the others wait."""
 
@@ -62,8 +67,7 @@ def application(store: Store, *, mode_mutability: bool = True) -> ASGIApp:
         },
     )
     app.router.redirect_slashes = False
-    bound = AtMost(_RawPath(app), REQUESTS_MAX, CONTENT_TYPE)
-    return WholeBody(bound, BODY_BYTES_MAX, CONTENT_TYPE)
+    return WholeBody(_RawPath(app), BODY_BYTES_MAX, CONTENT_TYPE)
 
 
 class _RawPath:
@@ -80,28 +84,42 @@ class _RawPath:
         await self._app(scope, receive, send)
 
 
+class _Group:
+    """Threads that answer requests. A request's body is parsed when a thread is free for it,
+    because parsed it takes many times its bytes."""
+
+    def __init__(self, name: str, threads_count: int) -> None:
+        self._threads = ThreadPoolExecutor(threads_count + LARGE_AT_ONCE, name)
+        self._small = Places(threads_count, WAITING_MAX)
+        self._large = Places(LARGE_AT_ONCE, LARGE_WAITING_MAX)
+
+    async def answer(self, route: Answering, registry: Registry, request: Request) -> Any:
+        body = await request.body()
+        places = self._large if len(body) > LARGE_BYTES else self._small
+        loop = asyncio.get_running_loop()
+        async with places.turn(request.scope, request.receive):
+            return await loop.run_in_executor(
+                self._threads, lambda: route.answer(registry, read_call(request, body))
+            )
+
+
 class _Threads:
-    """Two groups of threads that answer requests. The first group answers from memory. The other
-    group answers the requests that need the registry's log in ZooKeeper, and may have to wait."""
+    """Two groups of threads. The first group answers from memory. The other group answers the
+    requests that need the registry's log in ZooKeeper, and may have to wait."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._remembered = store, store.memory
-        self._memory = ThreadPoolExecutor(MEMORY_THREADS, "registry-memory")
-        self._log = ThreadPoolExecutor(LOG_THREADS, "registry-log")
+        self._memory = _Group("registry-memory", MEMORY_THREADS)
+        self._log = _Group("registry-log", LOG_THREADS)
 
-    async def answer(self, route: Answering, call: Call) -> Any:
-        """Returns the answer of the function `route` to the request `call`. Raises refusals."""
+    async def answer(self, route: Answering, request: Request) -> Any:
+        """Returns the answer of the function `route` to the request. Raises refusals."""
         if not route.waits:
             try:
-                return await _on(self._memory, route, self._remembered, call)
+                return await self._memory.answer(route, self._remembered, request)
             except (MustWait, NotFound):
                 pass  # ask again below, because newer entries of the log may have the answer
-        return await _on(self._log, route, self._store, call)
-
-
-async def _on(threads: Executor, route: Answering, registry: Registry, call: Call) -> Any:
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(threads, route.answer, registry, call)
+        return await self._log.answer(route, self._store, request)
 
 
 def _endpoint(threads: _Threads, route: Answering) -> Callable[[Request], Awaitable[Response]]:
@@ -109,9 +127,9 @@ def _endpoint(threads: _Threads, route: Answering) -> Callable[[Request], Awaita
         begin = time.perf_counter()
         status = 500
         try:
-            response = good(await threads.answer(route, await read_call(request)), request)
+            response = good(await threads.answer(route, request), request)
             status = 200
-        except Refusal as refusal:
+        except (Refusal, NoTurn) as refusal:
             status = refusal.status
             raise
         finally:

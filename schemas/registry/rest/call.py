@@ -95,28 +95,28 @@ class Call:
             raise malformed(f"{name} is no number") from None
 
 
-async def read_call(request: Request) -> Call:
-    """Reads a request with its body. Raises a refusal if the request is malformed, or if its
-    headers are not allowed."""
+def read_call(request: Request, body: bytes) -> Call:
+    """Reads a request with its body, which has arrived. Raises a refusal if the request is
+    malformed, or if its headers are not allowed."""
     check_headers(request.method, request.headers)
     try:
         names = {key: unquote(value, errors="strict") for key, value in request.path_params.items()}
     except UnicodeDecodeError:
         raise malformed("The path is not UTF-8") from None
     accepts = any(request.headers.get(name, "").lower() == "true" for name in ACCEPTS_UNKNOWN)
-    return Call(names, request.query_params, await _body(request), accepts)
+    return Call(names, request.query_params, _parsed(request.method, body), accepts)
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    if request.method not in ("POST", "PUT"):
+def _parsed(method: str, body: bytes) -> dict[str, Any]:
+    if method not in ("POST", "PUT"):
         return {}
     try:
-        body = json.loads(await request.body())
+        parsed = json.loads(body)
     except (ValueError, RecursionError):
         raise malformed("The request body is no JSON") from None
-    if not isinstance(body, dict):
+    if not isinstance(parsed, dict):
         raise malformed("The request body is no JSON object")
-    return body
+    return parsed
 
 
 def _number(text: str) -> int | None:

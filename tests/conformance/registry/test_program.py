@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
@@ -9,11 +10,11 @@ from pathlib import Path
 
 from skidway.http.server import CONNECTIONS_MAX
 from skidway.schemas.client import RegistryClient
-from skidway.schemas.registry.rest import CONTENT_TYPE
-from skidway.schemas.registry.rest.application import REQUESTS_MAX
+from skidway.schemas.registry.rest import BODY_BYTES_MAX, CONTENT_TYPE
+from skidway.schemas.registry.rest.application import WAITING_MAX
 from support.processes import WITHIN_S, eventually, free_port, run_skidway, running
 from support.registry import Registry
-from support.slow_http_clients import asked, slow_clients
+from support.slow_http_clients import HEAD, asked, slow_clients
 from support.zookeeper import ZooKeeper
 
 V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
@@ -185,7 +186,7 @@ def test_the_registry_is_there_for_others(registry: Registry) -> None:
     connections, keep nobody from registering and reading. A request that names another host reads
     and changes nothing."""
     ours = RegistryClient(registry.url)
-    for kind, count in (("half a body", REQUESTS_MAX + 50), ("half a head", CONNECTIONS_MAX + 50)):
+    for kind, count in (("half a body", WAITING_MAX + 50), ("half a head", CONNECTIONS_MAX + 50)):
         with slow_clients(registry.port, kind, count) as go_on:
             for _ in range(3):
                 assert ours.register(f"{count}-value", json.dumps(V1)) == 1
@@ -200,3 +201,24 @@ def test_the_registry_is_there_for_others(registry: Registry) -> None:
     assert connection.getresponse().status == 421
     connection.close()
     assert f"{count}-value" in ours.subjects()
+
+
+def test_large_schemas_keep_nobody_out(registry: Registry) -> None:
+    """While one address sends more large schemas than may wait, and leaves, others are answered,
+    and the registry keeps within half of its memory (MemoryMax of its unit)."""
+    assert RegistryClient(registry.url).register("good-value", json.dumps(V1)) == 1
+    items = {"type": "array", "items": {"type": "array", "items": "int"}}
+    fields = [{"name": "f", "type": items, "default": [[]] * (BODY_BYTES_MAX // 3 - 200)}]
+    large = json.dumps({"type": "record", "name": "R", "fields": fields}, separators=(",", ":"))
+    body = json.dumps({"schema": large}).encode()
+    assert BODY_BYTES_MAX - 1000 < len(body) <= BODY_BYTES_MAX
+    head = HEAD + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with contextlib.ExitStack() as stack:
+        many = [socket.create_connection(("127.0.0.1", registry.port), 60) for _ in range(60)]
+        for each in many:
+            stack.enter_context(each).sendall(head + body)
+        for path in ("/schemas/ids/1", "/subjects") * 5:
+            assert asked(registry.port, path, source="127.0.0.2")[0] == 200
+        assert many[0].recv(12) == b"HTTP/1.1 422"  # it was parsed
+    status = Path(f"/proc/{registry.program.pid}/status").read_text()
+    assert int(status.partition("VmHWM:")[2].split()[0]) < 512 << 10

@@ -167,3 +167,30 @@ def test_other_hosts_get_nothing(program: Program) -> None:
     assert "allowed.hosts" in program.get("/metrics", "evil.example:9101")[1]
     hosts = ("evil.example", socket.gethostname(), "127.0.0.1")
     assert [program.get("/metrics", host)[0] for host in hosts] == [421, 200, 200]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        b"Host: localhost\r\nHost: evil.example",
+        b"Host: localhost\r\nhost:localhost",
+        b"Host : localhost",
+        b" Host: localhost",
+        b"Host: localhost\r\n Host: evil.example",
+        b"Host: localhost\r\n\tevil.example",
+        b"X: y\rHost: localhost",
+        b"X: y\x0bHost: localhost",
+        b"Host: \0localhost",
+        b"Host",
+        b": localhost",
+    ],
+)
+def test_malformed_heads_are_400(program: Program, headers: bytes) -> None:
+    """A head with a second Host, with blanks before or behind the name of a header, with a folded
+    line or with control characters gets 400, so no two readers of it find different hosts."""
+    address = ("127.0.0.1", program.server.port)
+    for end in (b"\r\n", b"\n"):
+        with socket.create_connection(address, WITHIN_S) as sock:
+            lines = [b"GET /metrics HTTP/1.1", *headers.split(b"\r\n"), b"Accept: */*", b"", b""]
+            sock.sendall(end.join(lines))
+            assert b"".join(iter(lambda: sock.recv(1 << 16), b"")).split()[1] == b"400"

@@ -32,7 +32,6 @@ async def ask(
 
     async def receive() -> Any:
         if not left:
-            assert not ends
             await asyncio.Event().wait()
         piece = left.pop(0)
         return {"type": "http.request", "body": piece, "more_body": bool(left) or not ends}
@@ -67,7 +66,7 @@ def test_half_bodies_keep_nobody_out() -> None:
     out, however few requests may run at once."""
 
     async def both() -> list[int]:
-        app = WholeBody(AtMost(echo, 1, MEDIA_TYPE), 6, MEDIA_TYPE)
+        app = WholeBody(AtMost(echo, 1, 0, MEDIA_TYPE), 6, MEDIA_TYPE)
         slow = [asyncio.create_task(ask(app, b"a", ends=False)) for _ in range(50)]
         await asyncio.sleep(0)
         found = [(await ask(app, b"good"))[0] for _ in range(3)]
@@ -102,25 +101,85 @@ def test_half_bodies_share_their_memory(monkeypatch: pytest.MonkeyPatch) -> None
     assert not done[3]
 
 
-def test_more_requests_at_once_than_allowed_are_503() -> None:
-    """If too many requests come at once, the requests beyond the limit get 503. Clients repeat a
-    request after this status."""
-    inside, go = asyncio.Event(), asyncio.Event()
+class Gate:
+    """An application whose requests wait until the test lets them go on, one after the other."""
 
-    async def slow(scope: Any, receive: Any, send: Any) -> None:
-        inside.set()
-        await go.wait()
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.tokens = asyncio.Semaphore(0)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.begun.append(scope["client"][0])
+        await self.tokens.acquire()
         await echo(scope, receive, send)
 
-    async def three() -> list[int]:
-        app = AtMost(slow, 1, MEDIA_TYPE)
-        first = asyncio.create_task(ask(app, b""))
-        await inside.wait()
-        second = await ask(app, b"")
-        go.set()
-        return [(await first)[0], second[0], (await ask(app, b""))[0]]
 
-    assert asyncio.run(three()) == [200, 503, 200]
+def test_more_requests_than_may_wait_are_503() -> None:
+    """If too many requests wait, one of the address that has most of them gets 503, after which
+    clients try again. Neither those that run nor those of another address are refused."""
+
+    async def many() -> tuple[list[int], list[int]]:
+        gate = Gate()
+        app = AtMost(gate, 1, 3, MEDIA_TYPE)
+        bad = [asyncio.create_task(ask(app, b"", client="bad")) for _ in range(8)]
+        await asyncio.sleep(0)
+        good = [asyncio.create_task(ask(app, b"", client=f"good {n}")) for n in range(2)]
+        for _ in range(8 + 2):
+            gate.tokens.release()
+        return [(await each)[0] for each in bad], [(await each)[0] for each in good]
+
+    bad, good = asyncio.run(many())
+    assert good == [200, 200]
+    assert sorted(bad) == [200] * 2 + [503] * 6
+    assert bad[0] == 200
+
+
+def test_one_address_does_not_hold_up_another() -> None:
+    """However many requests of one address wait, a place is free for the first of another address,
+    or becomes free for it when the next one ends."""
+
+    async def begun() -> list[str]:
+        gate = Gate()
+        app = AtMost(gate, 4, 100, MEDIA_TYPE)
+        tasks = [asyncio.create_task(ask(app, b"", client="bad")) for _ in range(50)]
+        await asyncio.sleep(0)
+        tasks += [asyncio.create_task(ask(app, b"", client=f"good {n}")) for n in range(3)]
+        await asyncio.sleep(0)
+        gate.tokens.release()
+        while len(gate.begun) < 5:
+            await asyncio.sleep(0)
+        found = list(gate.begun)
+        for each in tasks:
+            each.cancel()
+        return found
+
+    assert asyncio.run(begun()) == ["bad", "bad", "good 0", "good 1", "good 2"]
+
+
+def test_a_request_whose_client_has_left_does_not_run() -> None:
+    """While a request waits, its client may leave. Then it does not run, and keeps nobody out."""
+
+    async def begun() -> list[str]:
+        gate = Gate()
+        app = AtMost(gate, 1, 3, MEDIA_TYPE)
+        first = asyncio.create_task(ask(app, b"", client="first"))
+        await asyncio.sleep(0)
+
+        async def receive() -> Any:
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            assert message.get("status") in (503, None)
+
+        for _ in range(5):
+            await app({"type": "http", "client": ("left", 1)}, receive, send)
+        last = asyncio.create_task(ask(app, b"", client="last"))
+        for _ in range(2):
+            gate.tokens.release()
+        assert ((await first)[0], (await last)[0]) == (200, 200)
+        return gate.begun
+
+    assert asyncio.run(begun()) == ["first", "last"]
 
 
 def test_a_request_for_another_host_is_421() -> None:

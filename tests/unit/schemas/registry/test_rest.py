@@ -12,9 +12,15 @@ from typing import Any
 import pytest
 
 from skidway.schemas.compatibility import check
-from skidway.schemas.registry.decisions import comparison
+from skidway.schemas.registry.decisions import comparison, submission
 from skidway.schemas.registry.rest import BODY_BYTES_MAX
-from skidway.schemas.registry.rest.application import LOG_THREADS
+from skidway.schemas.registry.rest.application import (
+    LARGE_AT_ONCE,
+    LARGE_BYTES,
+    LARGE_WAITING_MAX,
+    LOG_THREADS,
+    WAITING_MAX,
+)
 from support.registry_http import Registry, record
 
 A, AB, AC = record(a=None), record(a=None, b=0), record(a=None, c=None)
@@ -501,17 +507,98 @@ def test_a_store_that_hangs_holds_up_no_reader() -> None:
     assert set(writes) == {200}
 
 
-async def status_of(app: Any, method: str, path: str, body: Any = None) -> int:
+def test_many_requests_of_one_address_hold_up_no_other() -> None:
+    """Of more requests for unknown ids than may wait, which all ask ZooKeeper, some are refused
+    with 503, all of them of the address that sends them: others can still register."""
+    registry = Registry()
+    registry.register("s", A)
+    gate = threading.Event()
+    registry.log.meanwhile.append(lambda: gate.wait(60))
+
+    async def ask(method: str, path: str, address: str, body: Any = None) -> int:
+        return await status_of(registry.app, method, path, body, address)
+
+    async def both() -> tuple[list[int], list[int]]:
+        many = [
+            asyncio.create_task(ask("GET", "/schemas/ids/99999", "bad"))
+            for _ in range(WAITING_MAX + LOG_THREADS)
+        ]
+        try:
+            async with asyncio.timeout(60):
+                await asyncio.to_thread(registry.log.reached.wait, 30)
+                refused = await next(asyncio.as_completed(many))
+                good = [
+                    asyncio.create_task(
+                        ask("POST", f"/subjects/t{n}/versions", f"g{n}", {"schema": AB})
+                    )
+                    for n in range(10)
+                ]
+                good += [asyncio.create_task(ask("GET", "/schemas/ids/1", "g")) for _ in range(10)]
+                await good[-1]
+        finally:
+            gate.set()
+        return await asyncio.gather(*many), [refused, *await asyncio.gather(*good)]
+
+    bad, good = asyncio.run(both())
+    assert set(bad) == {404, 503}
+    assert good == [503] + [200] * 20
+
+
+def test_few_large_schemas_are_parsed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many large schemas come, two are parsed at once, and one of each address, as a parsed
+    schema takes many times its bytes. Small requests of the same address are answered meanwhile."""
+    registry = Registry()
+    registry.register("s", A)
+    large = record(**{f"f{n}": None for n in range(LARGE_BYTES // 20)})
+    gate, parsing = threading.Event(), list[int]()
+    parse = submission.submitted
+
+    def slow(schemas: Any, asked: Any, *more: Any) -> Any:
+        if asked.text == large:
+            parsing.append(1)
+            assert gate.wait(60)
+        return parse(schemas, asked, *more)
+
+    monkeypatch.setattr(submission, "submitted", slow)
+
+    def ask(schema: str, address: str) -> asyncio.Task[int]:
+        body = {"schema": schema}
+        return asyncio.create_task(status_of(registry.app, "POST", "/subjects/s", body, address))
+
+    async def both() -> tuple[list[int], int, list[int]]:
+        many = [ask(large, address) for address in ["a"] * (LARGE_WAITING_MAX + 1) + ["b"] * 3]
+        try:
+            async with asyncio.timeout(60):
+                good = [await ask(A, "a") for _ in range(20)]
+                while len(parsing) < LARGE_AT_ONCE:
+                    await asyncio.sleep(0)
+                good += [await ask(A, "c") for _ in range(20)]
+                at_once = len(parsing)
+        finally:
+            gate.set()
+        return good, at_once, [await each for each in many]
+
+    good, at_once, found = asyncio.run(both())
+    assert set(good) == {200}
+    assert at_once == LARGE_AT_ONCE == 2
+    assert (found.count(503), found.count(404)) == (2, LARGE_WAITING_MAX + 2)
+
+
+async def status_of(
+    app: Any, method: str, path: str, body: Any = None, address: str = "10.0.0.1"
+) -> int:
     content = b"" if body is None else json.dumps(body).encode()
     messages = [{"type": "http.request", "body": content, "more_body": False}]
 
     async def receive() -> Any:
-        return messages.pop()
+        return messages.pop() if messages else await asyncio.Event().wait()
 
-    return int((await answer_of(app, method, path, receive))[0]["status"])
+    return int((await answer_of(app, method, path, receive, address))[0]["status"])
 
 
-async def answer_of(app: Any, method: str, path: str, receive: Any) -> list[Any]:
+async def answer_of(
+    app: Any, method: str, path: str, receive: Any, address: str = "10.0.0.1"
+) -> list[Any]:
     """Makes a request whose body comes from `receive`. Returns the messages of the answer."""
     sent: list[Any] = []
 
@@ -520,6 +607,7 @@ async def answer_of(app: Any, method: str, path: str, receive: Any) -> list[Any]
 
     scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode()}
     scope |= {"query_string": b"", "headers": [], "http_version": "1.1", "scheme": "http"}
+    scope["client"] = (address, 1)
     await app(scope, receive, send)
     return sent
 
