@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 import zstandard
 
 from skidway.agent.files import plain_sizes
-from skidway.agent.files.decompressed import Bounds
+from skidway.agent.files.decompressed import STREAM_WORK, WORK_MAX, Bounds, Decompressor
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.plain_sizes import Content, PlainSizes
@@ -66,6 +67,59 @@ def test_what_follows_a_stream_is_no_damage(
     sizes.ask(str(path), content)
     eventually(lambda: sizes.known(content) is not None, every_s=0.01)
     assert sizes.known(content) == 5 + len(more)
+
+
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".lzma": lambda data: lzma.compress(data, lzma.FORMAT_ALONE),
+    ".zst": zstandard.compress,
+}
+
+
+def read_whole(path: Path) -> bytes:
+    """Reads a file in steps, as if it were measured."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        plain, parts = Decompressor(str(path), descriptor, Bounds()), []
+        while not plain.is_at_end:
+            parts.append(plain.step(1 << 20))
+    finally:
+        os.close(descriptor)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_what_has_no_content_has_an_end(tmp_path: Path, ending: str) -> None:
+    """A file with some thousand empty parts is read; one with very many is damaged, so that no read
+    takes long."""
+    pack, path = PACK[ending], tmp_path / f"app.log.1{ending}"
+    empty, few, many = pack(b""), 5_000, WORK_MAX // STREAM_WORK
+    path.write_bytes(pack(b"first\n") + empty * few + pack(b"last\n"))
+    assert read_whole(path) == b"first\nlast\n"
+    path.write_bytes(pack(b"first\n") + empty * many + pack(b"last\n"))
+    with pytest.raises(OSError, match="too many parts without content"):
+        read_whole(path)
+
+
+def test_a_hole_behind_a_stream_has_an_end(tmp_path: Path) -> None:
+    """A terabyte of padding, which takes no room on the disk, keeps nobody busy: the file is
+    damaged."""
+    path = tmp_path / "app.log.1.gz"
+    path.write_bytes(gzip.compress(b"first"))
+    os.truncate(path, 1 << 40)
+    with pytest.raises(OSError, match="too many parts without content"):
+        read_whole(path)
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_a_stream_for_each_line_is_no_harm(tmp_path: Path, ending: str) -> None:
+    """A file of any length to which each line was added as a stream of its own is read."""
+    path, count = tmp_path / f"app.log.1{ending}", 3 * WORK_MAX // STREAM_WORK
+    line = b"2026-11-29 08:00:00 INFO begun\n"
+    path.write_bytes(PACK[ending](line + b"\n") * count)
+    assert read_whole(path) == (line + b"\n") * count
 
 
 def tracked(host: OperatingSystem, path: Path, file: int) -> TrackedFile:
