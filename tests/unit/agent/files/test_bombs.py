@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -42,6 +43,25 @@ def test_a_large_file_delays_no_small_ones(tmp_path: Path, monkeypatch: pytest.M
     eventually(lambda: len(learned) == len(parts), every_s=0.01)
     assert learned == [5, 7, (12 << 20) + 5, (13 << 20) + 6]
     eventually(lambda: set(os.listdir("/proc/self/fd")) == before)
+
+
+def test_the_largest_file_delays_no_large_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of large files, much smaller ones are measured sooner, also if they came later, and the
+    largest one is measured, too."""
+    monkeypatch.setattr(plain_sizes, "SLICE_BYTES", 1 << 20)
+    learned: list[int | OSError] = []
+    sizes = PlainSizes(Bounds())
+    monkeypatch.setattr(sizes, "learn", lambda _, size: learned.append(size))
+    for count in (90, 20, 3):
+        path = tmp_path / f"{count}.log.1.gz"
+        path.write_bytes(gzip.compress(ZEROS[: 1 << 20]) * count)
+        # the thread that measures begins when all files are asked for
+        sizes._thread = None if count == 3 else threading.current_thread()
+        sizes.ask(str(path), Content.of(os.stat(path)))
+    eventually(lambda: len(learned) == 3, every_s=0.01)
+    assert learned == [count << 20 for count in (3, 20, 90)]
 
 
 @pytest.mark.parametrize(
