@@ -30,13 +30,13 @@ class Link(NamedTuple):
 
 class End(NamedTuple):
     """What is at the end of a path. real_path: the path without links. status: of what is there.
-    links: those on the way, in their order. directory_owner: the user to whom the directory of what
-    is there belongs."""
+    links: those on the way, in their order. directory: the status of the directory of what is
+    there."""
 
     real_path: str
     status: os.stat_result
     links: tuple[Link, ...]
-    directory_owner: int
+    directory: os.stat_result
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def way(path: str) -> Iterator[Way]:
         real: list[str] = []
         links: list[Link] = []
         at = os.fstat(descriptor)
-        directory_owner = at.st_uid
+        directory = at
         while names:
             name = names.pop()
             below = os.open(name, _STEP, dir_fd=descriptor)
@@ -69,7 +69,7 @@ def way(path: str) -> Iterator[Way]:
             if not stat.S_ISLNK(status.st_mode):
                 os.close(descriptor)
                 descriptor = below
-                directory_owner, at = at.st_uid, status
+                directory, at = at, status
                 real = real[:-1] if name == ".." else [*real, name]
                 continue
             try:
@@ -85,7 +85,7 @@ def way(path: str) -> Iterator[Way]:
                 descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
                 at = os.fstat(descriptor)
                 real = []
-        end = End("/" + "/".join(real), at, tuple(links), directory_owner)
+        end = End("/" + "/".join(real), at, tuple(links), directory)
         yield Way(descriptor, end, user)
     finally:
         os.close(descriptor)

@@ -8,7 +8,9 @@ look like windows-1252 either; or some lines are not in the encoding that the us
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +37,8 @@ from skidway.agent.values import terminals
 from skidway.agent.values.path_texts import literal
 from skidway.errors import SkidwayError, UsageError
 from skidway.settings.spec import specs
+
+_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 WINDOWS: Final = "windows-1252"
 CONTAINER_LEAST: Final = 0.5
@@ -154,7 +158,7 @@ def read(path: Path, lines_max: int, encoding: str | None = None) -> Sample:
     known = specs(SourceSettings)["encoding"].shape.choices
     if encoding is not None and encoding not in known:
         raise UsageError(f"--encoding: {encoding!r} is none of {', '.join(map(str, known))}.")
-    data = _first_bytes(path)
+    data = _some_bytes(path)
     if encoding is None and data.startswith((mark_of(UTF_16LE), mark_of(UTF_16BE))):
         encoding = UTF_16
     order = order_of(data) if encoding == UTF_16 else encoding or UTF_8
@@ -180,12 +184,20 @@ def read(path: Path, lines_max: int, encoding: str | None = None) -> Sample:
     return Sample(path, data[:end], _as_utf8(texts, order), _as_utf8(further, order), more)
 
 
-def _first_bytes(path: Path) -> bytes:
+def first_bytes(path: Path, most: int) -> bytes:
+    """Returns at most this many of a file's first bytes. Raises SkidwayError if it cannot be read,
+    or is no regular file: nobody may ever write into a FIFO."""
     try:
-        with path.open("rb") as file:
-            data = file.read(READ_BYTES)
+        with open(os.open(path, _FLAGS), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise SkidwayError(f"cannot read {path}: it is no regular file")
+            return file.read(most)
     except OSError as error:
         raise SkidwayError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _some_bytes(path: Path) -> bytes:
+    data = first_bytes(path, READ_BYTES)
     if not data:
         raise SkidwayError(f"{path} is empty; guess needs some lines")
     if data.startswith(_COMPRESSED):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from skidway.agent.commands.samples import first_bytes
 from skidway.agent.files.patterns import patterns_of
 from skidway.agent.parsing.byte_order import UTF_16, order_of
 from skidway.agent.parsing.framing import READ_BYTES, READ_LINES, LineFramer
@@ -71,11 +72,7 @@ def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
     has. Raises SkidwayError, for example if the file cannot be read."""
     absolute = os.path.abspath(path)
     source = source_of(settings, absolute, topic)
-    try:
-        with path.open("rb") as file:
-            data = file.read(READ_BYTES + 1)
-    except OSError as error:
-        raise SkidwayError(f"cannot read {path}: {error.strerror}") from error
+    data = first_bytes(path, READ_BYTES + 1)
     lines = LineFramer(order_of(data) if source.encoding == UTF_16 else source.encoding)
     used = data[:READ_BYTES]
     if len(data) > READ_BYTES:

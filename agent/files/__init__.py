@@ -49,6 +49,7 @@ nameless       files without a name that a running agent still has open; for ano
 pod_metadata   reads files with the labels of pods
 pod_labels     which labels the records of a file get, and from which position on
 reading        makes readings of tracked files, so that no file waits for long
+ready          the files that the next turns try to read; topics take turns
 
 In a look, the agent goes once through the directories of all sources, to find new, renamed and
 deleted log files. If a link points to a file, the agent watches and lists the directory in which

@@ -3,9 +3,11 @@
 Whoever may write into a directory of logs may make a link there, also to a file that only the agent
 may read. So a link counts only if it belongs to root, to the agent's user, or to the owner of the
 file to which it leads: to read a file of one's own through a link gives nothing away. Some
-directories never have logs, but secrets; there the agent reads nothing, whatever leads there. If
-the agent may read every file of the host, it reads no file with several names (hard links) that
-belongs to another user than its directory: the kernel may let everybody make such names.
+directories never have logs, but secrets; there the agent reads nothing, whatever leads there.
+
+If the agent may read every file of the host, it also matters who may have put a file where it is:
+the owner of the directory may have moved a file of another user there, which he may not read, and
+the kernel may let everybody make further names of a file (hard links).
 """
 
 from __future__ import annotations
@@ -54,10 +56,11 @@ class Access:
         if real_path.startswith(self.closed) and not real_path.startswith(self.opened):
             directory = next(each for each in self.closed if real_path.startswith(each))
             return path, f"it leads to a file below {directory}, where the agent reads nothing"
-        if self.reads_all and _is_doubtful(end):
+        doubt = _doubt(end) if self.reads_all else None
+        if doubt is not None:
             return path, (
-                f"it is a file of user {owner} with {status.st_nlink} names, in a directory of user"
-                f" {end.directory_owner}, and the agent may read every file"
+                f"it is a file of user {owner} {doubt}, in a directory of user"
+                f" {end.directory.st_uid}, and the agent may read every file"
             )
         if not links or self.rule == "all":
             return None
@@ -82,7 +85,20 @@ def access_of(rule: Rule, state_dir: Path) -> Access:
     return Access(rule, closed, (f"{state}/replay/",))
 
 
-def _is_doubtful(end: End) -> bool:
-    status = end.status
-    is_linked = stat.S_ISREG(status.st_mode) and status.st_nlink > 1
-    return is_linked and status.st_uid != end.directory_owner
+def _doubt(end: End) -> str | None:
+    """Returns what makes it doubtful that whoever put a file there may read it; None if nothing
+    does. What everybody may read gives nothing away. An owner can give a directory only to groups
+    of his own, so he may read what such a group may read."""
+    status, directory = end.status, end.directory
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    if status.st_nlink > 1 and status.st_uid != directory.st_uid:
+        return f"with {status.st_nlink} names"
+    if status.st_mode & stat.S_IROTH:
+        return None
+    if directory.st_mode & stat.S_IWOTH:
+        return "that not everybody may read but everybody may have put there"
+    is_shared = status.st_mode & stat.S_IRGRP and status.st_gid == directory.st_gid
+    if directory.st_uid in (0, status.st_uid) or is_shared:
+        return None
+    return "that not everybody may read"

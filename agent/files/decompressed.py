@@ -13,6 +13,7 @@ import errno
 import io
 import lzma
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable
@@ -39,8 +40,18 @@ to do harm has as many."""
 INPUT_BYTES: Final = 1 << 16
 """One step reads at most this many compressed bytes."""
 
+WORK_MAX: Final = 16 << 20
+STREAM_WORK: Final = 2 << 10
+WORK_FOR_BYTE: Final = 64
+"""Each compressed byte is one unit of work, and the beginning of a stream STREAM_WORK units. A file
+may ask for WORK_MAX units without a plain byte, and for WORK_FOR_BYTE units more for each plain
+byte; otherwise it counts as damaged. So a read takes only as long as its plain bytes allow. Only a
+file that was made to do harm has so many empty streams, or so many bytes between its streams."""
+
 _CHUNK: Final = 1 << 20
 _HEAD: Final = 4096
+_FIRST_BYTES: Final = 256
+_NO_NUL: Final = re.compile(rb"[^\0]")
 
 _DAMAGE: Final = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
@@ -68,7 +79,7 @@ class _Stream(Protocol):
     def needs_input(self) -> bool: ...
     @property
     def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+    def decompress(self, data: bytes | memoryview, max_length: int = -1) -> bytes: ...
 
 
 class _Gzip:
@@ -86,8 +97,9 @@ class _Gzip:
     def unused_data(self) -> bytes:
         return self._stream.unused_data
 
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        made = self._stream.decompress(self._stream.unconsumed_tail + data, max_length)
+    def decompress(self, data: bytes | memoryview, max_length: int = -1) -> bytes:
+        rest = self._stream.unconsumed_tail
+        made = self._stream.decompress(rest + data if rest else data, max_length)
         self.needs_input = len(made) < max_length and not self._stream.unconsumed_tail
         return made
 
@@ -153,9 +165,7 @@ class Decompressor:
         self._memory_bytes = bounds.memory_bytes
         self._format = _FORMATS[os.path.splitext(path)[1]]
         self._file = io.FileIO(descriptor, closefd=False)
-        self._stream: _Stream | None = None
-        self._rest = b""
-        self.is_at_end = False
+        self.rewind()
 
     def read(self, count: int) -> bytes:
         """Returns the next decompressed bytes: `count` bytes, or fewer at the end of the file.
@@ -170,7 +180,12 @@ class Decompressor:
 
     def rewind(self) -> None:
         """Goes back to the start, so that the next read returns the first bytes again."""
-        self._stream, self._rest, self.is_at_end = None, b"", False
+        self._stream: _Stream | None = None
+        self._is_first = True  # whether `_stream` is the file's first one
+        self._next_bytes = 0  # how many bytes the stream gets next; 0: it has had none
+        self._data, self._used = b"", 0  # bytes of the file, and how many of them streams have had
+        self._work_left = WORK_MAX
+        self.is_at_end = False
 
     @property
     def is_begun(self) -> bool:
@@ -193,39 +208,65 @@ class Decompressor:
     def _step(self, most: int) -> bytes:
         if self._stream is None:
             self._file.seek(0)
-            self._stream = self._format.stream(self._memory_bytes)
-        if self._stream.eof:
-            return self._next_stream(most)
-        data = self._file.read(INPUT_BYTES) if self._stream.needs_input else b""
-        if self._stream.needs_input and not data:
-            raise EOFError("its end is missing")
-        made = self._stream.decompress(data, most)
-        if self._stream.eof:
-            self._rest = self._stream.unused_data
-        return made
-
-    def _next_stream(self, most: int) -> bytes:
-        """Goes on behind the end of a stream: skips NUL bytes behind one of gzip, and then begins
-        the next stream, if there is one."""
-        data = self._rest or self._file.read(INPUT_BYTES)
-        if not data:
-            self.is_at_end = True
-            return b""
-        self._rest = b""
-        if self._format.stream is _gzip and not (data := data.lstrip(b"\0")):
-            return b""
-        stream = self._format.stream(self._memory_bytes)
+            self._begin()
+        elif self._stream.eof:
+            if not self._find_next():
+                return b""
+            self._begin()
+            self._is_first = False
+        assert self._stream is not None
+        is_new = not self._next_bytes
         try:
-            made = stream.decompress(data, most)
+            made = self._stream.decompress(self._piece(self._stream), most)
         except (OSError, lzma.LZMAError):
-            if not self._format.ignores_rest:
+            if not is_new or self._is_first or not self._format.ignores_rest:
                 raise
             self.is_at_end = True
             return b""
-        self._stream = stream
-        if stream.eof:
-            self._rest = stream.unused_data
+        if self._stream.eof:
+            self._used -= len(self._stream.unused_data)
+        self._work_left = min(self._work_left + WORK_FOR_BYTE * len(made), WORK_MAX)
         return made
+
+    def _begin(self) -> None:
+        self._work(STREAM_WORK)
+        self._stream = self._format.stream(self._memory_bytes)
+        self._next_bytes = 0
+
+    def _piece(self, stream: _Stream) -> bytes | memoryview:
+        """Returns the bytes that a stream needs next. At its end, a stream copies what is left of
+        them, so each piece is at most as long as all the pieces before it."""
+        self._next_bytes = min(2 * self._next_bytes or _FIRST_BYTES, INPUT_BYTES)
+        if not stream.needs_input:
+            return b""
+        if not self._fill():
+            raise EOFError("its end is missing")
+        piece = memoryview(self._data)[self._used : self._used + self._next_bytes]
+        self._used += len(piece)
+        return piece
+
+    def _find_next(self) -> bool:
+        """Goes on behind the end of a stream: skips NUL bytes behind one of gzip. Returns whether
+        there are further bytes, and notes if they are at their end."""
+        if not self._fill():
+            self.is_at_end = True
+            return False
+        if self._format.stream is _gzip:
+            found = _NO_NUL.search(self._data, self._used)
+            self._used = len(self._data) if found is None else found.start()
+        return self._used < len(self._data)
+
+    def _fill(self) -> bool:
+        """Reads from the file if all bytes are used. Returns whether there are bytes."""
+        if self._used == len(self._data):
+            self._data, self._used = self._file.read(INPUT_BYTES) or b"", 0
+            self._work(len(self._data))
+        return bool(self._data)
+
+    def _work(self, units: int) -> None:
+        self._work_left -= units
+        if self._work_left < 0:
+            raise ValueError("it has too many parts without content")
 
 
 class Decompressed:

@@ -341,7 +341,7 @@ def _end(path: str, is_link: bool, resolved: _Resolved) -> End:
             above = resolved[directory] = found.end
     real = above.real_path
     real_path = path if real == directory else os.path.join(real, name)
-    return End(real_path, status, above.links, above.status.st_uid)
+    return End(real_path, status, above.links, above.status)
 
 
 @lru_cache(64)

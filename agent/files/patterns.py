@@ -1,8 +1,9 @@
 """Finds the files that a pattern of paths matches. Module `path_texts` says what patterns mean.
 
-The search follows links. If `**` comes to a link that leads back to a directory above it, the
-search does not walk this directory again. The search reports directories that cannot be read,
-because they may contain files that nobody counts.
+The search follows links, but it lists each directory only once for each part of the pattern: under
+its path without links, or else under the path of the first link that leads to it. So links cannot
+make a search longer than the number of directories and links. The search reports directories that
+cannot be read, because they may contain files that nobody counts.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import errno
 import os
 import re
 import stat
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
 
 from skidway.agent.values.path_texts import expanded, matcher, name_matcher
 from skidway.dataclass import dataclass
 
 Unreadable = list[tuple[str, str]]
+Parts = tuple[str, ...]
 
 _MAGIC = re.compile(r"[*?\[]")
 DEPTH_MAX = 64
@@ -59,12 +63,13 @@ class Pattern:
         self, unreadable: Unreadable, may_enter: Callable[[str], bool] = lambda _path: True
     ) -> Iterator[tuple[str, bool]]:
         """Yields each existing path that matches, and whether the path is a link. The paths of each
-        directory are sorted. may_enter: whether to search in the directory to which a link leads.
+        directory are sorted; of several paths of a listed directory, only one counts. may_enter:
+        whether to search in the directory to which a link leads.
         """
         root = self.root
         rest = tuple(part for part in self.text[len(root) :].split("/") if part)
         closed: Unreadable = []
-        for path, is_link in _walk(root, rest, Search(closed, may_enter), ()):
+        for path, is_link in _search(root, rest, Search(closed, may_enter)):
             if not self.exclude or not self.excludes(path):
                 yield path, is_link
         unreadable += [each for each in closed if not self._excludes_all(each[0])]
@@ -92,31 +97,43 @@ def patterns_of(paths: Sequence[str], exclude: Sequence[str] = ()) -> tuple[Patt
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One search. unreadable: the directories that cannot be read. may_enter: see
-    `Pattern.walk`."""
+    """One search. unreadable: the directories that cannot be read. may_enter: see `Pattern.walk`.
+    entered: each directory, with the rest of the pattern that was searched for there. links: the
+    links that wait until everything before them is searched, each with the rest of the pattern, and
+    how deep it lies."""
 
     unreadable: Unreadable
     may_enter: Callable[[str], bool]
+    entered: set[tuple[int, int, Parts]] = field(default_factory=set)
+    links: deque[tuple[str, Parts, int]] = field(default_factory=deque)
 
 
-def _walk(
-    base: str, parts: Sequence[str], search: Search, above: tuple[tuple[int, int], ...]
-) -> Iterator[tuple[str, bool]]:
+def _search(root: str, parts: Parts, search: Search) -> Iterator[tuple[str, bool]]:
+    yield from _walk(root, parts, search, 0)
+    while search.links:
+        path, rest, depth = search.links.popleft()
+        if _is_new(path, rest, search) and search.may_enter(path):
+            yield from _walk(path, rest, search, depth)
+
+
+def _walk(base: str, parts: Parts, search: Search, depth: int) -> Iterator[tuple[str, bool]]:
     part, rest = parts[0], parts[1:]
-    if part == "**":
-        yield from _walk_deep(base, rest, search, above)
-    elif not _MAGIC.search(part):
+    if not _MAGIC.search(part):
         path = os.path.join(base, part)
         if rest:
-            yield from _walk(path, rest, search, above)
+            yield from _walk(path, rest, search, depth)
         else:
             yield from _at(path, search.unreadable)
+    elif not _enter(base, parts, search):
+        return
+    elif part == "**":
+        yield from _walk_deep(base, parts, search, depth)
     else:
         for entry in _entries(base, search.unreadable, part):
             if not rest:
                 yield entry.path, entry.is_symlink()
-            elif _is_directory(entry, search):
-                yield from _walk(entry.path, rest, search, above)
+            elif _is_directory(entry, rest, search, depth):
+                yield from _walk(entry.path, rest, search, depth)
 
 
 def _at(path: str, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
@@ -130,40 +147,56 @@ def _at(path: str, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
         unreadable.append((path, error.strerror or str(error)))
 
 
-def _walk_deep(
-    base: str, rest: Sequence[str], search: Search, above: tuple[tuple[int, int], ...]
-) -> Iterator[tuple[str, bool]]:
-    """Walks the directory `base` and every directory below it, except links that point back to a
-    directory above.
-    """
-    try:
-        status = os.stat(base)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        search.unreadable.append((base, error.strerror or str(error)))
-        return
-    key = (status.st_dev, status.st_ino)
-    if key in above:
-        return
-    if len(above) >= DEPTH_MAX:
+def _walk_deep(base: str, parts: Parts, search: Search, depth: int) -> Iterator[tuple[str, bool]]:
+    """Walks the directory `base` and every directory below it."""
+    if depth >= DEPTH_MAX:
         search.unreadable.append((base, f"it lies more than {DEPTH_MAX} directories deep"))
         return
-    yield from _walk(base, rest or ("*",), search, above)
+    yield from _walk(base, parts[1:] or ("*",), search, depth)
     for entry in _entries(base, search.unreadable):
-        if _is_directory(entry, search):
-            yield from _walk_deep(entry.path, rest, search, (*above, key))
+        if _is_directory(entry, parts, search, depth + 1):
+            yield from _walk(entry.path, parts, search, depth + 1)
 
 
-def _is_directory(entry: os.DirEntry[str], search: Search) -> bool:
+def _enter(directory: str, parts: Parts, search: Search) -> bool:
+    """Whether a directory exists, and was not searched for these parts yet; from now on, it was."""
+    key = _key(directory, parts, search)
+    if key is None or key in search.entered:
+        return False
+    search.entered.add(key)
+    return True
+
+
+def _is_new(link: str, parts: Parts, search: Search) -> bool:
+    """Whether the directory to which a link leads was not searched for these parts yet."""
+    key = _key(link, parts, search)
+    return key is not None and key not in search.entered
+
+
+def _key(directory: str, parts: Parts, search: Search) -> tuple[int, int, Parts] | None:
+    try:
+        status = os.stat(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        search.unreadable.append((directory, error.strerror or str(error)))
+        return None
+    return status.st_dev, status.st_ino, parts
+
+
+def _is_directory(entry: os.DirEntry[str], rest: Parts, search: Search, depth: int) -> bool:
+    """Whether an entry is a directory. A link to a directory is searched later."""
     try:
         if not entry.is_dir():
             return False
-        return not entry.is_symlink() or search.may_enter(entry.path)
     except OSError as error:
         if error.errno != errno.ELOOP:  # a circle of links points to no file
             search.unreadable.append((entry.path, error.strerror or str(error)))
         return False
+    if entry.is_symlink():
+        search.links.append((entry.path, rest, depth))
+        return False
+    return True
 
 
 def _entries(directory: str, unreadable: Unreadable, part: str = "*") -> list[os.DirEntry[str]]:

@@ -2,8 +2,9 @@
 thread decompresses the whole file.
 
 The thread decompresses files in slices. Each new file gets one slice at once, which suffices for
-most files. The larger files are then measured one after the other, a slice of them in turn with a
-slice of the new files. So no file delays many others, and at most two files are decompressed at
+most files. A slice of the larger files follows in turn with a slice of the new files. The larger
+files take turns. A turn begins the file anew and is twice as long as the file's last one, so no
+file delays others by much more than their own sizes need, and at most two files are decompressed at
 the same time.
 """
 
@@ -90,6 +91,9 @@ class PlainSizes:
                     self._put_back(new, large)
                 if large and not self._slice(large[0]):
                     large.popleft()
+                elif len(large) > 1 and large[0].is_turn_over:
+                    large[0].pause()
+                    large.rotate(-1)
         finally:  # if a bug ends this thread, the next `ask` starts another thread
             for each in large:
                 each.pause()
@@ -134,7 +138,13 @@ class _Measurement:
         self._path, self.content, self._bounds = path, content, bounds
         self._descriptor: int | None = None
         self._plain: Decompressor | None = None
+        self._slices, self._turn_slices = 0, 1
         self.size: int | None = 0
+
+    @property
+    def is_turn_over(self) -> bool:
+        """Whether other files should be measured before this one goes on."""
+        return self._slices >= self._turn_slices
 
     def go_on(self) -> bool:
         """Decompresses a slice. Returns whether the file goes on after it. Raises OSError."""
@@ -151,13 +161,16 @@ class _Measurement:
             if size > most:
                 raise OSError(errno.EFBIG, f"it cannot be decompressed: {_too_many(most)}")
         self.size = size
+        self._slices += 1
         return not plain.is_at_end
 
     def pause(self) -> None:
-        """Closes the file. If the measurement goes on later, it begins again."""
+        """Closes the file. If the measurement goes on later, it begins again, with a turn that is
+        twice as long as what it has had."""
         if self._descriptor is not None:
             os.close(self._descriptor)
         self._descriptor = self._plain = None
+        self._slices, self._turn_slices = 0, 2 * self._slices
         self.size = 0
 
     def _begin(self) -> Decompressor | None:

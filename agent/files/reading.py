@@ -3,10 +3,10 @@ bytes. A turn is one pass of the agent's loop.
 
 A turn reads the files that may have new bytes one after the other, at most READ_BYTES and
 READ_LINES of each, until the turn has TURN_BYTES or TURN_LINES. The next turn begins with the files
-that this turn did not reach, so a busy file does not delay the other files. If there is room for
-more bytes in the turn, the agent reads again from the files that have more. If a topic has no room
-(`values.room`), its files are held back until it has room again; files of other topics do not wait
-for them.
+that this turn did not reach, so a busy file does not delay the other files; and topics take turns
+(module `ready`). If there is room for more bytes in the turn, the agent reads again from the files
+that have more. If a topic has no room (`values.room`), its files are held back until it has room
+again; files of other topics do not wait for them.
 
 Except within a long line, a read begins a little before the read position. If these bytes before
 the read position differ from those that were read there last time, the file was rewritten, or was
@@ -34,6 +34,7 @@ from skidway.agent.files.endings import CHANGED
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.host import Handle, Status
 from skidway.agent.files.pod_labels import PodLabels
+from skidway.agent.files.ready import Ready
 from skidway.agent.files.sources import TailedSource
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.files.unpacking import Unpacking
@@ -131,7 +132,7 @@ class FileReader:
         self._close_at = 0.0
         self._may_read = may_read
         self._unpacking = Unpacking(handles)
-        self._ready: dict[int, TrackedFile] = {}
+        self._ready = Ready()
         self._active: dict[int, float] = {}  # by file id: until when turns try to read the file
         self._due: dict[int, float] = {}  # by file id: when to read the last line or end the id
         self._held_back: dict[str, dict[int, TrackedFile]] = {}  # by topic
@@ -147,7 +148,7 @@ class FileReader:
 
     def wake(self, tracked: TrackedFile) -> None:
         """Makes the next turn try to read a file, because the file may have changed."""
-        self._ready[tracked.file] = tracked
+        self._ready.add(tracked)
 
     @property
     def has_ready(self) -> bool:
@@ -211,7 +212,7 @@ class FileReader:
         for _ in range(TURN_FILES):
             if left <= 0 or lines_left <= 0 or not self._ready:
                 break
-            tracked = self._ready.pop(next(iter(self._ready)))
+            tracked = self._ready.pop()
             if not _has_new_bytes(tracked):
                 continue
             topic = tracked.birth.topic
@@ -228,10 +229,8 @@ class FileReader:
                 lines_left -= count_lines(one.reading.data)
                 room.take(topic, len(one.reading.data))
                 taken.append(one)
-            elif self._ready.pop(tracked.file, None) is not None:
+            elif self._ready.discard(tracked):
                 later.append(tracked)  # this turn found nothing to send in the file
-        if not self._ready:
-            self._ready = {}  # frees memory: an emptied dictionary would keep its memory
         for tracked in later:
             self.wake(tracked)
         return taken

@@ -51,6 +51,23 @@ def tried(
     return found, [json.loads(line) for line in made[0].splitlines()]
 
 
+@pytest.mark.parametrize("command", ["guess", "test"])
+@pytest.mark.parametrize("kind", ["fifo", "device"])
+def test_only_files_are_tried(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, kind: str
+) -> None:
+    """`guess` and `test` refuse at once what is no regular file: nobody may ever write to it."""
+    path, config = tmp_path / "shop.log", tmp_path / "agent.yml"
+    config.write_text(f"{CONFIG}sources:\n  - topic: shop\n    paths: [{path}]\n")
+    if kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    options = ["--config", str(config)] if command == "test" else []
+    assert main(["agent", command, str(path), *options]) == 1
+    assert f"cannot read {path}: it is no regular file" in capsys.readouterr().err
+
+
 def rejects(results: list[dict[str, Any]]) -> list[str]:
     return [each["detail"] for each in results if "rejected" in each]
 

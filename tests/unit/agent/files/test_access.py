@@ -18,10 +18,24 @@ FILE, LINK = "/log/a.log", "/log/link"
 
 
 def end(
-    real_path: str, links: tuple[Link, ...], owner: int, names: int = 1, directory_owner: int = 0
+    real_path: str,
+    links: tuple[Link, ...],
+    owner: int,
+    names: int = 1,
+    directory_owner: int = 0,
+    *,
+    mode: int = 0o644,
+    groups: tuple[int, int] = (0, 0),
+    directory_mode: int = 0o755,
 ) -> End:
-    status = os.stat_result((stat.S_IFREG | 0o644, 1, 1, names, owner, 0, 0, 0, 0, 0))
-    return End(real_path, status, links, directory_owner)
+    """groups: of the file, and of its directory."""
+    status = _status(stat.S_IFREG | mode, owner, groups[0], names)
+    directory = _status(stat.S_IFDIR | directory_mode, directory_owner, groups[1])
+    return End(real_path, status, links, directory)
+
+
+def _status(mode: int, owner: int, group: int, names: int = 1) -> os.stat_result:
+    return os.stat_result((mode, 1, 1, names, owner, group, 0, 0, 0, 0))
 
 
 @pytest.mark.parametrize(
@@ -94,6 +108,69 @@ def test_a_file_with_several_names(
     assert (refused is None) == is_read
     assert refused is None or f"{names} names" in refused[1]
     assert Access(rule, user=AGENT, reads_all=False).refusal(FILE, found) is None
+
+
+ADM, SYSLOG, POSTGRES = 4, 110, 120
+REAL_LOGS = [  # owner, mode, directory's owner, groups of file and directory, directory's mode
+    (0, 0o600, 0, (0, 0), 0o755),  # /var/log/secure
+    (0, 0o600, 0, (0, 0), 0o700),  # /var/log/audit/audit.log
+    (0, 0o600, 0, (0, SYSLOG), 0o775),  # /var/log/boot.log of Ubuntu
+    (SYSLOG, 0o640, 0, (ADM, SYSLOG), 0o775),  # /var/log/auth.log of Ubuntu
+    (POSTGRES, 0o640, 0, (ADM, POSTGRES), 0o1775),  # /var/log/postgresql of Debian
+    (POSTGRES, 0o600, POSTGRES, (POSTGRES, POSTGRES), 0o700),  # pg_log of Red Hat
+    (0, 0o640, 0, (0, 0), 0o710),  # containers' logs of Docker
+    (WRITER, 0o600, 0, (WRITER, 0), 0o755),  # a program's own log in /var/log
+    (0, 0o640, WRITER, (ADM, ADM), 0o2750),  # made by root, for the group of the directory
+    (0, 0o644, WRITER, (0, WRITER), 0o755),  # systemd's StandardOutput=append:
+]
+DOUBTFUL = [
+    (0, 0o600, WRITER, (0, WRITER), 0o755),
+    (0, 0o640, WRITER, (0, WRITER), 0o755),
+    (0, 0o600, WRITER, (0, 0), 0o2755),
+    (OTHER, 0o600, WRITER, (OTHER, WRITER), 0o700),
+    (0, 0o600, 0, (0, 0), 0o1777),
+    (OTHER, 0o640, 0, (OTHER, 0), 0o1777),
+    (0, 0o000, WRITER, (0, WRITER), 0o755),
+]
+
+
+@pytest.mark.parametrize(
+    ("case", "is_read"),
+    [*((case, True) for case in REAL_LOGS), *((case, False) for case in DOUBTFUL)],
+)
+def test_a_file_that_was_moved_into_a_directory(
+    case: tuple[int, int, int, tuple[int, int], int], is_read: bool
+) -> None:
+    """If the agent may read every file, it reads one that not everybody may read only if whoever
+    may have put it into its directory may read it, too. Logs as systems have them are read."""
+    owner, mode, directory_owner, groups, directory_mode = case
+    found = end(
+        FILE, (), owner, 1, directory_owner, mode=mode, groups=groups, directory_mode=directory_mode
+    )
+    refused = Access(user=AGENT, reads_all=True).refusal(FILE, found)
+    assert (refused is None) == is_read
+    assert refused is None or "not everybody may read" in refused[1]
+    assert Access(user=AGENT, reads_all=False).refusal(FILE, found) is None
+
+
+@pytest.mark.root
+def test_a_private_file_of_root_is_not_published(tmp_path: Path) -> None:
+    """A file that only root may read, and that a user moved from one of his directories into his
+    directory of logs, is named and not opened, by an agent that may read every file."""
+    for name in ("own", "logs"):
+        (tmp_path / name).mkdir()
+        os.chown(tmp_path / name, WRITER, WRITER)
+    secret, log = tmp_path / "own" / "key", tmp_path / "logs" / "a.log"
+    secret.write_text("secret\n")
+    secret.chmod(0o600)
+    secret.rename(log)
+    host = OperatingSystem(Access(user=AGENT, reads_all=True))
+    scan = host.scan(patterns_of([f"{tmp_path}/logs/*"]))
+    assert (scan.found, [path for path, _ in scan.refused]) == ([], [str(log)])
+    with pytest.raises(PermissionError):
+        host.open(str(log))
+    os.chown(log, WRITER, WRITER)
+    host.open(str(log)).close()
 
 
 def test_no_rule_is_needed_for_plain_paths(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import bz2
 import gzip
 import lzma
 import os
+import threading
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 import zstandard
 
 from skidway.agent.files import plain_sizes
-from skidway.agent.files.decompressed import Bounds
+from skidway.agent.files.decompressed import STREAM_WORK, WORK_MAX, Bounds, Decompressor
 from skidway.agent.files.handles import Handles
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.plain_sizes import Content, PlainSizes
@@ -43,6 +45,25 @@ def test_a_large_file_delays_no_small_ones(tmp_path: Path, monkeypatch: pytest.M
     eventually(lambda: set(os.listdir("/proc/self/fd")) == before)
 
 
+def test_the_largest_file_delays_no_large_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of large files, much smaller ones are measured sooner, also if they came later, and the
+    largest one is measured, too."""
+    monkeypatch.setattr(plain_sizes, "SLICE_BYTES", 1 << 20)
+    learned: list[int | OSError] = []
+    sizes = PlainSizes(Bounds())
+    monkeypatch.setattr(sizes, "learn", lambda _, size: learned.append(size))
+    for count in (90, 20, 3):
+        path = tmp_path / f"{count}.log.1.gz"
+        path.write_bytes(gzip.compress(ZEROS[: 1 << 20]) * count)
+        # the thread that measures begins when all files are asked for
+        sizes._thread = None if count == 3 else threading.current_thread()
+        sizes.ask(str(path), Content.of(os.stat(path)))
+    eventually(lambda: len(learned) == 3, every_s=0.01)
+    assert learned == [count << 20 for count in (3, 20, 90)]
+
+
 @pytest.mark.parametrize(
     ("ending", "tail", "more"),
     [
@@ -66,6 +87,59 @@ def test_what_follows_a_stream_is_no_damage(
     sizes.ask(str(path), content)
     eventually(lambda: sizes.known(content) is not None, every_s=0.01)
     assert sizes.known(content) == 5 + len(more)
+
+
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".lzma": lambda data: lzma.compress(data, lzma.FORMAT_ALONE),
+    ".zst": zstandard.compress,
+}
+
+
+def read_whole(path: Path) -> bytes:
+    """Reads a file in steps, as if it were measured."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        plain, parts = Decompressor(str(path), descriptor, Bounds()), []
+        while not plain.is_at_end:
+            parts.append(plain.step(1 << 20))
+    finally:
+        os.close(descriptor)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_what_has_no_content_has_an_end(tmp_path: Path, ending: str) -> None:
+    """A file with some thousand empty parts is read; one with very many is damaged, so that no read
+    takes long."""
+    pack, path = PACK[ending], tmp_path / f"app.log.1{ending}"
+    empty, few, many = pack(b""), 5_000, WORK_MAX // STREAM_WORK
+    path.write_bytes(pack(b"first\n") + empty * few + pack(b"last\n"))
+    assert read_whole(path) == b"first\nlast\n"
+    path.write_bytes(pack(b"first\n") + empty * many + pack(b"last\n"))
+    with pytest.raises(OSError, match="too many parts without content"):
+        read_whole(path)
+
+
+def test_a_hole_behind_a_stream_has_an_end(tmp_path: Path) -> None:
+    """A terabyte of padding, which takes no room on the disk, keeps nobody busy: the file is
+    damaged."""
+    path = tmp_path / "app.log.1.gz"
+    path.write_bytes(gzip.compress(b"first"))
+    os.truncate(path, 1 << 40)
+    with pytest.raises(OSError, match="too many parts without content"):
+        read_whole(path)
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_a_stream_for_each_line_is_no_harm(tmp_path: Path, ending: str) -> None:
+    """A file of any length to which each line was added as a stream of its own is read."""
+    path, count = tmp_path / f"app.log.1{ending}", 3 * WORK_MAX // STREAM_WORK
+    line = b"2026-11-29 08:00:00 INFO begun\n"
+    path.write_bytes(PACK[ending](line + b"\n") * count)
+    assert read_whole(path) == (line + b"\n") * count
 
 
 def tracked(host: OperatingSystem, path: Path, file: int) -> TrackedFile:

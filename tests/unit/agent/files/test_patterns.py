@@ -109,6 +109,60 @@ def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:
     assert unreadable == []
 
 
+@pytest.mark.parametrize("text", ["**/*.log", "**", "**/**/*.log", "*/*/*/*/*/*/*/*/*.log"])
+def test_links_do_not_multiply_what_is_searched(tmp_path: Path, text: str) -> None:
+    """A search ends soon, whatever links lie in the directories, and finds each file once."""
+    deep = tmp_path.joinpath(*["d"] * 8)
+    names = [f"n{number}" for number in range(14)]
+    for name in names:
+        (deep / name).mkdir(parents=True)
+        (deep / name / "a.log").write_text("")
+        for other in names:
+            (deep / name / f"to-{other}").symlink_to(f"../{other}")
+        (tmp_path / name).symlink_to(deep)
+    for _ in range(7):
+        deep = deep.parent
+        (deep / "up").symlink_to(tmp_path / "d")
+    unreadable: list[tuple[str, str]] = []
+    paths = [path for path, _ in Pattern(f"{tmp_path}/{text}").walk(unreadable)]
+    files = [Path(path).resolve() for path in paths if path.endswith(".log")]
+    assert sorted(files) == sorted(set(tmp_path.resolve().glob("**/*.log")))
+    assert unreadable == []
+
+
+def test_a_directory_is_found_under_its_path_without_links(tmp_path: Path) -> None:
+    """If links lead to a directory that the pattern reaches without them, its files have the path
+    without links, and this path alone; otherwise the path of the first link."""
+    for name in ("2026-11-28", "2026-11-29"):
+        (tmp_path / "logs" / "shop" / name).mkdir(parents=True)
+        (tmp_path / "logs" / "shop" / name / "a.log").write_text("")
+    (tmp_path / "outside" / "below").mkdir(parents=True)
+    (tmp_path / "outside" / "below" / "b.log").write_text("")
+    (tmp_path / "logs" / "shop" / "0-current").symlink_to("2026-11-29")
+    (tmp_path / "logs" / "0-all").symlink_to("shop")
+    (tmp_path / "logs" / "z").symlink_to(tmp_path / "outside")
+    (tmp_path / "logs" / "y").symlink_to(tmp_path / "outside")
+    found = [path for path, _ in Pattern(f"{tmp_path}/logs/**/*.log").walk([])]
+    assert [str(Path(path).relative_to(tmp_path / "logs")) for path in found] == [
+        "shop/2026-11-28/a.log",
+        "shop/2026-11-29/a.log",
+        "y/below/b.log",
+    ]
+    through = [path for path, _ in Pattern(f"{tmp_path}/logs/shop/0-current/**/*.log").walk([])]
+    assert through == [f"{tmp_path}/logs/shop/0-current/a.log"]
+
+
+def test_a_link_that_is_not_followed_hides_no_other_way(tmp_path: Path) -> None:
+    """If the rules refuse one of two links to a directory, the search takes the other one."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a.log").write_text("")
+    for name in ("logs/a", "logs/b"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "to").symlink_to(tmp_path / "outside")
+    found = Pattern(f"{tmp_path}/logs/**/*.log").walk([], lambda path: "/b/" in path)
+    assert [path for path, _ in found] == [f"{tmp_path}/logs/b/to/a.log"]
+
+
 def test_directories_that_lie_too_deep_are_named(tmp_path: Path) -> None:
     """The agent does not search directories that are deeper than the limit. It reports these
     directories, because they may contain files."""
