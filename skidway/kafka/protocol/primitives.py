@@ -41,9 +41,10 @@ ELEMENTS_MAX: Final = 2_000_000
 message can become a Python object of a hundred bytes, so a limit on the frame's size does not limit
 the memory enough. The Metadata response of the largest cluster that Kafka supports (200,000
 partitions with three replicas each) has fewer elements."""
-REQUEST_ELEMENTS_MAX: Final = 200_000
-"""The highest number of array elements in a request. The largest cluster that Kafka supports has
-this many partitions."""
+REQUEST_ELEMENTS_MAX: Final = 25_000
+"""The highest number of array elements in a request. A request about 10,000 partitions, each of
+another topic, or with a replica each, has 20,001. A broker has no more partitions, and a server's
+loop handles a whole request in one turn."""
 
 TAGS_MAX: Final = 1000
 """The highest number of tags in one section. Kafka's messages have only a few tags. A reader
