@@ -59,6 +59,10 @@ class Holders(Generic[Who]):
         if not of_address:
             del self._amounts[address], self._sums[address]
 
+    def first_address(self) -> str | None:
+        """Returns the address of the first holder; None if there is none."""
+        return next(iter(self._addresses.values()), None)
+
     def gives_way(self) -> Who | None:
         """Returns who must give way; None while the sum is within the limit."""
         return self.first() if self.total > self.limit else None

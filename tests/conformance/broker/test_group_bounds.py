@@ -63,3 +63,22 @@ def test_a_request_for_thousands_of_groups_lets_others_pass(own_broker: SkidwayB
         described = decode(DescribeGroupsResponse, body, 0).groups
         assert [each.group_id for each in described] == list(names)
         assert {each.group_state for each in described} == {"Dead"}
+
+
+def test_ids_that_nobody_uses_keep_nobody_out(own_broker: SkidwayBroker) -> None:
+    """A client that asks a group for 11,000 member ids, and uses none, keeps no client of another
+    address out of the group. The group gets its generation soon after the client has left."""
+    own_broker.settings["group.initial.rebalance.delay.ms"] = 0
+    own_broker.start()
+    frames = frame_of(joining("target"), 4) * 500
+    with RawClient(own_broker.port) as many:
+        for _ in range(22):
+            many.send(frames)
+            for _ in range(500):
+                body = response_body(memoryview(many.receive()), ApiKey.JOIN_GROUP, 4)
+                code = decode(JoinGroupResponse, body, 4).error_code
+                assert code == ErrorCode.MEMBER_ID_REQUIRED
+    with RawClient(own_broker.port, source=GOOD) as good:
+        joined = join(good, "target")
+        assert joined.error_code == ErrorCode.NONE
+        assert joined.leader == joined.member_id
