@@ -55,13 +55,14 @@ class MessageReader:
     """Reads a message from its beginning to its end. The methods for types return the next value,
     and move the position to the end of this value."""
 
-    __slots__ = ("_elements_left", "at", "end", "view")
+    __slots__ = ("_counts", "_elements_left", "at", "end", "view")
 
     def __init__(self, view: memoryview, at: int = 0, elements_max: int = ELEMENTS_MAX) -> None:
         self.view = view
         self.at = at
         self.end = len(view)
         self._elements_left = elements_max
+        self._counts: dict[str, int] = {}
 
     @property
     def left(self) -> int:
@@ -159,6 +160,13 @@ class MessageReader:
     def compact_count(self, least_bytes: int) -> int:
         """Like `count`, for a number of elements in compact form."""
         return self._counted(self.uvarint() - 1, least_bytes)
+
+    def limit(self, what: str, count: int, most: int) -> None:
+        """Counts elements of one kind. Raises BadValue if all arrays of this kind together have
+        more than `most`."""
+        self._counts[what] = self._counts.get(what, 0) + count
+        if self._counts[what] > most:
+            raise BadValue(f"more than {most} {what} in one message")
 
     def tags(self, known: Callable[[int, MessageReader], bool] | None = None) -> None:
         """Reads a tag section. Calls `known` with each tag and with a reader of only this tag's
