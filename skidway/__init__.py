@@ -20,6 +20,7 @@ The modules of the kernel in reading order:
     service         signals and exit status
     holders         who gives way if many clients hold too much together
     turns           who begins next if many clients wait
+    rare_lines      log lines that anybody on the network can cause
     reached_bounds  names in the log the bounds that clients have reached
     http            HTTP servers with limits, for whom they answer
     telemetry       /metrics and /health

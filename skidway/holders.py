@@ -59,13 +59,13 @@ class Holders(Generic[Who]):
         if not of_address:
             del self._amounts[address], self._sums[address]
 
-    def of(self, address: str) -> int:
-        """Returns what the holders of an address hold together."""
-        return self._sums.get(address, 0)
-
     def most(self) -> int:
         """Returns what the address that holds the most holds."""
         return max(self._sums.values(), default=0)
+
+    def first_address(self) -> str | None:
+        """Returns the address of the first holder; None if there is none."""
+        return next(iter(self._addresses.values()), None)
 
     def gives_way(self) -> Who | None:
         """Returns who must give way; None while the sum is within the limit."""

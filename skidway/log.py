@@ -5,10 +5,10 @@
 
 The level info is for a change of state, warning for a problem that the program has handled but that
 somebody should watch, and error for data at risk. Nothing is logged per request. Payloads are never
-logged. The same error (same event and fields) is written at most once in `REPEAT_AFTER_S` seconds.
-The next line with this error says how many repeats were suppressed. Lines that libraries log, from
-level warning on, are written as the event "library", and their repeats are suppressed in the same
-way.
+logged, and texts of more than `TEXT_MAX` characters are cut. The same error (same event and fields)
+is written at most once in `REPEAT_AFTER_S` seconds. The next line with this error says how many
+repeats were suppressed. Lines that libraries log, from level warning on, are written as the event
+"library", and their repeats are suppressed in the same way.
 
 If the log cannot be written (a full disk behind standard output, a closed pipe), the program
 continues. Lines that cannot be written are dropped, and the next line that is written says how many
@@ -29,6 +29,9 @@ REMEMBERED_ERRORS_MAX = 1000
 """The log suppresses the repeats of at most this many distinct errors. If there are more errors,
 the log forgets the oldest error.
 """
+
+TEXT_MAX = 2000
+"""A line has at most this many characters of a text, which may come from the network."""
 
 LIBRARY_EVENT = "library"
 
@@ -134,14 +137,17 @@ class JsonLines(logging.Handler):
         }
         fields = getattr(record, "skidway_fields", None)
         if fields is None:
-            line |= {"event": LIBRARY_EVENT, "logger": record.name, "message": record.getMessage()}
+            message = _cut(record.getMessage())
+            line |= {"event": LIBRARY_EVENT, "logger": record.name, "message": message}
         else:
             line |= {"event": record.msg} | {
-                name if name not in line else f"{name}_": value for name, value in fields.items()
+                name if name not in line else f"{name}_": _cut(value)
+                for name, value in fields.items()
             }
         if record.exc_info and record.exc_info[0] is not None:
-            line["error"] = f"{record.exc_info[0].__name__}: {record.exc_info[1]}"
-            line["traceback"] = "".join(traceback.format_exception(*record.exc_info))
+            line["error"] = _cut(f"{record.exc_info[0].__name__}: {record.exc_info[1]}")
+            told = traceback.format_exception(*record.exc_info)
+            line["traceback"] = "".join(_cut(each) for each in told)
         return line
 
     def _put(self, line: dict[str, Any]) -> None:
@@ -201,9 +207,15 @@ def _identity(line: dict[str, Any]) -> str:
     return json.dumps({k: v for k, v in line.items() if k not in varying}, default=_plain)
 
 
+def _cut(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > TEXT_MAX:
+        return f"{value[:TEXT_MAX]} ... ({len(value) - TEXT_MAX} more)"
+    return value
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).decode("utf-8", "backslashreplace")
+        return bytes(value[:TEXT_MAX]).decode("utf-8", "backslashreplace")
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
     return str(value)

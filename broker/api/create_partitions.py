@@ -3,7 +3,7 @@ partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from skidway.broker.api.create_topics import (
     PARTITIONS_MAX,
@@ -15,6 +15,7 @@ from skidway.broker.api.create_topics import (
 )
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.gathering import Gathering
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import Topic
@@ -34,9 +35,11 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     """Checks all topics, adds partitions to those that pass the check, and answers when there is a
     result for each topic."""
     request = exchange.decode(CreatePartitionsRequest)
-    results: list[CreatePartitionsTopicResult | None] = [None] * len(request.topics)
-    if not request.topics:
-        exchange.reply(CreatePartitionsResponse(results=()))
+
+    def reply(results: Sequence[CreatePartitionsTopicResult]) -> None:
+        exchange.reply(CreatePartitionsResponse(results=tuple(results)))
+
+    gathering: Gathering[CreatePartitionsTopicResult] = Gathering(len(request.topics), reply)
     room = PARTITIONS_MAX
     for at, wanted in enumerate(request.topics):
         try:
@@ -46,12 +49,12 @@ def handle(broker: Broker, exchange: Exchange) -> None:
             result = CreatePartitionsTopicResult(
                 name=wanted.name, error_code=refused.code, error_message=str(refused)
             )
-            _finish(exchange, results, at, result)
+            gathering.put(at, result)
             continue
         if request.validate_only:
-            _finish(exchange, results, at, CreatePartitionsTopicResult(name=wanted.name))
+            gathering.put(at, CreatePartitionsTopicResult(name=wanted.name))
         else:
-            broker.topics.extend(topic, assignment, _finisher(exchange, results, at, topic.name))
+            broker.topics.extend(topic, assignment, _finisher(gathering, at, topic.name))
 
 
 def _check(broker: Broker, wanted: CreatePartitionsTopic, room: int) -> tuple[Topic, Assignment]:
@@ -82,27 +85,15 @@ def _check(broker: Broker, wanted: CreatePartitionsTopic, room: int) -> tuple[To
 
 
 def _finisher(
-    exchange: Exchange, results: list[CreatePartitionsTopicResult | None], at: int, name: str
+    gathering: Gathering[CreatePartitionsTopicResult], at: int, name: str
 ) -> Callable[[SkidwayError | None], None]:
     def done(error: SkidwayError | None) -> None:
         code = ErrorCode.NONE if error is None else code_of(error)
         message = None if error is None else str(error)
         result = CreatePartitionsTopicResult(name=name, error_code=code, error_message=message)
-        _finish(exchange, results, at, result)
+        gathering.put(at, result)
 
     return done
-
-
-def _finish(
-    exchange: Exchange,
-    results: list[CreatePartitionsTopicResult | None],
-    at: int,
-    result: CreatePartitionsTopicResult,
-) -> None:
-    results[at] = result
-    done = tuple(each for each in results if each is not None)
-    if len(done) == len(results):
-        exchange.reply(CreatePartitionsResponse(results=done))
 
 
 API = Api(ApiKey.CREATE_PARTITIONS, handle)

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from skidway.broker.api.describe import describe_topic
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.gathering import Gathering
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.topics import configs
@@ -59,16 +61,13 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     """Checks all topics, creates those that pass the check, and answers when there is a result for
     each topic."""
     request = exchange.decode(CreateTopicsRequest)
-    results: list[CreatableTopicResult | None] = [None] * len(request.topics)
+
+    def reply(results: Sequence[CreatableTopicResult]) -> None:
+        exchange.reply(CreateTopicsResponse(topics=tuple(results)))
+
+    gathering: Gathering[CreatableTopicResult] = Gathering(len(request.topics), reply)
     asked = Counter(topic.name for topic in request.topics)
     room = PARTITIONS_MAX
-
-    def finish(at: int, result: CreatableTopicResult) -> None:
-        results[at] = result
-        _answer(exchange, results)
-
-    if not request.topics:
-        _answer(exchange, results)
     for at, topic in enumerate(request.topics):
         try:
             if asked[topic.name] > 1:
@@ -77,14 +76,14 @@ def handle(broker: Broker, exchange: Exchange) -> None:
             assignment = check(broker, topic)
             room -= len(assignment)
         except Refused as refused:
-            finish(at, _failed(topic.name, refused.code, str(refused)))
+            gathering.put(at, _failed(topic.name, refused.code, str(refused)))
             continue
         if not request.validate_only:
-            _create(broker, topic, assignment, _finisher(finish, at))
+            _create(broker, topic, assignment, partial(gathering.put, at))
         elif no_room := broker.topics.no_room():
-            finish(at, _failed(topic.name, code_of(no_room), str(no_room)))
+            gathering.put(at, _failed(topic.name, code_of(no_room), str(no_room)))
         else:
-            finish(at, _created(broker, topic, NO_ID, assignment))
+            gathering.put(at, _created(broker, topic, NO_ID, assignment))
 
 
 def check(broker: Broker, topic: CreatableTopic) -> Assignment:
@@ -217,18 +216,6 @@ def _created(
 
 def _failed(name: str, code: ErrorCode, message: str) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=code, error_message=message)
-
-
-def _finisher(
-    finish: Callable[[int, CreatableTopicResult], None], at: int
-) -> Callable[[CreatableTopicResult], None]:
-    return lambda result: finish(at, result)
-
-
-def _answer(exchange: Exchange, results: list[CreatableTopicResult | None]) -> None:
-    done = tuple(each for each in results if each is not None)
-    if len(done) == len(results):
-        exchange.reply(CreateTopicsResponse(topics=done))
 
 
 API = Api(ApiKey.CREATE_TOPICS, handle)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable, Sequence
 
 from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.gathering import Asking
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.kafka.errors import ErrorCode
@@ -19,24 +20,19 @@ from skidway.kafka.protocol.delete_groups import (
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Deletes the groups, and answers when there is a result for each of them."""
     names = tuple(dict.fromkeys(exchange.decode(DeleteGroupsRequest).groups_names))
-    codes: dict[str, ErrorCode] = {}
 
-    def reply(name: str, code: ErrorCode) -> None:
-        codes[name] = code
-        if len(codes) == len(names):
-            exchange.reply(
-                DeleteGroupsResponse(
-                    results=tuple(
-                        DeletableGroupResult(group_id=each, error_code=codes[each])
-                        for each in names
-                    )
-                )
-            )
+    def ask(at: int, put: Callable[[ErrorCode], None]) -> None:
+        broker.group_administration.delete(names[at], put)
 
-    if not names:
-        exchange.reply(DeleteGroupsResponse(results=()))
-    for name in names:
-        broker.group_administration.delete(name, partial(reply, name))
+    def reply(codes: Sequence[ErrorCode]) -> None:
+        results = tuple(
+            DeletableGroupResult(group_id=name, error_code=code)
+            for name, code in zip(names, codes, strict=True)
+        )
+        exchange.reply(DeleteGroupsResponse(results=results))
+
+    # All groups are deleted, even if the client leaves before it has the answer.
+    Asking(len(names), ask, reply, lambda: True)
 
 
 API = Api(ApiKey.DELETE_GROUPS, handle)

@@ -8,10 +8,11 @@ another id.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.gathering import Gathering
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import Topic
@@ -31,19 +32,21 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     request."""
     request = exchange.decode(DeleteTopicsRequest)
     states = tuple({(each.name, each.topic_id): each for each in request.states()}.values())
-    results: list[DeletableTopicResult | None] = [None] * len(states)
-    if not states:
-        exchange.reply(DeleteTopicsResponse(responses=()))
+
+    def reply(results: Sequence[DeletableTopicResult]) -> None:
+        exchange.reply(DeleteTopicsResponse(responses=tuple(results)))
+
+    gathering: Gathering[DeletableTopicResult] = Gathering(len(states), reply)
     for at, state in enumerate(states):
         topic = _find(broker, state)
         if topic is None:
             code = _why_missing(state)
-            _finish(exchange, results, at, _failed(state, code, "there is no such topic"))
+            gathering.put(at, _failed(state, code, "there is no such topic"))
         elif not broker.settings.delete_topic:
             code = ErrorCode.TOPIC_DELETION_DISABLED
-            _finish(exchange, results, at, _failed(state, code, "delete.topic.enable is false"))
+            gathering.put(at, _failed(state, code, "delete.topic.enable is false"))
         else:
-            broker.topics.delete(topic, _finisher(exchange, results, at, topic))
+            broker.topics.delete(topic, _finisher(gathering, at, topic))
 
 
 def _find(broker: Broker, state: DeleteTopicState) -> Topic | None:
@@ -65,7 +68,7 @@ def _failed(state: DeleteTopicState, code: ErrorCode, message: str) -> Deletable
 
 
 def _finisher(
-    exchange: Exchange, results: list[DeletableTopicResult | None], at: int, topic: Topic
+    gathering: Gathering[DeletableTopicResult], at: int, topic: Topic
 ) -> Callable[[SkidwayError | None], None]:
     def done(error: SkidwayError | None) -> None:
         result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
@@ -76,21 +79,9 @@ def _finisher(
                 error_code=code_of(error),
                 error_message=str(error),
             )
-        _finish(exchange, results, at, result)
+        gathering.put(at, result)
 
     return done
-
-
-def _finish(
-    exchange: Exchange,
-    results: list[DeletableTopicResult | None],
-    at: int,
-    result: DeletableTopicResult,
-) -> None:
-    results[at] = result
-    done = tuple(each for each in results if each is not None)
-    if len(done) == len(results):
-        exchange.reply(DeleteTopicsResponse(responses=done))
 
 
 API = Api(ApiKey.DELETE_TOPICS, handle)

@@ -4,9 +4,10 @@ not supported.
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable, Sequence
 
 from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.gathering import Asking
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.groups.administration import Described
@@ -23,17 +24,15 @@ from skidway.kafka.protocol.describe_groups import (
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Describes the groups, and answers when there is a result for each of them."""
     names = tuple(dict.fromkeys(exchange.decode(DescribeGroupsRequest).groups))
-    found: dict[str, DescribedGroup] = {}
 
-    def reply(name: str, described: Described | ErrorCode) -> None:
-        found[name] = _group(name, described)
-        if len(found) == len(names):
-            exchange.reply(DescribeGroupsResponse(groups=tuple(found[each] for each in names)))
+    def ask(at: int, put: Callable[[DescribedGroup], None]) -> None:
+        name = names[at]
+        broker.group_administration.describe(name, lambda found: put(_group(name, found)))
 
-    if not names:
-        exchange.reply(DescribeGroupsResponse(groups=()))
-    for name in names:
-        broker.group_administration.describe(name, partial(reply, name))
+    def reply(groups: Sequence[DescribedGroup]) -> None:
+        exchange.reply(DescribeGroupsResponse(groups=tuple(groups)))
+
+    Asking(len(names), ask, reply, lambda: not exchange.connection.closed)
 
 
 def _group(name: str, described: Described | ErrorCode) -> DescribedGroup:

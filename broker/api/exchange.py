@@ -81,7 +81,8 @@ class Exchange:
         try:
             body = encode(response, self.version)
         except (ValueError, TypeError, struct.error) as error:
-            _log.error("answer_failed", exc=error, peer=self.connection.peer, api=self.key.name)
+            address, api = self.connection.address, self.key.name
+            _log.error("answer_failed", exc=error, address=address, api=api)
             self.close("failed")
             return None
         self.reply_body(body)

@@ -78,5 +78,5 @@ class Requests:
             api.handle(self._broker, exchange)
         except ProtocolError as error:
             what = f"{header.api_key.name} version {header.api_version}"
-            raise type(error)(f"{what} from {header.client_id!r}: {error}") from error
+            raise type(error)(f"{what}: {error}, from {header.client_id!r}") from error
         exchange.forget_request()

@@ -13,8 +13,6 @@ from skidway.broker.groups.member import Joining
 from skidway.broker.groups.roster import Roster
 from skidway.kafka.errors import ErrorCode
 
-_GIVEN_MAX = 10_000
-
 
 def refusal(joining: Joining, roster: Roster, limits: GroupLimits) -> ErrorCode | None:
     """Returns the error with which a member's join is refused; None if the member may join."""
@@ -36,7 +34,6 @@ def _has_room(joining: Joining, roster: Roster, limits: GroupLimits) -> bool:
         return True
     if roster.static_id(joining.instance_id) is not None:
         return True
-    given = len(roster.given) - (joining.member_id in roster.given)
-    if len(roster) + given >= limits.members_max or given >= _GIVEN_MAX:
+    if len(roster) >= limits.members_max:
         return False
     return roster.size_bytes + joining.size_bytes <= GROUP_BYTES_MAX

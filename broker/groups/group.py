@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
+from itertools import islice
 
 from skidway.broker.groups import admission
 from skidway.broker.groups.join_window import JoinWindow
@@ -70,7 +71,7 @@ class Group:
         `outputs`. The answer contains `token`, which identifies the request for the caller."""
         error = admission.refusal(joining, self.roster, self._limits)
         if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
-            self.roster.given.pop(joining.member_id, None)
+            self.roster.take_back(joining.member_id)
         if error is not None:
             self._answer(token, Joined(error=error, member_id=joining.member_id))
         elif not joining.member_id:
@@ -119,7 +120,7 @@ class Group:
 
     def leave(self, now: float, member_id: str, instance_id: str | None) -> ErrorCode:
         """Removes a member that leaves, or that an administrator removes by its instance id."""
-        if instance_id is None and self.roster.given.pop(member_id, None) is not None:
+        if instance_id is None and self.roster.take_back(member_id):
             self._complete_if_joined(now)
             return ErrorCode.NONE
         known = self.roster.static_id(instance_id)
@@ -155,7 +156,7 @@ class Group:
 
     def deadline(self) -> float | None:
         """Returns the earliest time at which `tick` has something to do."""
-        found = list(self.roster.given.values())
+        found = list(islice(self.roster.given.values(), 1))  # they have equal lives
         found += [each.deadline for each in self.roster if not each.is_parked]
         if self.state is GroupState.PREPARING:
             found.append(self._window.until)
@@ -166,9 +167,8 @@ class Group:
     def tick(self, now: float) -> None:
         """Removes members whose deadline has passed, and ends the join or sync phase if its time is
         over."""
-        given = self.roster.given
-        for member_id in [each for each, until in given.items() if until <= now]:
-            del given[member_id]
+        for member_id in [each for each, until in self.roster.given.items() if until <= now]:
+            self.roster.take_back(member_id)
         for member in self.roster:
             if not member.is_parked and member.deadline <= now:
                 self._remove(now, member)
@@ -250,7 +250,7 @@ class Group:
         if known is not None:
             self._replace(now, self.roster.members[known], member_id, joining, token)
         elif joining.known_id_needed and joining.instance_id is None:
-            self.roster.given[member_id] = now + joining.session_timeout_s
+            self.roster.give(now, member_id, joining.client_host)
             error = ErrorCode.MEMBER_ID_REQUIRED
             self._answer(token, Joined(error=error, member_id=member_id))
         else:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import cast
 
 from skidway import log
@@ -23,6 +24,7 @@ from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.groups.limits import (
     CLIENT_WORDS_MAX,
     GROUP_ID_BYTES_MAX,
+    GROUPS_BYTES_MAX,
     GROUPS_MAX,
     GroupLimits,
 )
@@ -31,9 +33,13 @@ from skidway.broker.groups.record import RecordRefused, decode, encode
 from skidway.broker.network.timers import Timer, Timers
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
+from skidway.holders import Holders
 from skidway.kafka.errors import ErrorCode
+from skidway.reached_bounds import ReachedBounds
 
 FORGET_AFTER_S = 60.0
+_TRIES_MAX = 100
+"""The broker looks at so many groups without members for one that can give way."""
 WAITING_MAX = 50_000
 """At most this many requests may wait until their group is read."""
 _log = log.get(__name__)
@@ -92,6 +98,10 @@ class HostedGroups:
         self.cache = OffsetCache(topic_id)
         self.clock = clock
         self.hosted: dict[str, Hosted] = {}
+        self._bounds = ReachedBounds(clock.monotonic)
+        self._idle: dict[str, None] = {}
+        """The groups that nobody is in, the least recently used first."""
+        self._in_use: Holders[str] = Holders(GROUPS_BYTES_MAX)
         self._limits = limits
         self._timers = timers
         self._loading: dict[str, list[Use]] = {}
@@ -120,8 +130,10 @@ class HostedGroups:
             then(ErrorCode.NOT_COORDINATOR)
         elif (hosted := self.hosted.get(group_id)) is not None:
             hosted.used_at = self.clock.monotonic()
+            if group_id in self._idle:
+                self._idle[group_id] = self._idle.pop(group_id)
             then(hosted.group)
-        elif self._waiting >= WAITING_MAX or len(self.hosted) + len(self._loading) >= GROUPS_MAX:
+        elif self._waiting >= WAITING_MAX or not self._make_room():
             then(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         else:
             waiting = self._loading.setdefault(group_id, [])
@@ -150,6 +162,8 @@ class HostedGroups:
     def drop(self, group_id: str) -> None:
         """Removes a group from memory. The next request for the group reads it again."""
         hosted = self.hosted.pop(group_id, None)
+        self._idle.pop(group_id, None)
+        self._in_use.release(group_id)
         self.cache.drop(group_id)
         if hosted is not None and hosted.timer is not None:
             self._timers.cancel(hosted.timer)
@@ -182,6 +196,44 @@ class HostedGroups:
             self._answer(hosted.group)
         for group_id in list(self.hosted):
             self.drop(group_id)
+
+    def _make_room(self) -> bool:
+        """Returns whether there is room for one more group in memory, perhaps because another one
+        has given way."""
+        if len(self.hosted) + len(self._loading) < GROUPS_MAX:
+            return True
+        for group_id in list(islice(self._idle, _TRIES_MAX)):
+            if self.hosted[group_id].unstored or self.jobs.is_busy_with(group_id):
+                self._idle[group_id] = self._idle.pop(group_id)
+            else:
+                self.drop(group_id)
+                return True
+        first = self._in_use.first()
+        if first is not None:
+            self._bounds.tell("groups in memory", GROUPS_MAX)
+            self._send_away(first)
+        return first is not None
+
+    def _send_away(self, group_id: str) -> None:
+        """Removes a group from memory although somebody is in it. This is like a restart of the
+        broker for the group: members whose group is stored go on, the others join again."""
+        group = self.hosted[group_id].group
+        group.close(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        self._answer(group)
+        self.drop(group_id)
+
+    def _note_use(self, group: Group) -> None:
+        group_id, address = group.group_id, group.roster.address
+        self._idle.pop(group_id, None)
+        if address is not None:
+            self._in_use.hold(group_id, address, group.roster.size_bytes + 1)
+        else:
+            self._in_use.release(group_id)
+            if group.state is GroupState.EMPTY:
+                self._idle[group_id] = None
+        while (first := self._in_use.gives_way()) is not None:
+            self._bounds.tell("bytes of groups in memory", GROUPS_BYTES_MAX)
+            self._send_away(first)
 
     def _loaded(self, group_id: str, found: bytes | SkidwayError | None) -> None:
         waiting = self._loading.pop(group_id)
@@ -220,6 +272,7 @@ class HostedGroups:
             # this number is wrong, so the broker must store the group again.
             hosted.unstored = bool(record.omitted)
         self.hosted[group_id] = hosted
+        self._note_use(group)
         self._set_timer(hosted)
         return group
 
@@ -233,6 +286,7 @@ class HostedGroups:
         if group.state is GroupState.EMPTY:
             self.cache.drop(group.group_id)
         self._set_timer(hosted)
+        self._note_use(group)
 
     def _answer(self, group: Group) -> None:
         outputs, group.outputs = group.outputs, []

@@ -16,9 +16,21 @@ bytes.
 """
 
 GROUPS_MAX = 20_000
-"""At most this many groups are in memory. A group without members is soon removed from memory, and
-is read again at the next request for it.
+"""At most this many groups are in memory. If there are more, one gives way: a group without
+members, or the first of the address with the most groups. It is read again at the next request for
+it.
 """
+
+GROUPS_BYTES_MAX = 256 << 20
+"""The members of all groups in memory have at most this many bytes together; see GROUPS_MAX."""
+
+GIVEN_MAX = 10_000
+"""At most this many clients of a group have an id and have not joined with it yet. If there are
+more, the first of the address with the most gives way.
+"""
+
+GIVEN_S = 10.0
+"""A client joins with its id within this many seconds. Clients do so at once."""
 
 NEW_MEMBER_JOIN_TIMEOUT_S = 300.0
 """A new member waits at most this long for the answer to its join, as in Kafka. While the member

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from skidway.broker.groups.limits import GIVEN_MAX, GIVEN_S
 from skidway.broker.groups.member import Joining, Member
+from skidway.holders import Holders
 from skidway.kafka.errors import ErrorCode
 
 
@@ -18,9 +20,10 @@ class Roster:
         self.leader: str | None = None
         self.protocol_type: str | None = None
         self.given: dict[str, float] = {}
-        """The member ids that were given to clients that have not joined yet. Each value is the
-        time (monotonic s) by which the client must join with its id.
+        """The member ids that were given to clients that have not joined yet, the oldest first.
+        Each value is the time (monotonic s) by which the client must join with its id.
         """
+        self._given_to: Holders[str] = Holders(GIVEN_MAX)
         self.unheard: set[str] = set()
         """The ids of the members that `restore` has added and that have not sent a request since
         then."""
@@ -48,6 +51,25 @@ class Roster:
         the next generation.
         """
         return not self.given and all(each.join is not None for each in self.members.values())
+
+    @property
+    def address(self) -> str | None:
+        """Whose the group is, if too many are in memory: the host of its first member, or of the
+        first client that has an id; None if there is nobody."""
+        first = next(iter(self.members.values()), None)
+        return self._given_to.first_address() if first is None else first.client_host
+
+    def give(self, now: float, member_id: str, address: str) -> None:
+        """Notes that a client at an address has this id, and will join with it."""
+        self.given[member_id] = now + GIVEN_S
+        self._given_to.hold(member_id, address, 1)
+        while (first := self._given_to.gives_way()) is not None:
+            self.take_back(first)
+
+    def take_back(self, member_id: str) -> bool:
+        """Forgets an id that was given to a client. Returns whether it was."""
+        self._given_to.release(member_id)
+        return self.given.pop(member_id, None) is not None
 
     def static_id(self, instance_id: str | None) -> str | None:
         """Returns the id of the member with an instance id; None if there is no such member."""
@@ -92,7 +114,7 @@ class Roster:
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self._static[member.instance_id] = member.member_id
-        self.given.pop(member.member_id, None)
+        self.take_back(member.member_id)
         if self.leader is None:
             self.leader = member.member_id
 

@@ -71,7 +71,11 @@ class FrameMemory(Generic[Who]):
             return next(iter(self._large))
         most = self.held.most()
         is_hog = most * HOG_RATIO >= self.held.limit
-        return self.held.first() if is_hog and most >= HOG_RATIO * self.held.of(address) else None
+        return (
+            self.held.first()
+            if is_hog and most >= HOG_RATIO * self.held.of_address(address)
+            else None
+        )
 
     def leave(self, who: Who, address: str) -> None:
         """Ends the wait of a connection, if it waits."""
@@ -86,9 +90,9 @@ class FrameMemory(Generic[Who]):
         room."""
         if not self._waiting or not self.has_room:
             return None
-        address = next((x for x in self._waiting if not self.held.of(x)), None)
+        address = next((x for x in self._waiting if not self.held.of_address(x)), None)
         if address is None:
-            address = min(self._waiting, key=self.held.of)
+            address = min(self._waiting, key=self.held.of_address)
         who = next(iter(self._waiting[address]))
         self.leave(who, address)
         return who

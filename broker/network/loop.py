@@ -34,6 +34,7 @@ from skidway.clock import Clock
 from skidway.holders import Holders
 from skidway.kafka.errors import FrameTooLarge, ProtocolError
 from skidway.kafka.protocol.pieces import Piece
+from skidway.rare_lines import RareLines
 from skidway.reached_bounds import ReachedBounds
 
 EVENTS_MAX = 1024
@@ -121,6 +122,7 @@ class Loop:
         self.unsent: Holders[Connection] = Holders(limits.queued_bytes_max)
         """Which connections have many bytes of answers in memory."""
         self.bounds = ReachedBounds(clock.monotonic)
+        self._refused = RareLines("connection_refused", clock.monotonic)
         self._limits = limits
         self._by_address: Counter[str] = Counter()
         self._service: Service | None = None
@@ -309,7 +311,7 @@ class Loop:
             except ProtocolError as error:
                 self._refuse(connection, error)
             except Exception as error:  # noqa: BLE001 - a bug must not affect others
-                _log.error("request_failed", exc=error, peer=connection.peer)
+                _log.error("request_failed", exc=error, address=connection.address)
                 self.drop(connection, "failed")
 
     def _serve_one(self, connection: Connection, allowance: int) -> None:
@@ -412,7 +414,8 @@ class Loop:
             limit, address = self._limits.request_bytes_max, connection.address
             self.bounds.tell("socket.request.max.bytes", limit, address=address, reason=str(error))
         else:
-            _log.warning("connection_refused", peer=connection.peer, reason=str(error))
+            address, kind = connection.address, type(error).__name__
+            self._refused.warn((address, kind), address=address, reason=str(error))
         self.drop(connection, type(error).__name__)
 
     def _listen_to(self, connection: Connection) -> None:

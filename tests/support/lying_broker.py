@@ -28,12 +28,14 @@ from skidway.kafka.protocol.metadata import (
 
 
 class LyingBroker:
-    """Listens on a free port of the loopback interface. names: the topics that it adds. In its
-    answers, each broker has its own address, so that clients ask only it."""
+    """Listens on a free port of the loopback interface. names: the topics that it adds. brokers:
+    how many brokers it adds. In its answers, each broker has its own address, so that clients ask
+    only it."""
 
-    def __init__(self, target: str, names: Sequence[str]) -> None:
+    def __init__(self, target: str, names: Sequence[str], brokers: int = 0) -> None:
         host, _, port = target.rpartition(":")
         self._target, self._names = (host, int(port)), names
+        self._brokers = brokers
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._server.getsockname()[1])
         self.address = f"127.0.0.1:{self.port}"
@@ -74,7 +76,8 @@ class LyingBroker:
             header, answer = asked.popleft(), len(frame).to_bytes(4) + frame
             if header.api_key is ApiKey.METADATA:
                 answer = self._lie(header, frame)
-            client.sendall(answer)
+            with contextlib.suppress(OSError):  # the client may have left
+                client.sendall(answer)
 
     def _lie(self, header: RequestHeader, frame: bytes) -> bytes:
         version = header.api_version
@@ -85,7 +88,8 @@ class LyingBroker:
         )
         false = tuple(_topic(name, me.node_id) for name in self._names)
         self.lies += 1
-        told = replace(true, brokers=(me,), topics=true.topics + false)
+        more = tuple(replace(me, node_id=1000 + number) for number in range(self._brokers))
+        told = replace(true, brokers=(me, *more), topics=true.topics + false)
         return response_frame(header, encode(told, version))
 
 
@@ -106,9 +110,9 @@ def _topic(name: str, leader: int) -> MetadataResponseTopic:
 
 
 @contextlib.contextmanager
-def lying(target: str, names: Sequence[str]) -> Iterator[LyingBroker]:
+def lying(target: str, names: Sequence[str], brokers: int = 0) -> Iterator[LyingBroker]:
     """A liar in front of the broker at `target`."""
-    made = LyingBroker(target, names)
+    made = LyingBroker(target, names, brokers)
     try:
         yield made
     finally:

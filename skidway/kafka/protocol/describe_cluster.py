@@ -20,10 +20,11 @@ from skidway.kafka.protocol.messages import (
     Int32,
     Request,
     Response,
+    at_most,
     since,
     structure,
 )
-from skidway.kafka.protocol.metadata import OPERATIONS_UNKNOWN
+from skidway.kafka.protocol.metadata import BROKERS_MAX, OPERATIONS_UNKNOWN
 
 VERSIONS = VersionRange(0, 1)
 BROKERS = 1
@@ -65,5 +66,5 @@ class DescribeClusterResponse(Response):
     endpoint_type: Annotated[Int8, since(1)] = BROKERS
     cluster_id: str
     controller_id: Int32 = -1
-    brokers: tuple[DescribeClusterBroker, ...]
+    brokers: Annotated[tuple[DescribeClusterBroker, ...], at_most(BROKERS_MAX, "brokers")]
     cluster_authorized_operations: Int32 = OPERATIONS_UNKNOWN

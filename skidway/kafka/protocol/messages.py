@@ -14,8 +14,9 @@ A message is a class whose annotations say everything about its fields::
 need no ``Annotated``. The width of an integer is in its type. A field ``X | None`` may be null in
 every version. With ``nullable(n)``, the field may be null only from version n on. A ``tagged``
 field is in the tag section of flexible versions, and is written only if it differs from its
-default. Usually ``encode`` leaves out a field that the version does not have. But if the field is
-annotated with ``REFUSED_IF_ABSENT`` and the message sets it, ``encode`` raises UnsupportedVersion.
+default. An array ``at_most`` has a limit. Usually ``encode`` leaves out a field that the version
+does not have. But if the field is annotated with ``REFUSED_IF_ABSENT`` and the message sets it,
+``encode`` raises UnsupportedVersion.
 
 For each version, a class is compiled once into a list of steps. Neighbouring integers and bools
 become one step with a common ``struct`` format. Every message can be read and written by such
@@ -87,6 +88,12 @@ def until(version: int) -> Mark:
 def nullable(version: int) -> Mark:
     """Returns the property of a field that may be null only from this version on."""
     return Mark("nullable", version)
+
+
+def at_most(most: int, what: str) -> Mark:
+    """Returns the property of an array field that all such arrays of a message together may have no
+    more elements. what: the name of the elements in the error."""
+    return Mark("at_most", (most, what))
 
 
 def tagged(tag: int) -> Mark:
@@ -191,9 +198,10 @@ class Id(NamedTuple):
 
 
 class Array(NamedTuple):
-    """Elements of one type."""
+    """Elements of one type. `most`: see `at_most`."""
 
     element: Shape
+    most: tuple[int, str] | None = None
 
 
 class Nested(NamedTuple):
@@ -260,7 +268,7 @@ def _shape(kind: Any, marks: dict[str, Any]) -> Shape:
     if "code" in marks:
         return Fixed(marks["code"])
     if get_origin(kind) is tuple:
-        return Array(_shape(*_unwrap(get_args(kind)[0])))
+        return Array(_shape(*_unwrap(get_args(kind)[0])), marks.get("at_most"))
     if kind is str:
         return Text("clipped" in marks)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
@@ -486,9 +494,12 @@ def _array(shape: Array, version: int, compact: bool) -> _Codec:
     put_count = wire.put_compact_count if compact else wire.put_count
     element = _element(shape.element, version, compact)
     read_element, write_element, least_bytes = element
+    most = shape.most
 
     def read(reader: MessageReader) -> tuple[Any, ...] | None:
         count = take_count(reader, least_bytes)
+        if most is not None:
+            reader.limit(most[1], count, most[0])
         return None if count < 0 else tuple([read_element(reader) for _ in range(count)])
 
     def write(out: bytearray, value: tuple[Any, ...] | None) -> None:

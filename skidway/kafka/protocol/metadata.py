@@ -30,6 +30,7 @@ from skidway.kafka.protocol.messages import (
     Int32,
     Request,
     Response,
+    at_most,
     nullable,
     since,
     structure,
@@ -39,6 +40,10 @@ from skidway.kafka.protocol.messages import (
 VERSIONS = VersionRange(0, 12)
 OPERATIONS_UNKNOWN = -(1 << 31)
 """The value of authorized operations that were not requested or not computed."""
+BROKERS_MAX = 10_000
+PARTITIONS_MAX = 200_000
+"""What the largest cluster that Kafka supports has. A client refuses an answer with more: it costs
+seconds of the loop of a broker that mirrors."""
 
 
 @structure
@@ -100,7 +105,9 @@ class MetadataResponseTopic:
     name: Annotated[str | None, nullable(12)]
     topic_id: Annotated[uuid.UUID, since(10)] = NO_ID
     is_internal: Annotated[bool, since(1)] = False
-    partitions: tuple[MetadataResponsePartition, ...] = ()
+    partitions: Annotated[
+        tuple[MetadataResponsePartition, ...], at_most(PARTITIONS_MAX, "partitions")
+    ] = ()
     topic_authorized_operations: Annotated[Int32, since(8)] = OPERATIONS_UNKNOWN
 
 
@@ -112,8 +119,8 @@ class MetadataResponse(Response):
     VERSIONS = VERSIONS
 
     throttle_time_ms: Annotated[Int32, since(3)] = 0
-    brokers: tuple[MetadataResponseBroker, ...]
+    brokers: Annotated[tuple[MetadataResponseBroker, ...], at_most(BROKERS_MAX, "brokers")]
     cluster_id: Annotated[str | None, since(2)] = None
     controller_id: Annotated[Int32, since(1)] = -1
-    topics: tuple[MetadataResponseTopic, ...]
+    topics: Annotated[tuple[MetadataResponseTopic, ...], at_most(PARTITIONS_MAX, "topics")]
     cluster_authorized_operations: Annotated[Int32, since(8), until(10)] = OPERATIONS_UNKNOWN

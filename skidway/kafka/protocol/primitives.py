@@ -41,9 +41,10 @@ ELEMENTS_MAX: Final = 2_000_000
 message can become a Python object of a hundred bytes, so a limit on the frame's size does not limit
 the memory enough. The Metadata response of the largest cluster that Kafka supports (200,000
 partitions with three replicas each) has fewer elements."""
-REQUEST_ELEMENTS_MAX: Final = 200_000
-"""The highest number of array elements in a request. The largest cluster that Kafka supports has
-this many partitions."""
+REQUEST_ELEMENTS_MAX: Final = 25_000
+"""The highest number of array elements in a request. A request about 10,000 partitions, each of
+another topic, or with a replica each, has 20,001. A broker has no more partitions, and a server's
+loop handles a whole request in one turn."""
 
 TAGS_MAX: Final = 1000
 """The highest number of tags in one section. Kafka's messages have only a few tags. A reader
@@ -54,13 +55,14 @@ class MessageReader:
     """Reads a message from its beginning to its end. The methods for types return the next value,
     and move the position to the end of this value."""
 
-    __slots__ = ("_elements_left", "at", "end", "view")
+    __slots__ = ("_counts", "_elements_left", "at", "end", "view")
 
     def __init__(self, view: memoryview, at: int = 0, elements_max: int = ELEMENTS_MAX) -> None:
         self.view = view
         self.at = at
         self.end = len(view)
         self._elements_left = elements_max
+        self._counts: dict[str, int] = {}
 
     @property
     def left(self) -> int:
@@ -158,6 +160,13 @@ class MessageReader:
     def compact_count(self, least_bytes: int) -> int:
         """Like `count`, for a number of elements in compact form."""
         return self._counted(self.uvarint() - 1, least_bytes)
+
+    def limit(self, what: str, count: int, most: int) -> None:
+        """Counts elements of one kind. Raises BadValue if all arrays of this kind together have
+        more than `most`."""
+        self._counts[what] = self._counts.get(what, 0) + count
+        if self._counts[what] > most:
+            raise BadValue(f"more than {most} {what} in one message")
 
     def tags(self, known: Callable[[int, MessageReader], bool] | None = None) -> None:
         """Reads a tag section. Calls `known` with each tag and with a reader of only this tag's

@@ -373,6 +373,27 @@ def test_clients_that_are_too_old_are_named_once(own_broker: SkidwayBroker) -> N
         assert broker.metric(metric) == count
 
 
+def test_bad_requests_do_not_fill_the_log(own_broker: SkidwayBroker) -> None:
+    """Whatever bytes a stranger sends how often, the log stays small: bad frames, unknown keys, and
+    bad bodies and unknown versions from clients with names of 30 kB, each another. Metrics count
+    them."""
+    broker = own_broker.start()
+    size = len(broker.program.output())
+    for number in range(300):
+        name = f"{number} " + "x" * 30_000
+        metadata = request_frame(ApiKey.METADATA, 4, 1, name, b"\x7f\xff\xff\xff")
+        version = request_frame(ApiKey.METADATA, 99, 1, name, b"")
+        short = b"\0\0\0\x02\0\x03"
+        for frame in (b"GET / HTTP/1.1\r\n", short, metadata, version):
+            with RawClient(broker.port) as client:
+                client.send(frame)
+                assert client.receive() == b""
+    assert len(broker.program.output()) - size < 60_000
+    closed = "skidway_broker_connections_closed_total"
+    for reason, count in (("FrameTooLarge", 300), ("Truncated", 600), ("NotOffered", 300)):
+        assert broker.metric(f'{closed}{{reason="{reason}"}}') == count
+
+
 def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> None:
     """If a request of any advertised version has a random body, the broker answers the request or
     closes the connection. The broker neither hangs nor crashes."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from skidway.errors import Unreachable
 from skidway.kafka.client import Client
 from support.lying_broker import LyingBroker, lying
 from support.mirroring import HERE, Cluster, mirror_sources
@@ -63,3 +64,14 @@ def test_a_mirror_goes_on(
         assert dropped["topics"] == [name[:249] for name in NAMES]
     finally:
         here.program.kill()
+
+
+def test_the_answer_of_no_real_cluster_is_refused(source: Cluster) -> None:
+    """A client refuses an answer with more brokers than any cluster has, and says why in one
+    sentence."""
+    with (
+        lying(source.address, (), brokers=20_000) as liar,
+        Client(liar.address, refused_timeout_ms=1) as client,
+        pytest.raises(Unreachable, match="more than 10000 brokers in one message"),
+    ):
+        client.metadata()

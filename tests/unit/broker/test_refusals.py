@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from skidway.broker import refusals
-from skidway.broker.refusals import REPEAT_AFTER_S, Refusals
+from skidway.broker.refusals import CLIENT_ID_MAX, Refusals
+from skidway.rare_lines import LINES_MAX, REPEAT_AFTER_S
 from support.clock import ManualClock
 
 Lines = Callable[[], list[tuple[Any, ...]]]
@@ -49,13 +49,17 @@ def test_each_client_api_and_version_is_named_once_in_an_interval(lines: Lines) 
     assert found.counts == {"PRODUCE": 52, "FETCH": 3}
 
 
-def test_clients_cannot_fill_the_memory(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broker remembers a limited number of clients and of characters of their names, and counts
-    all APIs that it does not know together."""
-    monkeypatch.setattr(refusals, "REMEMBERED_MAX", 3)
-    found = Refusals(ManualClock().monotonic)
-    for number in (1, 2, 3, 4, 1):
-        found.note("h:1", "x" * 30_000, str(1000 + number), 0)
-    assert [line[2] for line in lines()] == ["1001", "1002", "1003", "1004", "1001"]
-    assert {len(line[1]) for line in lines()} == {refusals.CLIENT_ID_MAX}
-    assert found.counts == {"unknown": 5}
+def test_clients_fill_neither_memory_nor_log(lines: Lines) -> None:
+    """The broker remembers and names a limited number of clients and of characters of their names,
+    whatever names they make up. It counts all APIs that it does not know together. When the
+    interval is over, it names others."""
+    clock = ManualClock()
+    found = Refusals(clock.monotonic)
+    for number in range(3 * LINES_MAX):
+        found.note("h:1", f"{number} " + "x" * 30_000, "1000", 0)
+    assert len(lines()) == LINES_MAX
+    assert {len(line[1]) for line in lines()} == {CLIENT_ID_MAX}
+    assert found.counts == {"unknown": 3 * LINES_MAX}
+    clock.advance(REPEAT_AFTER_S)
+    found.note("h:1", "later", "1000", 0)
+    assert [line[1] for line in lines()[LINES_MAX:]] == ["later"]

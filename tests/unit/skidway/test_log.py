@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skidway import log
-from skidway.log import REMEMBERED_ERRORS_MAX, REPEAT_AFTER_S, JsonLines, Repeats
+from skidway.log import REMEMBERED_ERRORS_MAX, REPEAT_AFTER_S, TEXT_MAX, JsonLines, Repeats
 
 
 @pytest.fixture
@@ -42,6 +42,21 @@ def test_line_has_time_level_program_event_and_fields(written: io.StringIO) -> N
         "topic": "hdfs-logs",
         "base_offset": 1200,
     }
+
+
+def test_long_texts_are_cut(written: io.StringIO) -> None:
+    """However long a text is that came from elsewhere, a line stays short: as a field, as bytes, in
+    the text of an exception, and in what a library says."""
+    long = "x" * 1_000_000
+    log.get("broker").warning("refused", reason=long, raw=long.encode())
+    try:
+        raise ValueError(long)  # noqa: TRY301
+    except ValueError as error:
+        log.get("broker").error("failed", exc=error)
+    logging.getLogger("library").warning("Invalid request: %s", long)
+    assert [line["event"] for line in lines(written)] == ["refused", "failed", "library"]
+    assert max(len(line) for line in written.getvalue().splitlines()) < 3 * TEXT_MAX
+    assert str(lines(written)[0]["reason"]).endswith("xx ... (998000 more)")
 
 
 def test_time_is_rfc3339_utc_with_milliseconds() -> None:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from skidway import reached_bounds
-from skidway.reached_bounds import REPEAT_AFTER_S, ReachedBounds
+from skidway import rare_lines
+from skidway.rare_lines import REPEAT_AFTER_S
+from skidway.reached_bounds import ReachedBounds
 from support.clock import ManualClock
 
 
@@ -15,7 +16,7 @@ def test_a_bound_is_named_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> No
     in one more, which says how often; another bound is named at once."""
     said: list[dict[str, Any]] = []
     log = SimpleNamespace(warning=lambda _event, **fields: said.append(fields))
-    monkeypatch.setattr(reached_bounds, "_log", log)
+    monkeypatch.setattr(rare_lines, "_log", log)
     clock = ManualClock()
     bounds = ReachedBounds(clock.monotonic)
     for _ in range(1000):

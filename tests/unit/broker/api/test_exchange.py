@@ -8,7 +8,7 @@ from skidway.kafka.protocol.join_group import JoinGroupResponse
 
 
 class Connection:
-    peer = "client:1"
+    address = "client"
 
     def reserve(self) -> object:
         return object()

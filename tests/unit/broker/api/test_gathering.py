@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from skidway.broker.api.gathering import Gathering
+from skidway.broker.api.gathering import AT_ONCE, Asking, Gathering
 
 
 def test_parts_come_in_any_order_and_leave_in_theirs() -> None:
@@ -17,3 +17,36 @@ def test_parts_come_in_any_order_and_leave_in_theirs() -> None:
     assert found == [["a", "b"]]
     Gathering(0, found.append)
     assert found[1:] == [()]
+
+
+def test_only_so_many_parts_are_asked_for_at_once() -> None:
+    """An Asking asks for a limited number of parts at a time, and for one more whenever one
+    arrives. The parts leave in their order."""
+    asked: list[Callable[[int], None]] = []
+    found: list[Sequence[int]] = []
+    Asking(3 * AT_ONCE, lambda _, put: asked.append(put), found.append, lambda: True)
+    for at in range(3 * AT_ONCE):
+        assert len(asked) == min(at + AT_ONCE, 3 * AT_ONCE)
+        assert found == []
+        asked[at](at)
+    assert found == [list(range(3 * AT_ONCE))]
+
+
+def test_parts_that_come_at_once_need_no_stack() -> None:
+    """If thousands of parts arrive as soon as they are asked for, the calls do not nest, and
+    `finish` is called once. Without parts, it is called at once."""
+    found: list[Sequence[int]] = []
+    Asking(10_000, lambda at, put: put(at), found.append, lambda: True)
+    assert found == [list(range(10_000))]
+    Asking(0, lambda at, put: put(at), found.append, lambda: True)
+    assert found[1:] == [()]
+
+
+def test_nobody_is_asked_for_a_client_who_has_left() -> None:
+    """When nobody wants the parts any more, an Asking asks for none."""
+    asked: list[Callable[[int], None]] = []
+    wanted = [True]
+    Asking(1000, lambda _, put: asked.append(put), lambda _: None, lambda: wanted[0])
+    wanted[0] = False
+    asked[0](0)
+    assert len(asked) == AT_ONCE

@@ -17,6 +17,7 @@ from skidway.broker.groups.hosting import FORGET_AFTER_S
 from skidway.broker.groups.limits import GROUP_ID_BYTES_MAX, GroupLimits
 from skidway.broker.groups.member import Joining, Protocol, Syncing
 from skidway.broker.groups.outcomes import Joined, Synced
+from skidway.broker.groups.record import encode
 from skidway.broker.network.timers import Timers
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import ErrorCode
@@ -91,12 +92,17 @@ class World:
         assert isinstance(self.said.pop(), Synced)
         return member
 
-    def join(self, client_id: str = "") -> None:
+    def join(self, client_id: str = "", group: str = "g", host: str = "/1") -> None:
         joining = Joining(
-            client_id=client_id, session_timeout_s=10, rebalance_timeout_s=10,
+            client_id=client_id, client_host=host, session_timeout_s=10, rebalance_timeout_s=10,
             protocol_type="consumer", protocols=(Protocol("range", b""),),
         )  # fmt: skip
-        self.groups.join("g", joining, self.said.append)
+        self.groups.join(group, joining, self.said.append)
+
+    def come(self, group: str, host: str) -> None:
+        """A member of a host joins a new group, and waits for the answer."""
+        self.join("", group, host)
+        self.jobs.loads.pop()(None)
 
     def commit(self, member: str = "", generation: int = -1) -> None:
         offsets = {LOGS: Committed(5)}
@@ -450,3 +456,62 @@ def test_after_a_lost_session_groups_are_read_again() -> None:
     assert not world.groups.hosted
     world.groups.offsets.fetch("g", world.said.append)
     assert len(world.jobs.loads) == 1
+
+
+def test_groups_that_nobody_is_in_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If many groups are in memory, the one that was used least recently gives way to another, but
+    none that has members."""
+    monkeypatch.setattr(hosting, "GROUPS_MAX", 4)
+    world = World()
+    world.come("members", "/1")
+    for name in "abcadef":
+        world.groups.use(name, lambda _group: None)
+        for done in world.jobs.loads:
+            done(None)
+        world.jobs.loads.clear()
+    assert set(world.groups.hosted) == {"members", "d", "e", "f"}
+
+
+def test_nobody_keeps_others_out_with_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that fills the memory with groups loses its oldest to groups of others: whoever waits
+    there is told to look for the coordinator again. A stored group goes on with its members."""
+    monkeypatch.setattr(hosting, "GROUPS_MAX", 4)
+    world = World()
+    world.come("good", "/2")
+    for number in range(10):
+        world.come(f"x{number}", "/1")
+        assert len(world.groups.hosted) <= 4
+    assert set(world.groups.hosted) == {"good", "x7", "x8", "x9"}
+    assert [each.error for each in world.said] == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * 7
+    world.come("also good", "/2")
+    assert set(world.groups.hosted) == {"good", "also good", "x8", "x9"}
+
+
+def test_a_stored_group_that_gives_way_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a group with an assignment gives way, its member's next heartbeat reads the group again,
+    and the member keeps its assignment."""
+    monkeypatch.setattr(hosting, "GROUPS_MAX", 1)
+    world = World()
+    member = world.stable()
+    content = encode(world.groups.hosted["g"].group.record())
+    world.come("other", "/1")
+    assert set(world.groups.hosted) == {"other"}
+    world.groups.heartbeat("g", member, None, 1, world.said.append)
+    world.said.clear()
+    world.jobs.loads.pop()(content)
+    assert world.said == [ErrorCode.NONE]
+
+
+def test_members_have_a_limited_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the members of all groups need too much memory, a group of the host with the most gives
+    way."""
+    monkeypatch.setattr(hosting, "GROUPS_BYTES_MAX", 1000)
+    world = World()
+    world.come("good", "/2")
+    for number in range(100):
+        world.come(f"x{number}", "/1")
+    kept = set(world.groups.hosted)
+    assert "good" in kept
+    assert 1 < len(kept) < 30
+    sizes = [each.group.roster.size_bytes for each in world.groups.hosted.values()]
+    assert sum(sizes) <= 1000

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from skidway.broker.groups import roster
 from skidway.broker.groups.group import Group, GroupState
-from skidway.broker.groups.limits import MEMBER_BYTES_MAX, GroupLimits
+from skidway.broker.groups.limits import GIVEN_S, MEMBER_BYTES_MAX, GroupLimits
 from skidway.broker.groups.member import Joining, Protocol, Syncing
 from skidway.broker.groups.outcomes import Answer, Joined, Store, Synced
 from skidway.broker.groups.record import decode, encode
@@ -203,7 +204,7 @@ def test_the_timer_is_set_for_whatever_ends_first() -> None:
     well."""
     world = World()
     given = world.joined("a", known_id_needed=True, session_timeout_s=7)
-    assert world.group.deadline() == 7
+    assert world.group.deadline() == GIVEN_S
     world.joined("a", given.member_id, session_timeout_s=30, rebalance_timeout_s=15)
     assert world.group.deadline() == 15
 
@@ -339,13 +340,45 @@ def test_who_may_not_join(more: dict[str, Any], error: ErrorCode) -> None:
 
 
 def test_a_full_group_takes_nobody_more() -> None:
-    """A full group accepts no further member. Member ids that were given out and not used yet also
-    count towards group.max.size."""
+    """A full group accepts no further member. Member ids that were given out and not used yet do
+    not count towards group.max.size; who comes too late with one is refused."""
     world = World(members_max=2)
     member = world.stable()
-    assert world.joined("b", known_id_needed=True).error is ErrorCode.MEMBER_ID_REQUIRED
-    assert world.joined("c").error is ErrorCode.GROUP_MAX_SIZE_REACHED
-    assert world.heartbeat(member) is ErrorCode.NONE
+    given = world.joined("b", known_id_needed=True)
+    assert given.error is ErrorCode.MEMBER_ID_REQUIRED
+    world.join("c")
+    assert world.joined("b", given.member_id).error is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert world.joined("d").error is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert world.heartbeat(member) is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_an_id_lives_shortly() -> None:
+    """A member id that a client does not use is forgotten after ten seconds, even if the client
+    said that its session lasts half an hour. The rebalance then ends without it."""
+    world = World()
+    given = world.joined("a", known_id_needed=True, session_timeout_s=1800)
+    assert world.group.deadline() == GIVEN_S
+    world.join("b", session_timeout_s=1800)
+    assert "b" in world.wait(GIVEN_S)
+    assert world.joined("a", given.member_id).error is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_nobody_keeps_others_out_with_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that asks for more member ids than a group gives loses its oldest; another host joins
+    with its own."""
+    monkeypatch.setattr(roster, "GIVEN_MAX", 10)
+    world = World()
+    first = world.joined("x", known_id_needed=True, client_host="/1").member_id
+    good = world.joined("y", known_id_needed=True, client_host="/2").member_id
+    for _ in range(100):
+        told = world.joined("x", known_id_needed=True, client_host="/1", session_timeout_s=1800)
+        assert told.error is ErrorCode.MEMBER_ID_REQUIRED
+    assert len(world.group.roster.given) == 10
+    assert world.joined("x", first, client_host="/1").error is ErrorCode.UNKNOWN_MEMBER_ID
+    world.join("y", good, client_host="/2")
+    joined = world.wait(GIVEN_S)["y"]
+    assert isinstance(joined, Joined)
+    assert joined.error is ErrorCode.NONE
 
 
 def test_the_protocol_is_what_most_like_best_of_what_all_can() -> None:

@@ -36,13 +36,19 @@ from skidway.kafka.protocol.messages import (
     Int16,
     Int32,
     Request,
+    Response,
+    at_most,
     fields,
     nullable,
     since,
     structure,
     tagged,
 )
-from skidway.kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
+from skidway.kafka.protocol.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from skidway.kafka.protocol.primitives import REQUEST_ELEMENTS_MAX
 from support.messages import ALL, CASES, messages, name_of, wire
 from support.randomness import share_of
@@ -262,6 +268,47 @@ def test_claims_cost_no_memory(cls: type[Message]) -> None:
 def decode_or_refuse(cls: type[Message], body: bytes, version: int) -> None:
     with contextlib.suppress(ProtocolError):
         decode(cls, body, version)
+
+
+@structure
+class Row:
+    cells: Annotated[tuple[Int16, ...], at_most(3, "cells")] = ()
+
+
+@structure
+class Table(Response):
+    API = ApiKey.METADATA
+    VERSIONS = VersionRange(8, 9)
+
+    rows: tuple[Row, ...]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_arrays_are_limited_together(version: int) -> None:
+    """All arrays of one kind together have no more elements than `at_most` says."""
+    full = Table(rows=(Row(cells=(1, 2)), Row(), Row(cells=(3,))))
+    assert decode(Table, encode(full, version), version) == full
+    more = Table(rows=(*full.rows, Row(cells=(4,))))
+    with pytest.raises(BadValue, match="more than 3 cells in one message"):
+        decode(Table, encode(more, version), version)
+
+
+def test_a_cluster_is_bounded() -> None:
+    """An answer about more brokers, topics or partitions than any cluster has is refused for that,
+    and another answer is not."""
+    none, topic = struct.pack(">i", 0), struct.pack(">ihh", 1, 0, 0)
+    for start, what in (
+        (b"", "10000 brokers"),
+        (none, "200000 topics"),
+        (none + topic, "200000 partitions"),
+    ):
+        count = int(what.split()[0])
+        for claimed in (count, count + 1):
+            body = start + struct.pack(">i", claimed) + bytes(18 * claimed) + b"more"
+            with pytest.raises(ProtocolError) as raised:
+                decode(MetadataResponse, body, 0)
+            refused = str(raised.value) == f"more than {what} in one message"
+            assert refused is (claimed > count)
 
 
 def test_elements_of_a_request_are_bounded() -> None:
