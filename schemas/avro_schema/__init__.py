@@ -40,11 +40,17 @@ from skidway.schemas.avro_schema.model import (
     namespace_of,
 )
 from skidway.schemas.avro_schema.names import candidates, has_name
-from skidway.schemas.avro_schema.parser import CHARACTERS_MAX, NESTING_MAX, parse
+from skidway.schemas.avro_schema.parser import (
+    CHARACTERS_MAX,
+    FULL_NAME_MAX,
+    NESTING_MAX,
+    parse,
+)
 from skidway.schemas.avro_schema.recursion import Recursive, leading_back, without_circles
 
 __all__ = [
     "CHARACTERS_MAX",
+    "FULL_NAME_MAX",
     "NESTING_MAX",
     "PRIMITIVES",
     "TYPES",

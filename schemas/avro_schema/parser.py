@@ -36,9 +36,13 @@ schema walk recursively through defaults and properties, and their stack is limi
 CHARACTERS_MAX: Final = 4_000_000
 """A schema has at most this many characters, which is enough for about ten thousand fields, each
 with its doc. The registry accepts only shorter schemas, because it limits the size of requests."""
+FULL_NAME_MAX: Final = 1000
+"""A full name has at most this many characters, because a namespace is written once, but each name
+within it becomes a full name."""
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 _INT_MAX: Final = 2**31 - 1
 _MISSING: Final = object()
 
@@ -299,11 +303,10 @@ def _alias_texts(value: dict[str, Any], path: str) -> tuple[str, ...]:
 
 
 def _aliases(value: dict[str, Any], path: str, namespace: str | None) -> tuple[str, ...]:
-    aliases = _alias_texts(value, path)
+    aliases = dict.fromkeys(fullname(each, namespace) for each in _alias_texts(value, path))
     for alias in aliases:
-        if not all(_NAME.match(part) for part in alias.split(".")):
-            _refuse(path, f"{shown(alias)} is no name")
-    return tuple(dict.fromkeys(fullname(alias, namespace) for alias in aliases))
+        _check_full_name(path, alias)
+    return tuple(aliases)
 
 
 def _full_name(value: dict[str, Any], path: str, namespace: str | None) -> str:
@@ -311,11 +314,17 @@ def _full_name(value: dict[str, Any], path: str, namespace: str | None) -> str:
     if not isinstance(name, str):
         _refuse(path, '"name" is no text')
     full = name[1:] if name.startswith(".") else fullname(name, namespace if own is None else own)
-    if not all(_NAME.match(part) for part in full.split(".")):
-        _refuse(path, f"{shown(full)} is no name")
+    _check_full_name(path, full)
     if full in PRIMITIVES:
         _refuse(path, f"{full} is the name of a primitive type")
     return full
+
+
+def _check_full_name(path: str, name: str) -> None:
+    if len(name) > FULL_NAME_MAX:
+        _refuse(path, f"{shown(name)} is a name of more than {FULL_NAME_MAX} characters")
+    if not _FULL_NAME.match(name):
+        _refuse(path, f"{shown(name)} is no name")
 
 
 def _enum(

@@ -31,12 +31,17 @@ from skidway.schemas.registry.rest.headers import CONTENT_TYPE
 from skidway.schemas.registry.rest.routes import ROUTES, Answering, with_fixed_mode
 from skidway.schemas.registry.store import Store
 
-BODY_BYTES_MAX: Final = 4 << 20
-"""A request body has at most this many bytes. The limit is high enough for the largest schema that
-the store accepts, even if every quote in the schema is escaped."""
+BODY_BYTES_MAX: Final = 1 << 20
+"""A request body has at most this many bytes."""
 WAITING_MAX: Final = 500
 """At most this many requests wait for each group of threads. If one more does, one gets 503, and
 its client tries again."""
+LARGE_BYTES: Final = 64 << 10
+"""A request with a longer body is large. The schemas of most programs are far shorter. Parsed, a
+body takes up to fifty times its bytes, and a second."""
+LARGE_AT_ONCE: Final = 2
+LARGE_WAITING_MAX: Final = 16
+"""How many large requests each group of threads answers at once, and how many wait."""
 MEMORY_THREADS: Final = 8
 LOG_THREADS: Final = 8
 """The number of threads for requests that write to the registry's log in ZooKeeper, or read new
@@ -84,13 +89,15 @@ class _Group:
     because parsed it takes many times its bytes."""
 
     def __init__(self, name: str, threads_count: int) -> None:
-        self._threads = ThreadPoolExecutor(threads_count, name)
-        self._places = Places(threads_count, WAITING_MAX)
+        self._threads = ThreadPoolExecutor(threads_count + LARGE_AT_ONCE, name)
+        self._small = Places(threads_count, WAITING_MAX)
+        self._large = Places(LARGE_AT_ONCE, LARGE_WAITING_MAX)
 
     async def answer(self, route: Answering, registry: Registry, request: Request) -> Any:
         body = await request.body()
+        places = self._large if len(body) > LARGE_BYTES else self._small
         loop = asyncio.get_running_loop()
-        async with self._places.turn(request.scope, request.receive):
+        async with places.turn(request.scope, request.receive):
             return await loop.run_in_executor(
                 self._threads, lambda: route.answer(registry, read_call(request, body))
             )

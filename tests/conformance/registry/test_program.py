@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
 from pathlib import Path
+from select import select
 
 from skidway.http.server import CONNECTIONS_MAX
 from skidway.schemas.client import RegistryClient
-from skidway.schemas.registry.rest import CONTENT_TYPE
+from skidway.schemas.registry.rest import BODY_BYTES_MAX, CONTENT_TYPE
 from skidway.schemas.registry.rest.application import WAITING_MAX
 from support.processes import WITHIN_S, eventually, free_port, run_skidway, running
 from support.registry import Registry
-from support.slow_http_clients import asked, slow_clients
+from support.slow_http_clients import HEAD, asked, slow_clients
 from support.zookeeper import ZooKeeper
 
 V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
@@ -200,3 +202,25 @@ def test_the_registry_is_there_for_others(registry: Registry) -> None:
     assert connection.getresponse().status == 421
     connection.close()
     assert f"{count}-value" in ours.subjects()
+
+
+def test_large_schemas_keep_nobody_out(registry: Registry) -> None:
+    """While one address sends more large schemas than may wait, and leaves, others are answered,
+    and the registry keeps within half of its memory (MemoryMax of its unit)."""
+    assert RegistryClient(registry.url).register("good-value", json.dumps(V1)) == 1
+    items = {"type": "array", "items": {"type": "array", "items": "int"}}
+    fields = [{"name": "f", "type": items, "default": [[]] * (BODY_BYTES_MAX // 3 - 200)}]
+    large = json.dumps({"type": "record", "name": "R", "fields": fields}, separators=(",", ":"))
+    body = json.dumps({"schema": large}).encode()
+    assert BODY_BYTES_MAX - 1000 < len(body) <= BODY_BYTES_MAX
+    head = HEAD + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with contextlib.ExitStack() as stack:
+        many = [socket.create_connection(("127.0.0.1", registry.port), 60) for _ in range(60)]
+        for each in many:
+            stack.enter_context(each).sendall(head + body)
+        for path in ("/schemas/ids/1", "/subjects") * 5:
+            assert asked(registry.port, path, source="127.0.0.2")[0] == 200
+        parsed = b"HTTP/1.1 422"
+        eventually(lambda: any(each.recv(12) == parsed for each in select(many, [], [], 1)[0]))
+    status = Path(f"/proc/{registry.program.pid}/status").read_text()
+    assert int(status.partition("VmHWM:")[2].split()[0]) < 512 << 10

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from skidway.schemas.avro_schema import (
     CHARACTERS_MAX,
+    FULL_NAME_MAX,
     NESTING_MAX,
     DefaultCheck,
     Enum,
@@ -172,6 +173,22 @@ def test_names_are_found_in_their_namespaces() -> None:
     assert parse(text).name == "n.Out"  # type: ignore[union-attr]
     assert canonical(parse(text)) == text
     assert '"name":"In","fields":[{"name":"a","type":"Out"},{"name":"b","type":"b.Fix"}]' in text
+
+
+def test_a_namespace_is_not_multiplied_without_limit() -> None:
+    """Each name within a namespace becomes a full name, so a full name has a limit, and a small
+    schema cannot take much memory. Names and aliases up to the limit are good."""
+    space = "n" * (FULL_NAME_MAX - 2)
+    assert parse(record(namespace=space, aliases=["A"])).aliases == (f"{space}.A",)
+    for longer in (
+        record(namespace=f"{space}x"),
+        record(namespace=space, aliases=["AB"]),
+        record(field({"type": "fixed", "name": "Fi", "size": 1}), namespace=space),
+        record() | {"name": "N" * (FULL_NAME_MAX + 1)},
+        record() | {"name": f"{space}.NN"},
+    ):
+        with pytest.raises(SchemaInvalid, match=f"more than {FULL_NAME_MAX} characters"):
+            parse(longer)
 
 
 def test_a_type_without_namespace_inside_one_says_so() -> None:

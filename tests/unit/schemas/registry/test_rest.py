@@ -12,9 +12,15 @@ from typing import Any
 import pytest
 
 from skidway.schemas.compatibility import check
-from skidway.schemas.registry.decisions import comparison
+from skidway.schemas.registry.decisions import comparison, submission
 from skidway.schemas.registry.rest import BODY_BYTES_MAX
-from skidway.schemas.registry.rest.application import LOG_THREADS, WAITING_MAX
+from skidway.schemas.registry.rest.application import (
+    LARGE_AT_ONCE,
+    LARGE_BYTES,
+    LARGE_WAITING_MAX,
+    LOG_THREADS,
+    WAITING_MAX,
+)
 from support.registry_http import Registry, record
 
 A, AB, AC = record(a=None), record(a=None, b=0), record(a=None, c=None)
@@ -536,6 +542,46 @@ def test_many_requests_of_one_address_hold_up_no_other() -> None:
     bad, good = asyncio.run(both())
     assert set(bad) == {404, 503}
     assert good == [503] + [200] * 20
+
+
+def test_few_large_schemas_are_parsed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many large schemas come, two are parsed at once, and one of each address, as a parsed
+    schema takes many times its bytes. Small requests of the same address are answered meanwhile."""
+    registry = Registry()
+    registry.register("s", A)
+    large = record(**{f"f{n}": None for n in range(LARGE_BYTES // 20)})
+    gate, parsing = threading.Event(), list[int]()
+    parse = submission.submitted
+
+    def slow(schemas: Any, asked: Any, *more: Any) -> Any:
+        if asked.text == large:
+            parsing.append(1)
+            assert gate.wait(60)
+        return parse(schemas, asked, *more)
+
+    monkeypatch.setattr(submission, "submitted", slow)
+
+    def ask(schema: str, address: str) -> asyncio.Task[int]:
+        body = {"schema": schema}
+        return asyncio.create_task(status_of(registry.app, "POST", "/subjects/s", body, address))
+
+    async def both() -> tuple[list[int], int, list[int]]:
+        many = [ask(large, address) for address in ["a"] * (LARGE_WAITING_MAX + 1) + ["b"] * 3]
+        try:
+            async with asyncio.timeout(60):
+                good = [await ask(A, "a") for _ in range(20)]
+                while len(parsing) < LARGE_AT_ONCE:
+                    await asyncio.sleep(0)
+                good += [await ask(A, "c") for _ in range(20)]
+                at_once = len(parsing)
+        finally:
+            gate.set()
+        return good, at_once, [await each for each in many]
+
+    good, at_once, found = asyncio.run(both())
+    assert set(good) == {200}
+    assert at_once == LARGE_AT_ONCE == 2
+    assert (found.count(503), found.count(404)) == (2, LARGE_WAITING_MAX + 2)
 
 
 async def status_of(
