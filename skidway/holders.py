@@ -37,8 +37,8 @@ class Holders(Generic[Who]):
     def hold(self, who: Who, address: str, amount: int, *, anew: bool = False) -> None:
         """Notes that `who` now holds `amount`; with 0 it keeps its place, but does not give way.
         anew: it has ended what it began, and begins again, so it is the last of its address to
-        give way."""
-        if anew or who not in self._addresses:
+        give way. The same holds for one that is now of another address."""
+        if anew or self._addresses.get(who) != address:
             self.release(who)
             self._addresses[who] = address
         of_address = self._amounts.setdefault(address, {})

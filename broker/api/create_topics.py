@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from skidway.broker.api.describe import describe_topic
+from skidway.broker.api.describe import TopicDescriber
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.gathering import Gathering
@@ -37,6 +37,7 @@ from skidway.kafka.protocol.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from skidway.kafka.protocol.describe_configs import DescribeConfigsResourceResult
 from skidway.kafka.protocol.messages import NO_ID
 from skidway.kafka.topic_names import illegal_topic
 
@@ -47,6 +48,7 @@ open files.
 """
 
 Assignment = Mapping[int, tuple[int, ...]]
+Describer = TopicDescriber[CreatableTopicConfigs]
 
 
 class Refused(Exception):
@@ -66,6 +68,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         exchange.reply(CreateTopicsResponse(topics=tuple(results)))
 
     gathering: Gathering[CreatableTopicResult] = Gathering(len(request.topics), reply)
+    describer = TopicDescriber(broker.settings, _shown)
     asked = Counter(topic.name for topic in request.topics)
     room = PARTITIONS_MAX
     for at, topic in enumerate(request.topics):
@@ -79,11 +82,11 @@ def handle(broker: Broker, exchange: Exchange) -> None:
             gathering.put(at, _failed(topic.name, refused.code, str(refused)))
             continue
         if not request.validate_only:
-            _create(broker, topic, assignment, partial(gathering.put, at))
+            _create(broker, topic, assignment, describer, partial(gathering.put, at))
         elif no_room := broker.topics.no_room():
             gathering.put(at, _failed(topic.name, code_of(no_room), str(no_room)))
         else:
-            gathering.put(at, _created(broker, topic, NO_ID, assignment))
+            gathering.put(at, _created(describer, topic, NO_ID, assignment))
 
 
 def check(broker: Broker, topic: CreatableTopic) -> Assignment:
@@ -183,6 +186,7 @@ def _create(
     broker: Broker,
     topic: CreatableTopic,
     assignment: Assignment,
+    describer: Describer,
     finish: Callable[[CreatableTopicResult], None],
 ) -> None:
     settings = {each.name: each.value or "" for each in topic.configs}
@@ -191,27 +195,25 @@ def _create(
         if error is not None:
             finish(_failed(topic.name, code_of(error), str(error)))
         else:
-            finish(_created(broker, topic, topic_id, assignment))
+            finish(_created(describer, topic, topic_id, assignment))
 
     topic_id = broker.topics.create(topic.name, assignment, settings, done)
 
 
 def _created(
-    broker: Broker, topic: CreatableTopic, topic_id: uuid.UUID, assignment: Assignment
+    describer: Describer, topic: CreatableTopic, topic_id: uuid.UUID, assignment: Assignment
 ) -> CreatableTopicResult:
-    shown = describe_topic(broker.settings, {each.name: each.value or "" for each in topic.configs})
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic_id,
         num_partitions=len(assignment),
         replication_factor=1,
-        configs=tuple(
-            CreatableTopicConfigs(
-                name=each.name, value=each.value, config_source=each.config_source
-            )
-            for each in shown
-        ),
+        configs=describer.describe({each.name: each.value or "" for each in topic.configs}),
     )
+
+
+def _shown(row: DescribeConfigsResourceResult) -> CreatableTopicConfigs:
+    return CreatableTopicConfigs(name=row.name, value=row.value, config_source=row.config_source)
 
 
 def _failed(name: str, code: ErrorCode, message: str) -> CreatableTopicResult:

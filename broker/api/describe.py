@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from skidway.broker.log.config import LogConfig
 from skidway.broker.settings import BrokerSettings
@@ -25,6 +25,7 @@ from skidway.kafka.protocol.describe_configs import (
 )
 from skidway.settings.spec import REQUIRED, Kind, Spec, specs
 
+Row = TypeVar("Row")
 _INT_MAX: Final = (1 << 31) - 1
 _TYPES: Final[Mapping[type, ConfigType]] = {
     bool: ConfigType.BOOLEAN,
@@ -33,24 +34,41 @@ _TYPES: Final[Mapping[type, ConfigType]] = {
 }
 
 
+class TopicDescriber(Generic[Row]):
+    """Describes topics for one request, which may name thousands: what topics inherit is found out
+    once. shown: makes a row of the answer."""
+
+    def __init__(
+        self, settings: BrokerSettings, shown: Callable[[DescribeConfigsResourceResult], Row]
+    ) -> None:
+        self._settings = settings
+        self._defaults = settings.log_defaults()
+        self._shown = shown
+        self._inherited = {name: self._row(each, None) for name, each in TOPIC_CONFIGS.items()}
+
+    def describe(self, configs: Mapping[str, str]) -> tuple[Row, ...]:
+        """Returns all settings of a topic, including those that it inherits from the broker.
+        configs: the settings that are set for the topic itself."""
+        named = configs.get(gaps.CONFIG, "")
+        own = {**configs, **gaps.shown(named, VALUE_BYTES_MAX)} if named else configs
+        rows = dict(self._inherited)
+        for name, value in own.items():
+            each = TOPIC_CONFIGS.get(name)
+            if each is None and name.startswith(f"{gaps.CONFIG}."):
+                each = replace(TOPIC_CONFIGS[gaps.CONFIG], name=name)
+            if each is not None:
+                rows[name] = self._row(each, value)
+        return tuple(rows.values())
+
+    def _row(self, each: TopicConfig, own: str | None) -> Row:
+        return self._shown(_topic_setting(self._settings, self._defaults, each, own))
+
+
 def describe_topic(
     settings: BrokerSettings, configs: Mapping[str, str]
 ) -> list[DescribeConfigsResourceResult]:
-    """Returns all settings of a topic, including those that it inherits from the broker. configs:
-    the settings that are set for the topic itself.
-    """
-    defaults = settings.log_defaults()
-    named = configs.get(gaps.CONFIG, "")
-    own = {**configs, **gaps.shown(named, VALUE_BYTES_MAX)} if named else configs
-    continued = [
-        replace(TOPIC_CONFIGS[gaps.CONFIG], name=name)
-        for name in own
-        if name.startswith(f"{gaps.CONFIG}.")
-    ]
-    return [
-        _topic_setting(settings, defaults, each, own.get(each.name))
-        for each in (*TOPIC_CONFIGS.values(), *continued)
-    ]
+    """Describes one topic; see `TopicDescriber`."""
+    return list(TopicDescriber(settings, lambda row: row).describe(configs))
 
 
 def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceResult]:

@@ -17,12 +17,13 @@ Broker loggers are not supported. No value is hidden, because no setting is a se
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from skidway.audit.topic.program_status import CONFIG as STATUS
-from skidway.broker.api.describe import describe_broker, describe_topic
+from skidway.broker.api.describe import TopicDescriber, describe_broker
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
@@ -47,29 +48,32 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     # could cause a huge answer: each repetition takes a few bytes in the request, and twenty
     # thousand bytes in the answer.
     resources = {(each.resource_type, each.resource_name): each for each in request.resources}
-    results = tuple(_describe(broker, request, each) for each in resources.values())
+    describer = TopicDescriber(broker.settings, partial(_without, _left_out(request)))
+    results = tuple(_describe(broker, request, describer, each) for each in resources.values())
     exchange.reply(DescribeConfigsResponse(results=results))
 
 
 def _describe(
-    broker: Broker, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+    broker: Broker,
+    request: DescribeConfigsRequest,
+    describer: TopicDescriber[DescribeConfigsResourceResult],
+    resource: DescribeConfigsResource,
 ) -> DescribeConfigsResult:
     if resource.resource_type == ResourceType.TOPIC:
         topic = broker.topics.catalog.topics.get(resource.resource_name)
         if topic is None:
             message = f"there is no topic {resource.resource_name!r}"
             return _failed(resource, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
-        return _found(request, resource, describe_topic(broker.settings, topic.configs))
+        return _found(resource, describer.describe(topic.configs))
     if resource.resource_type == ResourceType.BROKER:
         own = str(broker.settings.broker_id)
         if not resource.resource_name:
-            return _found(request, resource, ())
+            return _found(resource, ())
         if resource.resource_name != own:
             message = f"this is broker {own}, not {resource.resource_name!r}"
             return _failed(resource, ErrorCode.INVALID_REQUEST, message)
-        return _found(
-            request, resource, [*describe_broker(broker.settings), *_status(broker, resource)]
-        )
+        rows = [*describe_broker(broker.settings), *_status(broker, resource)]
+        return _found(resource, [_without(_left_out(request), each) for each in rows])
     message = f"resources of type {resource.resource_type} have no settings here"
     return _failed(resource, ErrorCode.INVALID_REQUEST, message)
 
@@ -90,23 +94,30 @@ def _status(
 
 
 def _found(
-    request: DescribeConfigsRequest,
     resource: DescribeConfigsResource,
     configs: Iterable[DescribeConfigsResourceResult],
 ) -> DescribeConfigsResult:
-    wanted = resource.configuration_keys
+    wanted = frozenset(resource.configuration_keys or ())
+    return DescribeConfigsResult(
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=tuple(each for each in configs if not wanted or each.name in wanted),
+    )
+
+
+def _left_out(request: DescribeConfigsRequest) -> dict[str, Any]:
     left_out: dict[str, Any] = {}
     if not request.include_synonyms:
         left_out["synonyms"] = ()
     if not request.include_documentation:
         left_out["documentation"] = None
-    return DescribeConfigsResult(
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-        configs=tuple(
-            replace(each, **left_out) for each in configs if not wanted or each.name in wanted
-        ),
-    )
+    return left_out
+
+
+def _without(
+    left_out: Mapping[str, Any], row: DescribeConfigsResourceResult
+) -> DescribeConfigsResourceResult:
+    return replace(row, **left_out)
 
 
 def _failed(

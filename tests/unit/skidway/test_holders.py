@@ -77,3 +77,15 @@ def test_the_sum_is_that_of_all_holders(calls: list[tuple[int, int, bool] | int]
     for who in held:
         holders.release(who)
     assert holders.first() is None
+
+
+def test_one_that_moves_takes_its_part_along() -> None:
+    """One that now has another address holds its part there, and nothing at the old address."""
+    holders: Holders[str] = Holders(1)
+    holders.hold("a", "1", 5)
+    holders.hold("b", "2", 4)
+    holders.hold("a", "2", 5)
+    assert (holders.total, holders.first()) == (9, "b")
+    holders.release("a")
+    holders.release("b")
+    assert (holders.total, len(holders), holders.first()) == (0, 0, None)

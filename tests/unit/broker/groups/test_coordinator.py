@@ -515,3 +515,18 @@ def test_members_have_a_limited_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 1 < len(kept) < 30
     sizes = [each.group.roster.size_bytes for each in world.groups.hosted.values()]
     assert sum(sizes) <= 1000
+
+
+def test_a_group_that_passes_to_another_host_gives_way_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If the first member of a group leaves it to a member of another host, the group counts for
+    that host, and can give way there."""
+    monkeypatch.setattr(hosting, "GROUPS_MAX", 2)
+    world = World()
+    first = world.stable()
+    world.join(host="/2")
+    world.groups.leave("g", [(first, None)], lambda _codes: None)
+    for number in range(10):
+        world.come(f"x{number}", "/2")
+    assert set(world.groups.hosted) == {"x8", "x9"}
