@@ -9,7 +9,8 @@ from typing import Final
 
 SHARE: Final = 400
 """Without events, the looks together may take at most 1/SHARE of the agent's time. But at least
-once in `reconcile.interval.ms`, the agent looks even if the looks then take a larger share."""
+once in `reconcile.interval.ms`, the agent looks even if the looks then take a larger share, up to
+half of its time."""
 
 SHARE_ASKED: Final = 20
 """If events show that files may have changed, the looks together may take at most 1/SHARE_ASKED of
@@ -52,5 +53,6 @@ class Schedule:
         due.
         """
         took_s = end - begin
-        self._at = begin + min(max(took_s * SHARE, INTERVAL_MIN_S), self._longest_s)
+        interval_s = min(max(took_s * SHARE, INTERVAL_MIN_S), self._longest_s)
+        self._at = begin + max(interval_s, 2 * took_s)
         self._not_before = begin + took_s * SHARE_ASKED
