@@ -130,9 +130,11 @@ def test_the_manifest_for_kubernetes_has_the_least_rights() -> None:
 
 
 @pytest.mark.root
-def test_the_rights_of_the_manifest_are_enough() -> None:
+def test_the_rights_of_the_manifest_are_enough(request: pytest.FixtureRequest) -> None:
     """With the user and the group of the manifest, and without capabilities, the agent reads log
     files as kubelet makes them (root's, mode 0640), and keeps its state."""
+    before = os.umask(0o022)  # a command that ran in this process may have narrowed it
+    request.addfinalizer(lambda: os.umask(before))
     pod = manifest()["DaemonSet"]["spec"]["template"]["spec"]
     user = pod["securityContext"]["runAsUser"]
     group = pod["containers"][0]["securityContext"]["runAsGroup"]
