@@ -203,7 +203,7 @@ class Spark:
         """Simulates the tasks of a compaction: makes one file from each group of small files.
         Returns what the tasks would report."""
         progress(len(work), len(work))
-        return [self._group(*each.args[1:]) for each in work]
+        return [self._group(*each.args[2:]) for each in work]
 
     def _slice(self, job: Job, piece: Slice, known: Any) -> SliceResult:
         taken = self._taken[piece.partition]
