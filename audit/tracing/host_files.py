@@ -76,7 +76,7 @@ def ask(config: Path) -> HostState:
     """Returns the state of this host's agent, which `skidway agent state show --json` prints.
     config: the agent's configuration file. If the command fails, raises SkidwayError with the
     command's error message."""
-    command = [sys.executable, "-m", "skidway", "agent", "state", "show", "--json"]
+    command = [sys.executable, "-P", "-m", "skidway", "agent", "state", "show", "--json"]
     try:
         done = subprocess.run(
             [*command, "--config", str(config)],

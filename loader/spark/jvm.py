@@ -50,7 +50,9 @@ def launch(properties: Mapping[str, str], folder: Path) -> subprocess.Popen[byte
             stdout=output,
             stderr=output,
             env=environment,
-            process_group=0,  # Ctrl-C does not end it, and `kill` ends all that it has started
+            # Ctrl-C does not end it, `kill` ends all that it has started, and nobody writes through
+            # it to the terminal of root who began the run.
+            start_new_session=True,
         )
 
 
