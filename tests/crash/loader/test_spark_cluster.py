@@ -43,9 +43,11 @@ SPECULATION = {
     "spark.speculation.interval": "100ms",
     "spark.speculation.quantile": "0.1",
     "spark.speculation.multiplier": "1.1",
+    "spark.python.task.killTimeout": "10m",
 }
 """With these settings, Spark starts a second attempt at a task soon after other tasks of the load
-have ended."""
+have ended. It does not end the Python process of the attempt that came too late, as it would by
+default after 2 s."""
 
 
 @pytest.fixture(scope="module")
