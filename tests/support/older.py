@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "d6cf42c3b120cc9215aee39e289373186017b459"
+COMMIT = "869a2c8e54efb1b9e398aba851a9a5f57c9a247f"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
