@@ -12,6 +12,7 @@ PYTHONDONTWRITEBYTECODE is set.
 import gc
 import os
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -44,3 +45,12 @@ def pytest_collection_finish() -> None:
     """Leaves the collected tests out of the garbage collector's work, which takes a tenth of the
     time otherwise."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def usual_umask() -> Iterator[None]:
+    """Other users may read what a test makes, also if an earlier test ran a command in this process,
+    which has set the umask of a program."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import mmap
 import os
 import signal
+import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.patterns import patterns_of
 from support.exchanges import exchange
 from support.other_users import as_user, become
+from support.processes import WITHIN_S
 
 pytestmark = pytest.mark.root
 
@@ -134,7 +136,9 @@ def test_no_exchange_gives_a_secret_away(logs: Path, what: str) -> None:
             os._exit(1)
     try:
         seen: set[bytes] = set()
+        deadline = time.monotonic() + WITHIN_S
         while int.from_bytes(count[:], "little") < EXCHANGES_MIN or not seen:
+            assert time.monotonic() < deadline
             seen |= as_user(AGENT, [READERS], partial(read_all, logs, ROUNDS))
     finally:
         os.kill(writer, signal.SIGKILL)
