@@ -49,8 +49,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def usual_umask() -> Iterator[None]:
-    """Other users may read what a test makes, also if an earlier test ran a command in this process,
-    which has set the umask of a program."""
+    """Other users may read what a test makes, also if an earlier test ran a command in this
+    process, which has set the umask of a program."""
     before = os.umask(0o022)
     yield
     os.umask(before)
