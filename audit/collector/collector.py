@@ -114,12 +114,6 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         old = OldBuckets(pruner, lambda: expectation.policy, clock, settings.keep_days, stopping)
         editions = Editions(readers, ledger.checkpoint)
         loop = _Loop(settings, expectation, ledger, clock, histories[0], old, editions)
-        telemetry = TelemetryServer(
-            settings.metrics_listener, lambda: loop.health, settings.allowed_hosts,
-            settings.host_name,
-        )  # fmt: skip
-        telemetry.start()
-        stack.callback(telemetry.stop)
         access = Access.of(
             invocation.of_this_process(), host_name(settings.host_name), settings.bootstrap_servers,
             settings.start_commands,
@@ -132,6 +126,12 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
             editions, clock, histories[1], access, lambda: examples.found, _insecure(settings)
         )
         stack.enter_context(_serving(dashboard, settings))
+        telemetry = TelemetryServer(
+            settings.metrics_listener, lambda: loop.health, settings.allowed_hosts,
+            settings.host_name,
+        )  # fmt: skip
+        telemetry.start()
+        stack.callback(telemetry.stop)
         stack.enter_context(looking(old, clock, stopping))
         if settings.rejects_texts:
             stack.enter_context(reading(examples, stopping))

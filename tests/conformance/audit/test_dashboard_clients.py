@@ -11,9 +11,10 @@ from support.slow_http_clients import asked, slow_clients
 
 
 def test_the_dashboard_is_there_for_others(tmp_path: Path) -> None:
-    """More half requests than the collector has places for connections keep nobody from the
-    dashboard. A page of another site that has made its name mean this host (DNS rebinding) gets 421
-    and nothing else. The log names the reached bound once."""
+    """When /health answers, the dashboard does. More half requests than the collector has places
+    for connections keep nobody from the dashboard. A page of another site that has made its name
+    mean this host (DNS rebinding) gets 421 and nothing else. The log names the reached bound
+    once."""
     port, metrics_port = free_port(), free_port()
     command = skidway(
         "audit", "run", "--set", f"bootstrap.servers=127.0.0.1:{free_port()}",
