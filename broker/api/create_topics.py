@@ -47,6 +47,11 @@ partitions in all its topics together. The limit exists because each partition n
 open files.
 """
 
+TOPICS_MAX = 1_000
+"""One request may create at most this many topics. The limit exists because the answer has all
+settings of each topic, and others wait while the broker makes it.
+"""
+
 Assignment = Mapping[int, tuple[int, ...]]
 Describer = TopicDescriber[CreatableTopicConfigs]
 
@@ -70,14 +75,15 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     gathering: Gathering[CreatableTopicResult] = Gathering(len(request.topics), reply)
     describer = TopicDescriber(broker.settings, _shown)
     asked = Counter(topic.name for topic in request.topics)
-    room = PARTITIONS_MAX
+    room, topics_room = PARTITIONS_MAX, TOPICS_MAX
     for at, topic in enumerate(request.topics):
         try:
             if asked[topic.name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")  # noqa: TRY301
-            check_room(_partitions_of(broker, topic), room)
+            check_room(_partitions_of(broker, topic), room if topics_room else 0)
             assignment = check(broker, topic)
             room -= len(assignment)
+            topics_room -= 1
         except Refused as refused:
             gathering.put(at, _failed(topic.name, refused.code, str(refused)))
             continue
@@ -125,7 +131,8 @@ def check_room(count: int, room: int) -> None:
     if room < count <= PARTITIONS_MAX:
         raise Refused(
             ErrorCode.POLICY_VIOLATION,
-            f"one request creates at most {PARTITIONS_MAX} partitions; send several",
+            f"one request creates at most {TOPICS_MAX} topics and {PARTITIONS_MAX} partitions;"
+            " send several",
         )
 
 

@@ -57,13 +57,17 @@ def ask(core: BrokerCore, request: Request, version: int) -> Any:
 
 
 def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) -> None:
-    """One request can create only a limited number of partitions. The broker refuses each further
-    topic of the request. The requests of this test only ask for validation, which has the same
-    limit."""
+    """One request can create only a limited number of partitions and topics. The broker refuses
+    each further topic of the request. The requests of this test only ask for validation, which has
+    the same limit."""
     topics = tuple(CreatableTopic(name=f"t{number}", num_partitions=6000) for number in range(3000))
     request = CreateTopicsRequest(topics=topics, validate_only=True)
     codes = Counter(each.error_code for each in ask(core, request, 7).topics)
     assert codes == {ErrorCode.NONE: 1, ErrorCode.POLICY_VIOLATION: 2999}
+    topics = tuple(CreatableTopic(name=f"t{number}", num_partitions=1) for number in range(3000))
+    request = CreateTopicsRequest(topics=topics, validate_only=True)
+    codes = Counter(each.error_code for each in ask(core, request, 4).topics)
+    assert codes == {ErrorCode.NONE: 1000, ErrorCode.POLICY_VIOLATION: 2000}
     wanted = tuple(CreatePartitionsTopic(name="logs", count=6000) for _ in range(1000))
     more = CreatePartitionsRequest(topics=wanted, timeout_ms=1, validate_only=True)
     codes = Counter(each.error_code for each in ask(core, more, 3).results)
