@@ -45,6 +45,8 @@ def _connection_of(path: Path) -> type[sqlite3.Connection]:
                 _require_files(path)
                 super().__init__(*args, **kwargs)
                 super().execute("PRAGMA trusted_schema = OFF")
+                if owner is not None:  # who may not use root's TMPDIR
+                    super().execute("PRAGMA temp_store = MEMORY")
 
         def execute(self, *args: Any) -> sqlite3.Cursor:
             with acting_as(owner):
@@ -59,8 +61,9 @@ def _connection_of(path: Path) -> type[sqlite3.Connection]:
 
 def _require_files(path: Path) -> None:
     """SQLite would wait for somebody who writes into a named pipe."""
+    real = os.path.realpath(path)  # beside which SQLite looks for the other files
     for suffix in _BESIDE:
-        name = f"{path}{suffix}"
+        name = f"{real}{suffix}"
         try:
             require_regular(os.stat(name), name)
         except FileNotFoundError:

@@ -309,7 +309,7 @@ def test_a_database_makes_root_create_nothing(state: Path, name: str) -> None:
 def test_no_pipe_holds_root_up(state: Path, suffix: str) -> None:
     """The owner of a state puts a named pipe in the place of the database, or of one of its other
     files. A command of root does not wait for somebody who writes into the pipe."""
-    database = state / "agent.db"
+    database = state / "real.db"
 
     def attack() -> None:
         with contextlib.closing(sqlite3.connect(database)) as made:
@@ -317,6 +317,7 @@ def test_no_pipe_holds_root_up(state: Path, suffix: str) -> None:
             made.execute("CREATE TABLE t (x)")
         Path(f"{database}{suffix}").unlink(missing_ok=True)
         os.mkfifo(f"{database}{suffix}", 0o400)
+        (state / "agent.db").symlink_to(database)
 
     as_user(USER, [], attack)
     done = run_skidway("agent", "state", "show", *agent(state))
