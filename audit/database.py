@@ -51,7 +51,8 @@ def open_database(
         connection = open_to_read(Path(path), BUSY_TIMEOUT_S) if only_read else _to_write(path)
         with failures(path):
             _check(connection, path, schema, version, may_create=not only_read)
-        wal_index.allocate(Path(path).resolve())
+        if not only_read:  # the file of another user may pretend any size
+            wal_index.allocate(Path(path).resolve())
     except sqlite3.Error as error:
         raise StateRefused(f"The database {path} cannot be used: {error}.") from error
     return connection
