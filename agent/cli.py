@@ -203,7 +203,7 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def _settings_of_owner(args: argparse.Namespace) -> Any:
-    """Returns the settings for a command that writes into the state, after it has become the
+    """Returns the settings for a command that needs nothing but the state, after it has become the
     state's user if root runs it."""
     settings = _settings(args)
     become_owner(settings.state_dir)
@@ -410,7 +410,7 @@ def _replay(args: argparse.Namespace) -> int:
 def _replayed(args: argparse.Namespace) -> int:
     from skidway.agent.commands import replaying
 
-    counts = replaying.status(_settings(args), args.topic)
+    counts = replaying.status(_settings_of_owner(args), args.topic)
     if args.json:
         print_json(counts)
     else:

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from skidway import wal_index
+from skidway.database_reader import open_to_read
 from skidway.errors import SkidwayError, StateRefused
 
 BUSY_TIMEOUT_S = 10.0
@@ -33,9 +34,12 @@ class DatabaseFailed(SkidwayError):
     """The database cannot be read or written now. Its last transaction stays committed."""
 
 
-def open_database(path: Path | str, schema: str, version: int) -> sqlite3.Connection:
+def open_database(
+    path: Path | str, schema: str, version: int, *, only_read: bool = False
+) -> sqlite3.Connection:
     """Opens the database, or creates it with the statements `schema`. A statement outside of
-    `transaction` is committed at once.
+    `transaction` is committed at once. only_read: opens a database that exists, and that may be
+    another user's, to read it.
 
     Raises StateRefused if the file cannot be opened, is not an SQLite database, is damaged, or has
     another version than `version`. Raises DatabaseFailed if the disk is full or broken, if the file
@@ -44,15 +48,11 @@ def open_database(path: Path | str, schema: str, version: int) -> sqlite3.Connec
     if path != IN_MEMORY:
         _require_room(Path(path))
     try:
-        connection = sqlite3.connect(
-            path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
+        connection = open_to_read(Path(path), BUSY_TIMEOUT_S) if only_read else _to_write(path)
         with failures(path):
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            _check(connection, path, schema, version)
-        wal_index.allocate(Path(path).resolve())
+            _check(connection, path, schema, version, may_create=not only_read)
+        if not only_read:  # the file of another user may pretend any size
+            wal_index.allocate(Path(path).resolve())
     except sqlite3.Error as error:
         raise StateRefused(f"The database {path} cannot be used: {error}.") from error
     return connection
@@ -95,6 +95,17 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         raise
 
 
+def _to_write(path: Path | str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+    )
+    with failures(path):
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
 def _require_room(path: Path) -> None:
     try:
         wal_index.require_room(path)
@@ -109,9 +120,11 @@ def _failed(path: Path | str, error: Exception) -> DatabaseFailed:
     )
 
 
-def _check(connection: sqlite3.Connection, path: Path | str, schema: str, version: int) -> None:
+def _check(
+    connection: sqlite3.Connection, path: Path | str, schema: str, version: int, *, may_create: bool
+) -> None:
     (found,) = connection.execute("PRAGMA user_version").fetchone()
-    if found == 0:
+    if found == 0 and may_create:
         _create(connection, schema, version)
     elif found != version:
         raise StateRefused(

@@ -109,12 +109,14 @@ def _settings(args: argparse.Namespace) -> LoaderSettings:
     return load_settings(LoaderSettings, args, PROGRAM)
 
 
-def _become_writer(settings: LoaderSettings) -> None:
-    """If root runs a command that writes into a local output, makes it the output's user."""
+def _become_owner(settings: LoaderSettings) -> None:
+    """If root runs a command, makes it the user of a local output, or of Spark's log."""
     from skidway.loader.store import is_local
 
     if is_local(settings.output):
         become_owner(Path(settings.output.removeprefix("file://"), layout.STATE))
+    if settings.spark_log_file is not None:
+        become_owner(settings.spark_log_file.parent)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -124,7 +126,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.every is not None:
         return _run_every(args)
     settings = _settings_of_run(args)
-    _become_writer(settings)
+    _become_owner(settings)
     interrupt = _Interrupt()
     with Recorded(settings.metrics_textfile, SystemClock()) as recorded:
         telemetry = _telemetry(settings, lambda: Health(True, {"loading": True}))
@@ -167,7 +169,7 @@ def _run_every(args: argparse.Namespace) -> int:
     if every_s < LEAST_EVERY_S or args.json:
         raise UsageError("--every takes at least 1s, and prints no --json.")
     settings = _settings_of_run(args)
-    _become_writer(settings)
+    _become_owner(settings)
 
     def body(shutdown: Shutdown) -> int:
         loader = ResidentLoader(settings, every_s, SystemClock(), shutdown)
@@ -186,6 +188,7 @@ def _plan(args: argparse.Namespace) -> int:
     from skidway.loader.runs.status import planned
 
     settings = _settings(args)
+    _become_owner(settings)
     rows, code = planned(settings)
     columns = (
         "topic", "partition", "loaded", "first", "end", "records", "slices", "seconds", "problem",
@@ -198,7 +201,7 @@ def _compact(args: argparse.Namespace) -> int:
     from skidway.loader.runs.compaction import compact, exit_code
 
     settings, clock, interrupt = _settings(args), SystemClock(), _Interrupt()
-    _become_writer(settings)
+    _become_owner(settings)
     now_ms = clock.time_ms()
     since = _hour(parse_moment(args.since, now_ms)) if args.since else ""
     until = _hour(parse_moment(args.until, now_ms, "--until"))
@@ -227,7 +230,7 @@ def _reload(args: argparse.Namespace) -> int:
     from skidway.loader.runs.reload import Wish, reload
 
     settings, clock, interrupt = _settings(args), SystemClock(), _Interrupt()
-    _become_writer(settings)
+    _become_owner(settings)
     first, end = _whole_hour(args.from_hour, "--from"), _whole_hour(args.to_hour, "--to")
     if first >= end:
         raise UsageError("--to is a later hour than --from; its own hour is not reloaded.")
@@ -271,6 +274,7 @@ def _status(args: argparse.Namespace) -> int:
     if look_s is not None and look_s < running.LEAST_LOOK_S:
         raise UsageError(f"--look takes at least {running.LEAST_LOOK_S:.0f}s.")
     settings = _settings(args)
+    _become_owner(settings)
     rows = status(settings)
     runs = running.runs(open_store(settings.output), SystemClock(), time.sleep, look_s)
     columns = ("topic", "partition", "load", "loaded", "at", "rows", "rejects", "unfinished")
@@ -293,7 +297,9 @@ def _history(args: argparse.Namespace) -> int:
 
     if args.last < 1:
         raise UsageError("--last is at least 1.")
-    print_rows(history(_settings(args), args.last), COLUMNS, as_json=args.json)
+    settings = _settings(args)
+    _become_owner(settings)
+    print_rows(history(settings, args.last), COLUMNS, as_json=args.json)
     return 0
 
 
@@ -304,6 +310,7 @@ def _validate(args: argparse.Namespace) -> int:
 
     settings = _settings(args)
     settings.check_files(settings.schema_registry_url)
+    _become_owner(settings)
     store = open_store(settings.output)
     if is_local(settings.output) and (found := obstacle(Path(store.url))):
         raise ConfigurationRefused(f"output: {found}")

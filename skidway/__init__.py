@@ -14,6 +14,9 @@ The modules of the kernel in reading order:
     files           state that survives a crash
     ways            follows a path link by link, and notes to whom what is on the way belongs
     state_owner     makes a command of root the user of its state
+    import_path     Python's modules, for a process that gives root's rights up
+    database_reader   reads the database of another program
+    regular_file    reads files in whose place somebody may have put a pipe
     text_file       files that people write, with their byte order marks
     wal_index       space for what SQLite maps into memory
     systemd         messages to the service manager

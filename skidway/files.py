@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from skidway.errors import SkidwayError, StateRefused
+from skidway.regular_file import require_regular
 
 LOCK_FILE = ".lock"
 
@@ -128,6 +129,11 @@ class DirectoryLock:
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(path, flags, 0o644)
+            try:
+                require_regular(os.fstat(descriptor), path)
+            except OSError:
+                os.close(descriptor)
+                raise
         except OSError as error:
             raise SkidwayError(
                 f"cannot lock the directory {self.directory}: {error.strerror}"

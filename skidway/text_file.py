@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from skidway.errors import SkidwayError
+from skidway.regular_file import read_regular
 
 MARK: Final = "\ufeff"
 """The byte order mark, as a character."""
@@ -28,7 +29,7 @@ class NotUtf8(SkidwayError):
 
 def read_text(path: Path) -> str:
     """Returns the text of a file. Raises OSError and `NotUtf8`."""
-    return decoded(path.read_bytes())
+    return decoded(read_regular(path))
 
 
 def decoded(data: bytes) -> str:

@@ -34,6 +34,7 @@ from skidway.agent.validation.preview import preview
 from skidway.errors import ConfigurationRefused, SkidwayError
 from skidway.files import DirectoryLock, make_directory, write_atomically
 from skidway.kafka.client import Client
+from skidway.regular_file import read_regular
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.consuming.rejected_lines import RejectedLines, Wanted
 
@@ -137,7 +138,7 @@ def keys_in(state_dir: Path, topic: str) -> set[Key]:
     keys: set[Key] = set()
     for path in sorted(replay_directory(state_dir, topic).glob(f"*{REPLAY_SUFFIX}")):
         try:
-            lines = path.read_bytes().splitlines()
+            lines = read_regular(path).splitlines()
         except OSError as error:
             raise SkidwayError(f"cannot read {path}: {error.strerror}") from error
         keys.update(each.key for each in map(replayed.read, lines) if each is not None)

@@ -27,6 +27,7 @@ from skidway.agent.values.intents import GIVEN_UP, Intent
 from skidway.agent.values.tracked import FileState, TrackedFile
 from skidway.audit.topic.messages import Loss
 from skidway.audit.topic.source_report import report_of
+from skidway.database_reader import open_to_read
 from skidway.errors import StateRefused
 from skidway.files import DirectoryLock
 
@@ -42,10 +43,9 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
     if not path.exists():
         raise StateRefused(f"there is no state {path}; the agent has not run with it yet")
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
+        connection = open_to_read(path, 5)
     except sqlite3.Error as error:
         raise StateRefused(f"the state {path} cannot be read: {error}") from error
-    connection.isolation_level = None
     connection.execute("BEGIN")  # all queries see one snapshot
     state = StateDatabase(connection, str(path))
     try:

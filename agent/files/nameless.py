@@ -9,6 +9,7 @@ from typing import Final
 
 from skidway.agent.values.found import FileKey
 from skidway.files import LOCK_FILE
+from skidway.regular_file import read_regular
 
 _HOLDER: Final = re.compile(r"process (\d+) ")
 
@@ -18,7 +19,7 @@ def sizes(directory: Path) -> dict[FileKey, int]:
     open; nothing if no agent runs with this state, or if this user may not look at its files."""
     found: dict[FileKey, int] = {}
     try:
-        holder = _HOLDER.match((directory / LOCK_FILE).read_text("utf-8", "replace"))
+        holder = _HOLDER.match(read_regular(directory / LOCK_FILE).decode("utf-8", "replace"))
         opened = [] if holder is None else list(Path(f"/proc/{holder[1]}/fd").iterdir())
     except OSError:
         return found

@@ -24,6 +24,7 @@ from typing import Final
 from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError
 from skidway.files import LOCK_FILE, make_directory, write_atomically
+from skidway.regular_file import read_regular
 
 FOLDER: Final = "reload"
 REQUEST: Final = ".request"
@@ -131,7 +132,7 @@ class Asking:
         if self._path.with_suffix(UNSAID).exists():
             return Answer(1, ["the agent cannot write its answer (disk full?): its log has it"])
         try:
-            text = self._path.with_suffix(ANSWER).read_text()
+            text = read_regular(self._path.with_suffix(ANSWER)).decode()
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -143,7 +144,7 @@ class Asking:
 def is_stopped(state_dir: Path) -> bool:
     """Whether the last process that used the state has stopped cleanly."""
     try:
-        return not (state_dir / LOCK_FILE).read_bytes().strip()
+        return not read_regular(state_dir / LOCK_FILE).strip()
     except OSError:
         return False
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
+from skidway.regular_file import read_regular
 
 KEY_BYTES_MIN: Final = 16
 KEY_BYTES_MAX: Final = 4096
@@ -53,7 +54,7 @@ def read_key(path: Path) -> HashKey:
     """Reads the key from a file, without white space at its ends. Raises ConfigurationRefused if
     the file cannot be read, or if the key is too short or too long."""
     try:
-        secret = path.read_bytes().strip()
+        secret = read_regular(path).strip()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigurationRefused(f"hash.key.location: cannot read {path}: {reason}") from error

@@ -28,7 +28,7 @@ class LiveLedger:
         self._clock = clock
         folder = options.store_of(args, settings)
         self.is_store = folder is not None
-        self.ledger = Ledger() if folder is None else Ledger(folder / DATABASE)
+        self.ledger = Ledger() if folder is None else Ledger(folder / DATABASE, only_read=True)
         self._client: Client | None = None
         self._collection: Collection | None = None
 

@@ -216,7 +216,7 @@ def client_of(args: argparse.Namespace, given: AuditSettings | None) -> Client:
 
 
 def _stored(path: Path, clock: Clock) -> Ledger:
-    ledger = Ledger(path)
+    ledger = Ledger(path, only_read=True)
     note_staleness(ledger, clock)
     return ledger
 

@@ -36,6 +36,7 @@ import google_crc32c
 import numpy as np
 
 from skidway.audit.comparison.lines import END, LINES_MAX, FileLines, hash_of, keys_of
+from skidway.database_reader import open_to_read
 from skidway.errors import SkidwayError, StateRefused, UsageError
 
 DATABASE: Final = "count.db"
@@ -233,10 +234,8 @@ class Notes:
         """Opens the database in one transaction, so that all queries see the same notes."""
         if not self._path.exists():
             raise UsageError(f"--counted: {self._path.parent} has no notes of skidway agent count.")
-        uri = f"{self._path.absolute().as_uri()}?mode=ro"
         try:
-            with closing(sqlite3.connect(uri, uri=True, timeout=5)) as connection:
-                connection.isolation_level = None
+            with closing(open_to_read(self._path, 5)) as connection:
                 connection.execute("BEGIN")
                 self._check(connection)
                 yield connection

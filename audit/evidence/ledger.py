@@ -72,8 +72,11 @@ class Ledger:
     """One connection to the database. The writer opens one `Ledger`, and each reader in another
     thread opens a `Ledger` of its own."""
 
-    def __init__(self, path: Path | str = IN_MEMORY) -> None:
-        self._connection = open_database(path, ledger_tables.SCHEMA, ledger_tables.FORMAT)
+    def __init__(self, path: Path | str = IN_MEMORY, *, only_read: bool = False) -> None:
+        """only_read: for commands, which read a store that may be another user's."""
+        self._connection = open_database(
+            path, ledger_tables.SCHEMA, ledger_tables.FORMAT, only_read=only_read
+        )
         self._rows = Rows(self._connection)
         self._changes: LedgerChanges | None = None
         self._is_in_memory = path == IN_MEMORY

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from skidway.audit.output import FileEntry, StoreFailed
+from skidway.regular_file import open_regular, read_regular
 
 NOT_THERE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
@@ -39,7 +40,7 @@ class LocalOutput:
         file = self._file(path)
         with failures("read", file):
             try:
-                return file.read_bytes()
+                return read_regular(file)
             except NOT_THERE:
                 return None
 
@@ -48,7 +49,7 @@ class LocalOutput:
         file = self._file(path)
         with failures("read", file):
             try:
-                return file.open("rb")
+                return open_regular(file)
             except NOT_THERE:
                 return None
 

@@ -21,6 +21,7 @@ from skidway.broker.log.checkpoints import decode_id, encode_id
 from skidway.errors import StateRefused
 from skidway.files import fsync_directory, write_atomically
 from skidway.kafka.types import TopicPartition
+from skidway.regular_file import open_regular, read_regular
 
 FILE = "waybill.json"
 VERSION = 1
@@ -89,7 +90,7 @@ def read(directory: Path) -> Waybill | None:
     """
     path = directory / FILE
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_regular(path))
         if content["version"] != VERSION:
             raise StateRefused(f"{path} was written by another program version")
         return Waybill(
@@ -136,7 +137,7 @@ def receive(directory: Path, waybill: Waybill) -> None:
 
 def _content(path: Path) -> Content:
     crc = size = 0
-    with path.open("rb", buffering=0) as file:
+    with open_regular(path) as file:
         while chunk := file.read(_CHUNK_BYTES):
             crc = google_crc32c.extend(crc, chunk)
             size += len(chunk)

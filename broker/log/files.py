@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from skidway.errors import SkidwayError
+from skidway.regular_file import require_regular
 
 IOV_MAX = 1024
 """The kernel's limit for the number of buffers in one pwritev."""
@@ -70,7 +71,8 @@ class OpenFile:
     def __init__(self, path: Path, flags: int = os.O_RDONLY) -> None:
         self.descriptor = -1
         self.path = path
-        self.descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
+        self.descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
+        require_regular(os.fstat(self.descriptor), path)
 
     def __del__(self) -> None:
         if self.descriptor >= 0:

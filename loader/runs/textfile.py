@@ -12,7 +12,8 @@ exit status, which is 0, but keeps the time of the last success. Alerts should u
 last success: they then also fire if the timer never starts a run, or if the configuration file
 cannot be read or is not YAML.
 
-Everybody may read the file, because node_exporter runs as another user. If the file cannot be
+Everybody may read the file, because node_exporter runs as another user. If root runs the command,
+the user of the directory writes the file. If the file cannot be
 written, the run only logs a warning, because no load depends on the file.
 """
 
@@ -29,6 +30,8 @@ from skidway import files, log
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.loader.runs.outcome import Report
+from skidway.regular_file import read_regular
+from skidway.state_owner import acting_as, owner_of
 
 PREFIX = "skidway_loader_last_"
 UNEXPECTED = 1
@@ -65,7 +68,7 @@ class LastRun:
         """Returns the metrics that the metrics file `path` contains. If this file is missing or
         unreadable, all metrics are None."""
         try:
-            families = list(text_string_to_metric_families(path.read_text()))
+            families = list(text_string_to_metric_families(read_regular(path).decode()))
         except (OSError, ValueError):
             return cls()
         said = {each.name: each.samples[0].value for each in families if each.samples}
@@ -130,8 +133,9 @@ class Recorded:
         if self._path is None:
             return
         try:
-            files.write_atomically(self._path, last.text(), mode=0o644)
-        except OSError as error:
+            with acting_as(owner_of(self._path.parent)):
+                files.write_atomically(self._path, last.text(), mode=0o644)
+        except (OSError, SkidwayError) as error:
             _log.warning("no_metrics_textfile", path=str(self._path), reason=str(error))
 
 

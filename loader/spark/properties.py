@@ -11,6 +11,7 @@ from pathlib import Path
 from skidway import java
 from skidway.errors import ConfigurationRefused
 from skidway.loader.settings import LoaderSettings
+from skidway.regular_file import read_regular
 
 BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """JVM options of the driver. The driver only assigns slices to workers; no row passes through the
@@ -84,7 +85,7 @@ def _authentication(settings: LoaderSettings) -> dict[str, str]:
 
 def _secret(file: Path) -> str:
     try:
-        secret = file.read_text().strip()
+        secret = read_regular(file).decode().strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ConfigurationRefused(

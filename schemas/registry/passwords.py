@@ -30,6 +30,7 @@ from typing import Final
 
 from skidway import log
 from skidway.errors import ConfigurationRefused
+from skidway.regular_file import open_regular
 from skidway.text_file import NotUtf8, decoded
 
 LOG2_N: Final = 14
@@ -196,7 +197,7 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 
 def _read(path: Path) -> dict[str, list[Hash]]:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             content = file.read(FILE_BYTES_MAX + 1)
         if len(content) > FILE_BYTES_MAX:
             raise ConfigurationRefused(f"{path} is larger than {FILE_BYTES_MAX} bytes.")

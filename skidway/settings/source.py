@@ -13,6 +13,7 @@ import yaml
 
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
+from skidway.regular_file import open_regular
 from skidway.text_file import NotUtf8, decoded
 
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -58,7 +59,7 @@ Node = Scalar | Items | Section
 def read_file(path: Path) -> Section:
     """Reads one configuration file. Raises ConfigurationRefused."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(FILE_BYTES_MAX + 1)
         if len(data) > FILE_BYTES_MAX:
             raise ConfigurationRefused(f"{path}: a configuration has at most 1 MiB")
