@@ -91,7 +91,7 @@ def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
     site.audit.run("systemctl stop skidway-audit-count@dc1 skidway-registry")
     for host in (site.first, site.second):
         host.run("systemctl stop skidway-broker")
-    copy = f"zookeeper-{date}"
+    copy = f"zookeeper-{date}.tar"
     for host in {*site.hosts} - {follower}:
         site.pipe(
             f"ssh {follower.name} sudo tar -C /backup -c {copy} | "
