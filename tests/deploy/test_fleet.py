@@ -483,7 +483,7 @@ def test_uninstalling_with_the_data_removes_nothing_else(fleet: Fleet) -> None:
     """With `skidway_remove_data`, uninstall.yml also removes data, users and the roster, but
     nothing to which links lead that a program's user has made in its data."""
     fleet.server.run("mkdir /srv/precious; touch /srv/precious/file")
-    for place in (OUTPUT, f"{OUTPUT}/_skidway", "/var/lib/skidway/broker"):
+    for place in (OUTPUT, "/var/lib/skidway/broker", "/var/lib/skidway/audit"):
         fleet.server.run(f"ln -s /srv/precious {place}/link")
     fleet.control.succeed("uninstall", "-e", "skidway_remove_data=true")
     assert fleet.server.read(f"ls -A {OUTPUT} /srv/precious").split() == [
