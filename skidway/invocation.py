@@ -27,7 +27,7 @@ _MAIN_PROCESS: Final = "SYSTEMD_EXEC_PID"
 """The variable by which systemd (from 248 on) names the process that it has started for a unit."""
 _INSTALLED: Final = re.compile(r"/opt/skidway/current/([a-z]+)/bin/skidway")
 _NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
-_RUNNER: Final = re.compile(rf"runuser -u {_NAME}( -g {_NAME}( -G {_NAME})*)?")
+_RUNNER: Final = re.compile(rf"runuser --pty -u {_NAME}( -g {_NAME}( -G {_NAME})*)?")
 _OPTIONS: Final = ("--config", "--set")
 _WORDS_MAX, _TEXT_MAX = 64, 4096
 _VERB: Final = re.compile(r"([a-z-]+ [a-z-]+)?")
@@ -95,7 +95,7 @@ def of_arguments(
 def installed(program: str) -> Invocation:
     """Returns how the unit of a program runs it (see skidway.units)."""
     name = f"skidway-{program}"
-    call = f"runuser -u {name} -- /opt/skidway/current/{program}/bin/{COMMAND}"
+    call = f"runuser --pty -u {name} -- /opt/skidway/current/{program}/bin/{COMMAND}"
     return Invocation(call, unit=name)
 
 
@@ -175,13 +175,14 @@ def _is_started_by_systemd() -> bool:
 def _runner() -> tuple[str, ...]:
     """Returns the words that run a command as the user and with the groups of this process; none
     for root, who needs none, and for a user without a name. Only groups that the user has from its
-    unit are named, because `runuser` gives the others anyway."""
+    unit are named, because `runuser` gives the others anyway. The command gets a terminal of its
+    own: into that of root, a program of the user could put what root's shell then runs."""
     try:
         user = pwd.getpwuid(os.geteuid())
         own = os.getgrouplist(user.pw_name, os.getegid())
         if not user.pw_uid:
             return ()
-        words = ["runuser", "-u", user.pw_name]
+        words = ["runuser", "--pty", "-u", user.pw_name]
         if more := sorted({*os.getgroups()} - {*own}):
             words += ["-g", grp.getgrgid(os.getegid()).gr_name]
             others = [x for x in own if x != os.getegid()]

@@ -85,6 +85,7 @@ def probe(command: Path, home: Path | None = None) -> Java | None:
             [command, "-XshowSettings:properties", "-version"],
             capture_output=True,
             stdin=subprocess.DEVNULL,
+            start_new_session=True,  # without the terminal of root, who has become another user
             timeout=START_TIMEOUT_S,
             check=False,
         )

@@ -9,6 +9,9 @@ depends on a test with the mark `aside`.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from support.fleet import BROKEN, NEXT, OLD, PRESS, Fleet
@@ -429,6 +432,28 @@ def test_a_topic_is_deleted_only_while_the_inventory_allows_it(fleet: Fleet) -> 
     assert fleet.server.read(f"{skidway} list {address}").split().count("spare2") == 1
 
 
+@pytest.mark.aside
+def test_a_user_of_a_program_does_not_choose_what_root_gives_away(fleet: Fleet) -> None:
+    """A new log directory in a place where the broker's user may put links is refused, with the
+    reason. Neither the place to which such a link leads nor the configuration changes. The parents
+    of the directories that the roles made belong to root."""
+    assert fleet.server.read(f"stat -c '%U %a' {OUTPUT} {Path(OUTPUT).parent}").split("\n") == [
+        "skidway-loader 750", "root 755",
+    ]  # fmt: skip
+    fleet.server.run("install -d -o skidway-broker /srv/disks; mkdir -m 700 /srv/precious")
+    fleet.server.run("sudo -u skidway-broker ln -s /srv/precious /srv/disks/new")
+    look = "stat -c '%U %a' /srv/precious; sha256sum /etc/skidway/broker.yml"
+    before = fleet.server.read(look)
+    played = fleet.control.play(
+        "site", "--limit", SERVER, "--tags", "broker_configure",
+        "-e", json.dumps({"broker_log_dirs": ["/var/lib/skidway/broker", "/srv/disks/new"]}),
+    )  # fmt: skip
+    assert played.returncode != 0
+    assert "/srv/disks belongs to skidway-broker, who could put a link" in played.output
+    assert fleet.server.read(look) == before
+    fleet.server.run("rm -r /srv/disks /srv/precious")
+
+
 def test_uninstalling_leaves_the_data_and_nothing_else(fleet: Fleet) -> None:
     """uninstall.yml drains each agent. Then it removes programs, units, configuration and limits,
     but no data. Prometheus continues to run without rules and targets of Skidway."""
@@ -449,5 +474,21 @@ def test_uninstalling_leaves_the_data_and_nothing_else(fleet: Fleet) -> None:
     assert not fleet.server.run(
         "grep -i skidway /etc/prometheus/prometheus.yml", check=False
     ).stdout
+    assert "app1" in fleet.server.read("cat /var/lib/skidway/roster.yml")
     prometheus = PrometheusOnHost(fleet.server)
     eventually(lambda: prometheus.targets() == set(), within_s=90, what="no target")
+
+
+def test_uninstalling_with_the_data_removes_nothing_else(fleet: Fleet) -> None:
+    """With `skidway_remove_data`, uninstall.yml also removes data, users and the roster, but
+    nothing to which links lead that a program's user has made in its data."""
+    fleet.server.run("mkdir /srv/precious; touch /srv/precious/file")
+    for place in (OUTPUT, "/var/lib/skidway/broker", "/var/lib/skidway/audit"):
+        fleet.server.run(f"ln -s /srv/precious {place}/link")
+    fleet.control.succeed("uninstall", "-e", "skidway_remove_data=true")
+    assert fleet.server.read(f"ls -A {OUTPUT} /srv/precious").split() == [
+        f"{OUTPUT}:", "/srv/precious:", "file",
+    ]  # fmt: skip
+    for host in fleet.run.hosts.values():
+        assert not host.read("ls -d /var/lib/skidway /var/log/skidway 2>/dev/null || :")
+        assert not host.read("grep skidway /etc/passwd /etc/group || :")

@@ -27,6 +27,7 @@ MOVE = "Move a partition to another broker"
 BACK_UP = "Back up ZooKeeper and the registry"
 RESTORE = "Restore ZooKeeper"
 MOVED = {"nginx-3": f"{TOPIC}-0"}
+REGISTRY = {"registry1": AUDIT}
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def test_a_member_without_data_takes_it_from_the_others(site: SecondDay) -> None
 def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
     """If all ZooKeeper servers lose their data, the operator can restore the data from a copy of
     one server's data and from the registry's dump."""
-    give(site.audit, "registry", recipe(BACK_UP, 0))
+    give(site.audit, "registry", recipe(BACK_UP, 0, REGISTRY))
     follower = next(
         host for host in site.hosts if site.health(host, "zookeeper")["mode"] == "follower"
     )
@@ -91,7 +92,7 @@ def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
     site.audit.run("systemctl stop skidway-audit-count@dc1 skidway-registry")
     for host in (site.first, site.second):
         host.run("systemctl stop skidway-broker")
-    copy = f"zookeeper-{date}"
+    copy = f"zookeeper-{date}.tar"
     for host in {*site.hosts} - {follower}:
         site.pipe(
             f"ssh {follower.name} sudo tar -C /backup -c {copy} | "
@@ -106,7 +107,7 @@ def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
     site.audit.run(change.format("false", "true"))
     site.audit.run("systemctl start skidway-registry")
     site.await_health(site.audit, "registry")
-    give(site.audit, "registry", recipe(RESTORE, 1, {"2026-11-20": date}))
+    give(site.audit, "registry", recipe(RESTORE, 1, {"2026-11-20": date, **REGISTRY}))
     site.audit.run(change.format("true", "false"))
     site.audit.run("systemctl restart skidway-registry")
     site.await_health(site.audit, "registry")

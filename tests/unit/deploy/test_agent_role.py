@@ -251,8 +251,12 @@ def test_the_sources_of_the_example_fit_the_logs_of_debian(
 @pytest.mark.parametrize(
     ("groups", "everything", "rights"),
     [
-        ([], False, "runuser -u skidway-agent -g skidway-agent -G adm --"),
-        (["ssl", "app"], False, "runuser -u skidway-agent -g skidway-agent -G adm -Gssl -Gapp --"),
+        ([], False, "setsid --wait runuser -u skidway-agent -g skidway-agent -G adm --"),
+        (
+            ["ssl", "app"],
+            False,
+            "setsid --wait runuser -u skidway-agent -g skidway-agent -G adm -Gssl -Gapp --",
+        ),
         (["ssl"], True, ""),
     ],
 )

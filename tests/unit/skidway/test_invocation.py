@@ -13,7 +13,7 @@ from skidway.invocation import Invocation, invocation_of, of_arguments, record_o
 
 HERE = "/home/me/site"
 OWN = "/opt/tests/skidway"
-RUNNER = "runuser -u skidway-x -g skidway-x -G adm --"
+RUNNER = "runuser --pty -u skidway-x -g skidway-x -G adm --"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,9 @@ def test_a_command_has_the_groups_of_the_unit(
     monkeypatch.setattr(invocation.sys, "argv", ["/x/skidway", "agent", "run"])
     monkeypatch.setenv("NOTIFY_SOCKET", "/x")
     made = invocation.of_this_process()
-    assert made.command("agent validate") == f"runuser -u u {words}-- /x/skidway agent validate"
+    assert (
+        made.command("agent validate") == f"runuser --pty -u u {words}-- /x/skidway agent validate"
+    )
     assert invocation_of(record_of(made)) == made
 
 
@@ -156,7 +158,8 @@ class Cgroup:
             {"options": "--config"}, {"call": "rm -rf / #"}, {"call": "skidway; rm"},
             {"call": "$(rm)/skidway"}, {"call": "python -m other"}, {"verb": "agent run; rm"},
             {"unit": "a b"}, {"call": "'"}, {"call": "rm -- skidway"},
-            {"call": "runuser -u u -- rm"}, {"call": "runuser -c id -u u -- skidway"},
+            {"call": "runuser --pty -u u -- rm"}, {"call": "runuser -u u -- skidway"},
+            {"call": "runuser --pty -c id -u u -- skidway"},
         )),
     ],
 )  # fmt: skip

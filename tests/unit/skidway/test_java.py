@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -148,3 +149,13 @@ def test_a_temporary_directory_that_cannot_be_used_is_named(
         java.script_home(tmp_path / "java", environ)
     assert str(own) in str(raised.value)
     assert (str(tmp_path / "file") in str(raised.value)) == with_home
+
+
+def test_a_java_that_tells_its_version_has_no_terminal(tmp_path: Path) -> None:
+    """Java that is asked for its version has a session of its own. So if root has become a
+    program's user, nobody writes through it to root's terminal."""
+    command = fake_java(tmp_path / "home", "21")
+    with command.open("a") as file:
+        file.write(f"cut -d' ' -f6 /proc/$$/stat >{tmp_path}/session\n")
+    java.find({"JAVA_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"})
+    assert int((tmp_path / "session").read_text()) != os.getsid(0)
