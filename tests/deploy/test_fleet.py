@@ -477,18 +477,3 @@ def test_uninstalling_leaves_the_data_and_nothing_else(fleet: Fleet) -> None:
     assert "app1" in fleet.server.read("cat /var/lib/skidway/roster.yml")
     prometheus = PrometheusOnHost(fleet.server)
     eventually(lambda: prometheus.targets() == set(), within_s=90, what="no target")
-
-
-def test_uninstalling_with_the_data_removes_nothing_else(fleet: Fleet) -> None:
-    """With `skidway_remove_data`, uninstall.yml also removes data, users and the roster, but
-    nothing to which links lead that a program's user has made in its data."""
-    fleet.server.run("mkdir /srv/precious; touch /srv/precious/file")
-    for place in (OUTPUT, "/var/lib/skidway/broker", "/var/lib/skidway/audit"):
-        fleet.server.run(f"ln -s /srv/precious {place}/link")
-    fleet.control.succeed("uninstall", "-e", "skidway_remove_data=true")
-    assert fleet.server.read(f"ls -A {OUTPUT} /srv/precious").split() == [
-        f"{OUTPUT}:", "/srv/precious:", "file",
-    ]  # fmt: skip
-    for host in fleet.run.hosts.values():
-        assert not host.read("ls -d /var/lib/skidway /var/log/skidway 2>/dev/null || :")
-        assert not host.read("grep skidway /etc/passwd /etc/group || :")
