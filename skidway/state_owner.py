@@ -101,5 +101,5 @@ def acting_as(owner: Owner | None) -> Iterator[None]:
 def _impossible(whom: str, error: OSError) -> SkidwayError:
     return SkidwayError(
         f"root cannot become {whom}: {error.strerror}; run this as that user"
-        " (runuser -u USER -- ...)"
+        " (runuser --pty -u USER -- ...)"
     )
