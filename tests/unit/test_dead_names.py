@@ -10,8 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("agent", "broker", "skidway", "loader", "schemas", "audit", "deploy", "bench", "tests")
-FOUND_BY_NAME = {"pytestmark", "pytest_plugins", "API"}
-"""Names that may be used nowhere else in the code: pytest and the broker look them up."""
+FOUND_BY_NAME = {"pytestmark", "pytest_plugins", "API", "DOCUMENTATION", "EXAMPLES", "RETURN"}
+"""Names that may be used nowhere else in the code: pytest, the broker and Ansible look them up."""
 FOUND_BY_PREFIX = "test|Test|pytest_|register_"
 """Beginnings of function names that pytest and Skidway's command line look up in modules."""
 
