@@ -19,13 +19,13 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from skidway import log, systemd
-from skidway.agent import events, memory
+from skidway.agent import events, good_files, memory
 from skidway.agent.batches.press import AHEAD_MS_MAX
 from skidway.agent.cluster import connection, topics
 from skidway.agent.cluster.destinations import Cluster, Destination
 from skidway.agent.cluster.known_schemas import KnownSchemas
 from skidway.agent.cluster.own_status import OwnStatus, obstacles_of
-from skidway.agent.configuration import Configuration
+from skidway.agent.configuration import Configuration, SourcesRefused
 from skidway.agent.delivery.logs import FetchedLogs
 from skidway.agent.delivery.silences import Silences
 from skidway.agent.files.host import Host
@@ -47,7 +47,7 @@ from skidway.audit.topic.program_status import Kind, Obstacle
 from skidway.audit.topic.publisher import Newest, Publisher, check_restored, newest_own
 from skidway.clock import Clock, SystemClock
 from skidway.dataclass import dataclass
-from skidway.errors import Unreachable
+from skidway.errors import SkidwayError, Unreachable
 from skidway.files import DirectoryLock
 from skidway.host_name import host_name
 from skidway.kafka.client import READ_UNCOMMITTED, Client, Delivery, Fetcher, Producer
@@ -124,7 +124,14 @@ def run(settings: AgentSettings, shutdown: Shutdown, configuration: Configuratio
         reloader.open()
         stack.callback(reloader.close)
         stack.enter_context(asked_by_signal(reloader))
-        while made_again := _tail(reloader, clock, shutdown, status):
+        while True:
+            try:
+                made_again = _tail(reloader, clock, shutdown, status)
+            except SourcesRefused as refused:
+                reloader.set_aside(refused)
+                continue
+            if not made_again:
+                break
             _log.warning("topics_made_again", topics=sorted(made_again))
     _log.info("agent_stopped")
     return 0
@@ -158,6 +165,10 @@ def _tail(reloader: Reloader, clock: Clock, shutdown: Shutdown, status: Status) 
         found = find(settings, state, clients[0], clock, shutdown, status, reloader)
         if found is None:
             return frozenset()
+        try:
+            good_files.keep(settings)
+        except SkidwayError as error:  # the earlier versions stay
+            _log.warning("sources_files_not_kept", reason=str(error))
         with RunningAgent(settings, state, clients, clock, shutdown, status, found) as agent:
             agent.reloader = reloader
             systemd.ready(f"tailing for {len(found.destinations)} topics")

@@ -61,20 +61,25 @@ def read_file(path: Path) -> Section:
     try:
         with open_regular(path) as file:
             data = file.read(FILE_BYTES_MAX + 1)
-        if len(data) > FILE_BYTES_MAX:
-            raise ConfigurationRefused(f"{path}: a configuration has at most 1 MiB")
-        text = decoded(data)
     except OSError as error:
         raise ConfigurationRefused(
             f"cannot read the configuration {path}: {(error.strerror or str(error)).lower()}"
         ) from error
+    return read_data(data, str(path))
+
+
+def read_data(data: bytes, name: str) -> Section:
+    """Reads the content of a configuration file. Raises ConfigurationRefused."""
+    if len(data) > FILE_BYTES_MAX:
+        raise ConfigurationRefused(f"{name}: a configuration has at most 1 MiB")
+    try:
+        node = parse(decoded(data), name)
     except NotUtf8 as error:
-        raise ConfigurationRefused(f"{path}: {error}; a configuration is YAML in UTF-8") from error
-    node = parse(text, str(path))
+        raise ConfigurationRefused(f"{name}: {error}; a configuration is YAML in UTF-8") from error
     if isinstance(node, Scalar) and node.is_null:
-        return Section((), str(path))
+        return Section((), name)
     if not isinstance(node, Section):
-        raise ConfigurationRefused(f"{path}: a configuration is a list of `key: value` lines")
+        raise ConfigurationRefused(f"{name}: a configuration is a list of `key: value` lines")
     return node
 
 

@@ -20,7 +20,7 @@ from skidway.agent.program import asked_by_signal
 from skidway.agent.reloading.preparation import Preparation, Prepared, Refusal, check, prepare
 from skidway.agent.reloading.reloader import Reloader
 from skidway.agent.reloading.requests import Answer, Asking
-from skidway.agent.reloading.standing import LOOK_EVERY_S, loaded
+from skidway.agent.reloading.standing import LOOK_EVERY_S
 from skidway.agent.settings import ParserSettings
 from skidway.errors import ConfigurationRefused
 from support.agent_world import World, raw, settings
@@ -61,7 +61,7 @@ class Site:
         return found
 
     def prepared(self) -> Prepared:
-        return Prepared(loaded(self.configuration.read()), [], {})
+        return Prepared(self.configuration.read(), [], {})
 
 
 @pytest.fixture
@@ -128,8 +128,7 @@ def test_what_a_start_refuses_a_reload_refuses(site: Site, setting: str, pattern
     """A pattern that means no file is refused by a reload, and by a start, with the same sentence,
     which names the pattern."""
     source = {"topic": "more", "paths": ["/more"], setting: [pattern]}
-    text = yaml.safe_dump({"sources": [source]})
-    (site.folder / "agent.d" / "more.yml").write_text(text)
+    site.write(sources=[source])
     with pytest.raises(ConfigurationRefused) as refused:
         site.configuration.read()
     assert f"{setting}: {pattern!r} " in str(refused.value)
