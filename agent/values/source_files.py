@@ -36,5 +36,5 @@ class RefusedFile:
     @property
     def words(self) -> str:
         """A sentence of one line, for those who may read the file."""
-        reason = "".join(c if c.isprintable() else repr(c)[1:-1] for c in self.reason)
-        return f"{self.path} is refused, and {self.instead}: {reason}"
+        text = f"{self.path} is refused, and {self.instead}: {self.reason}"
+        return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
