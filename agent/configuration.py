@@ -43,6 +43,11 @@ class SourcesRefused(ConfigurationRefused):
         super().__init__("; ".join(files.values()))
         self.files = dict(files)
 
+    @property
+    def public(self) -> str:
+        """The refusal without a word of the content of files."""
+        return f"refused, and `skidway agent reload` says why: {', '.join(sorted(self.files))}"
+
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
@@ -116,7 +121,7 @@ def load(
 ) -> AgentSettings:
     """Reads the settings that the options of a command name. A file of `sources.dir` that cannot be
     used is refused alone, and its last good version counts, if there is one. Raises
-    ConfigurationRefused.
+    ConfigurationRefused, and SourcesRefused if that cannot be used either.
 
     set_aside: files of `sources.dir` that are refused for these reasons. uses_state: whether last
     good versions count; they are in the agent's state.
@@ -144,9 +149,8 @@ def load(
             try:
                 sources += read_version(good, given.sources_dir_rules)
             except ConfigurationRefused as error:
-                raise ConfigurationRefused(
-                    f"{refused[-1].words}; but that is refused, too: {error}"
-                ) from error
+                words = f"{refused[-1].words}; but that is refused, too: {error}"
+                raise SourcesRefused({str(each): words}) from error
     complete = replace(given, sources=sources, refused=tuple(refused), versions=tuple(versions))
     return with_replays(complete)
 

@@ -34,7 +34,7 @@ def last_good(state_dir: Path, path: str) -> Version | None:
         document = json.loads(read_regular(kept))
         named = {name: text.encode(_EVERY_BYTE) for name, text in document["named"].items()}
         text = document["text"].encode(_EVERY_BYTE)
-        return Version(document["path"], text, document["owner"], named)
+        return Version(document["path"], text, named)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -67,7 +67,7 @@ def _place(state_dir: Path, path: str) -> Path:
 def _write(place: Path, version: Version) -> None:
     named = {name: data.decode(_EVERY_BYTE) for name, data in version.named.items()}
     text = version.text.decode(_EVERY_BYTE)
-    document = {"path": version.path, "owner": version.owner, "text": text, "named": named}
+    document = {"path": version.path, "text": text, "named": named}
     data = json.dumps(document).encode()
     if not place.exists() or read_regular(place) != data:
         write_atomically(place, data, mode=0o600)

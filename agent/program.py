@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from skidway import log, systemd
-from skidway.agent import events, good_files, memory
+from skidway.agent import events, memory
 from skidway.agent.batches.press import AHEAD_MS_MAX
 from skidway.agent.cluster import connection, topics
 from skidway.agent.cluster.destinations import Cluster, Destination
@@ -47,7 +47,7 @@ from skidway.audit.topic.program_status import Kind, Obstacle
 from skidway.audit.topic.publisher import Newest, Publisher, check_restored, newest_own
 from skidway.clock import Clock, SystemClock
 from skidway.dataclass import dataclass
-from skidway.errors import SkidwayError, Unreachable
+from skidway.errors import Unreachable
 from skidway.files import DirectoryLock
 from skidway.host_name import host_name
 from skidway.kafka.client import READ_UNCOMMITTED, Client, Delivery, Fetcher, Producer
@@ -165,10 +165,7 @@ def _tail(reloader: Reloader, clock: Clock, shutdown: Shutdown, status: Status) 
         found = find(settings, state, clients[0], clock, shutdown, status, reloader)
         if found is None:
             return frozenset()
-        try:
-            good_files.keep(settings)
-        except SkidwayError as error:  # the earlier versions stay
-            _log.warning("sources_files_not_kept", reason=str(error))
+        reloader.keep()
         with RunningAgent(settings, state, clients, clock, shutdown, status, found) as agent:
             agent.reloader = reloader
             systemd.ready(f"tailing for {len(found.destinations)} topics")

@@ -46,15 +46,15 @@ class SourcesFile:
 def files_in(directory: Path) -> list[Path]:
     """Returns the files of the directory. Raises ConfigurationRefused."""
     try:
-        status = directory.stat()
+        names, status = os.listdir(directory), directory.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ConfigurationRefused(f"sources.dir: {directory} is no directory") from error
     except OSError as error:
         raise ConfigurationRefused(
-            f"sources.dir: {directory} is no directory: {error.strerror}"
+            f"sources.dir: cannot list {directory}: {error.strerror}"
         ) from error
-    if not stat.S_ISDIR(status.st_mode):
-        raise ConfigurationRefused(f"sources.dir: {directory} is no directory")
     _check_owner(directory, status, None)
-    return sorted(directory.absolute().glob("*.yml"))
+    return sorted(directory.absolute() / each for each in names if each.endswith(".yml"))
 
 
 def read_file(file: Path, rules: Sequence[SourcesRule]) -> tuple[Version, list[SourceSettings]]:
@@ -76,7 +76,7 @@ def read_file(file: Path, rules: Sequence[SourcesRule]) -> tuple[Version, list[S
         return named[str(path)]
 
     sources = _sources(file, text, rule, read)
-    return Version(str(file), text, status.st_uid, named), sources
+    return Version(str(file), text, named), sources
 
 
 def read_version(version: Version, rules: Sequence[SourcesRule]) -> list[SourceSettings]:

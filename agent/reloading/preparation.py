@@ -11,7 +11,7 @@ from typing import Final
 from skidway import log
 from skidway.agent.cluster import connection
 from skidway.agent.cluster.destinations import Cluster, Destination
-from skidway.agent.configuration import Configuration
+from skidway.agent.configuration import Configuration, SourcesRefused
 from skidway.agent.good_files import keep
 from skidway.agent.reloading.difference import needs_restart
 from skidway.agent.settings import AgentSettings
@@ -55,11 +55,12 @@ class Prepared:
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why new settings cannot be applied. status: the exit status of the command that asked for the
-    reload.
+    reload. public: what everybody may know of the reason, if not all.
     """
 
     reason: str
     status: int
+    public: str | None = None
 
 
 def check(running: AgentSettings, new: AgentSettings) -> None:
@@ -133,6 +134,8 @@ class Preparation:
     def _run(self) -> None:
         try:
             self._result = self._work()
+        except SourcesRefused as error:
+            self._result = Refusal(str(error), error.exit_code, error.public)
         except SkidwayError as error:
             self._result = Refusal(str(error), error.exit_code)
         except KafkaError as error:

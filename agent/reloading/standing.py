@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from skidway.agent import events
-from skidway.agent.configuration import Configuration
+from skidway.agent.configuration import Configuration, SourcesRefused
 from skidway.agent.settings import AgentSettings
 from skidway.agent.values.source_files import RefusedFile
 from skidway.clock import Clock
@@ -31,7 +31,8 @@ class Standing:
     """Owns what the agent knows about the configuration files.
 
     differs_since_ms: since when the files differ from the settings in use; None if they do not
-    differ. refusal: why the agent cannot use the settings in the files; None if it knows no reason.
+    differ. refusal: why the agent cannot use the settings in the files, in words for everybody;
+    None if it knows no reason.
     files: the files of `sources.dir` that it refuses.
     """
 
@@ -80,7 +81,7 @@ class Standing:
         try:
             self._judge(self._configuration.read())
         except SkidwayError as error:
-            self.refusal = str(error)
+            self.refusal = error.public if isinstance(error, SourcesRefused) else str(error)
             self._differ()
 
     def _judge(self, said: AgentSettings) -> None:

@@ -10,12 +10,11 @@ from skidway.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A file of `sources.dir` as it was at one time. owner: the user to whom it belonged. named: by
-    path, the bytes of the schemas and keys that its sources name."""
+    """A file of `sources.dir` as it was at one time. named: by path, the bytes of the schemas and
+    keys that its sources name."""
 
     path: str
     text: bytes = field(repr=False)
-    owner: int
     named: Mapping[str, bytes] = field(repr=False)
 
 

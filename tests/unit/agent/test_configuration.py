@@ -219,12 +219,20 @@ def test_no_name_forges_a_line(site: Site, capsys: pytest.CaptureFixture[str]) -
     assert all(line.startswith("skidway agent: /") for line in said.splitlines())
 
 
-def test_a_directory_that_is_gone_is_refused(site: Site) -> None:
-    """If `sources.dir` itself cannot be listed, the configuration is refused: nobody took the files
-    away."""
+def test_a_directory_that_is_gone_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If `sources.dir` itself is gone or cannot be listed, the configuration is refused: nobody
+    took the files away."""
     site.write("shop")
     site.take()
     os.rename(site.folder, site.folder.parent / "other")
     with pytest.raises(ConfigurationRefused, match="is no directory"):
         site.read()
-    assert sources_dir.files_in(site.folder.parent / "other")[0].name == "shop.yml"
+    os.rename(site.folder.parent / "other", site.folder)
+    assert paths(site.read()) == ["/log/shop"]
+
+    def refuse(_path: Path) -> list[str]:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(sources_dir.os, "listdir", refuse)
+    with pytest.raises(ConfigurationRefused, match=r"cannot list .*: Permission denied"):
+        site.read()

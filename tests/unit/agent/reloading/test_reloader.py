@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from skidway.agent import good_files
 from skidway.agent.cluster.destinations import Cluster
 from skidway.agent.configuration import Configuration
 from skidway.agent.program import asked_by_signal
@@ -101,6 +102,59 @@ def test_health_says_why_a_file_cannot_be_read(site: Site) -> None:
     reload."""
     site.write(linger_ms="soon")
     assert "linger.ms" in site.look()["refused"]
+
+
+def test_health_names_a_refused_file_without_its_content(site: Site) -> None:
+    """If a file of `sources.dir` cannot be used, /health names it, and has nothing of what is in
+    it. The file stays named until settings are taken again."""
+    more = site.folder / "agent.d" / "more.yml"
+    more.write_text("secret: 1")
+    found = site.look()
+    assert found["refused_files"] == {str(more): "its sources are not read"}
+    assert "secret" not in str(found)
+    site.write(**{"sources.dir.rules": [{"files": ["x"], "paths": ["/x"], "topics": ["x"]}]})
+    site.reloader.took(site.prepared(), [])
+    assert site.look()["refused_files"] == found["refused_files"]
+    more.unlink()
+    assert site.look()
+    site.reloader.took(site.prepared(), [])
+    assert site.look() == {}
+
+
+def test_health_has_no_content_of_files_that_are_refused_for_good(site: Site) -> None:
+    """If a file and its last good version are refused, a reload is refused with all that is known.
+    /health has only the name of the file."""
+    more = site.folder / "agent.d" / "more.yml"
+    more.write_text("sources: [{topic: more, paths: [/secret]}]")
+    good_files.keep(site.configuration.read())
+    site.write(sources_dir_rules=[{"files": ["*"], "paths": ["/x"], "topics": ["*"]}])
+    work = partial(
+        prepare, site.configuration, site.reloader.settings, Cluster("", ""), frozenset()
+    )
+    refusal = done(Preparation(work))
+    assert isinstance(refusal, Refusal)
+    assert refusal.status == 78
+    assert "/secret" in refusal.reason
+    for found in (site.look(), site.look()):
+        assert str(more) in found["refused"]
+        assert "/secret" not in str(found)
+        site.reloader.refuse(refusal)
+
+
+def test_good_versions_are_written_when_there_is_room(site: Site) -> None:
+    """If the good versions of the files of `sources.dir` cannot be written at a start, the agent
+    writes them later."""
+    (site.folder / "agent.d" / "more.yml").write_text("sources: [{topic: more, paths: [/more]}]")
+    reloader = Reloader(site.configuration, site.configuration.read(), site.clock)
+    obstacle = reloader.settings.state_dir / good_files.FOLDER
+    obstacle.touch()
+    reloader.keep()
+    site.clock.advance(LOOK_EVERY_S)
+    reloader.look(site.clock.monotonic())
+    obstacle.unlink()
+    site.clock.advance(LOOK_EVERY_S)
+    reloader.look(site.clock.monotonic())
+    assert len(list(obstacle.iterdir())) == 1
 
 
 def test_a_refused_reload_changes_nothing(site: Site) -> None:
