@@ -367,12 +367,6 @@ def sources_files_refused(files: Sequence[RefusedFile], news: Sequence[RefusedFi
         _log.error("sources_file_refused", file=each.path, reason=each.reason, instead=each.instead)
 
 
-def good_files_not_kept(reason: str) -> None:
-    """The last good versions of the files of `sources.dir` could not be written. The agent tries
-    again."""
-    _log.warning("sources_files_not_kept", reason=reason)
-
-
 def reloaded(changes: Sequence[str]) -> None:
     """Counts and logs that the agent has read its configuration files again, and uses the changed
     settings."""

@@ -32,6 +32,7 @@ from skidway.agent.files.host import Host
 from skidway.agent.files.operating_system import host_of
 from skidway.agent.files.patterns import Pattern, patterns_of
 from skidway.agent.files.watching import Watch
+from skidway.agent.good_files import keep
 from skidway.agent.loop import beginning
 from skidway.agent.loop.loop import Loop
 from skidway.agent.loop.parts import Surroundings
@@ -165,7 +166,7 @@ def _tail(reloader: Reloader, clock: Clock, shutdown: Shutdown, status: Status) 
         found = find(settings, state, clients[0], clock, shutdown, status, reloader)
         if found is None:
             return frozenset()
-        reloader.keep()
+        keep(settings)  # before anything is read; on a full disk, no agent starts
         with RunningAgent(settings, state, clients, clock, shutdown, status, found) as agent:
             agent.reloader = reloader
             systemd.ready(f"tailing for {len(found.destinations)} topics")

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from skidway.agent import events, good_files
+from skidway.agent import events
 from skidway.agent.configuration import Configuration, SourcesRefused
 from skidway.agent.reloading.difference import changes
 from skidway.agent.reloading.preparation import Preparation, Prepared, Refusal
@@ -24,7 +24,7 @@ from skidway.agent.settings import AgentSettings
 from skidway.agent.validation.checks import checked
 from skidway.cli.moments import shown
 from skidway.clock import Clock
-from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.errors import ConfigurationRefused
 
 LOOK_EVERY_S = 0.5
 """After this many seconds, the agent checks again whether there are requests."""
@@ -45,7 +45,6 @@ class Reloader:
         self._answering: list[str] = []
         self._preparation: Preparation | None = None
         self._look_at = 0.0
-        self._is_kept = True
 
     def open(self) -> None:
         """Makes the folder for requests, so that operators can ask for reloads. Raises SkidwayError
@@ -64,8 +63,6 @@ class Reloader:
             return
         self._look_at = now + LOOK_EVERY_S
         self._waiting += self._requests.take()
-        if not self._is_kept:
-            self.keep()
         self._standing.look(now)
         events.configuration_differs(self._standing.differs_since_ms)
 
@@ -74,18 +71,6 @@ class Reloader:
         """Whether somebody has asked for a reload and no preparation is under way. If so, a
         preparation must begin."""
         return self._preparation is None and (self._is_asked or bool(self._waiting))
-
-    def keep(self) -> None:
-        """Keeps the files of the settings in use as the last good versions. If that fails, because
-        the disk is full, `look` tries again."""
-        was_kept = self._is_kept
-        try:
-            good_files.keep(self.settings)
-            self._is_kept = True
-        except SkidwayError as error:
-            self._is_kept = False
-            if was_kept:
-                events.good_files_not_kept(str(error))
 
     def set_aside(self, refused: SourcesRefused) -> None:
         """Reads the settings without these files of `sources.dir`, which a starting agent found
@@ -117,7 +102,6 @@ class Reloader:
         """
         words = [*changes(self.settings, prepared.settings), *also]
         self.settings = prepared.settings
-        self._is_kept = True  # by the preparation
         self._standing.took(prepared.settings)
         events.reloaded(words)
         refused = [each.words for each in prepared.settings.refused]

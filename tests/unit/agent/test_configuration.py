@@ -18,7 +18,7 @@ from skidway.agent.formats import catalog
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.agent.validation.checks import check_settings, checked
 from skidway.cli import main
-from skidway.errors import ConfigurationRefused, StateRefused
+from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused
 
 
 class Site:
@@ -128,6 +128,16 @@ def test_good_versions_are_private_and_end_with_their_files(site: Site) -> None:
     assert paths(site.take()) == ["/log/cart"]
     (left,) = (site.state / good_files.FOLDER).iterdir()
     assert json.loads(left.read_text())["path"] == str(broken)
+
+
+def test_without_good_versions_nothing_is_taken(site: Site) -> None:
+    """If the good versions cannot be written, for example because the disk is full, the settings
+    are not taken: a broken file could then take sources away."""
+    site.write("shop")
+    site.state.mkdir()
+    (site.state / good_files.FOLDER).touch()
+    with pytest.raises(SkidwayError, match="cannot use the directory"):
+        site.take()
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"path": 1}', b"\xff", b'{"named": []}'])

@@ -141,22 +141,6 @@ def test_health_has_no_content_of_files_that_are_refused_for_good(site: Site) ->
         site.reloader.refuse(refusal)
 
 
-def test_good_versions_are_written_when_there_is_room(site: Site) -> None:
-    """If the good versions of the files of `sources.dir` cannot be written at a start, the agent
-    writes them later."""
-    (site.folder / "agent.d" / "more.yml").write_text("sources: [{topic: more, paths: [/more]}]")
-    reloader = Reloader(site.configuration, site.configuration.read(), site.clock)
-    obstacle = reloader.settings.state_dir / good_files.FOLDER
-    obstacle.touch()
-    reloader.keep()
-    site.clock.advance(LOOK_EVERY_S)
-    reloader.look(site.clock.monotonic())
-    obstacle.unlink()
-    site.clock.advance(LOOK_EVERY_S)
-    reloader.look(site.clock.monotonic())
-    assert len(list(obstacle.iterdir())) == 1
-
-
 def test_a_refused_reload_changes_nothing(site: Site) -> None:
     """If a reload is refused, the running settings stay the same. The command `skidway agent
     reload` gets the reason, and the exit status with which it must end. /health shows the reason
