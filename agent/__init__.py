@@ -92,6 +92,8 @@ Reading order, from the lowest package to the highest:
     formats        well-known logs by name
     configuration  the settings from all their files
     sources_dir    the files of sources.dir: who may write them, and what they may say
+    named_files    the schemas and keys that sources name
+    good_files     the last good version of each file of sources.dir
     values         what a file is, and which of its bytes have an intent
     batches        recipe and press: from lines to record batches
     state          the database

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from skidway.cli.options import (
     add_timeout_option,
 )
 from skidway.cli.output import print_json, table
-from skidway.errors import SkidwayError, UsageError
+from skidway.errors import ConfigurationRefused, SkidwayError, UsageError
 from skidway.state_owner import become_owner
 from skidway.text_file import NotUtf8, read_text
 
@@ -197,17 +198,53 @@ def _register_count(verbs: Any) -> None:
 
 
 def _settings(args: argparse.Namespace) -> Any:
+    """Returns the settings for a command that anybody may run, and prints which files of
+    `sources.dir` are refused."""
+    from skidway.agent.configuration import Configuration
+    from skidway.agent.validation.checks import checked
+
+    settings = Configuration(args, PROGRAM, uses_state=False).taken(checked)
+    _print_errors(each.words for each in settings.refused)
+    return settings
+
+
+def _configuration_of_owner(args: argparse.Namespace) -> Any:
+    """Returns the configuration, after this process has become the state's user if root runs it."""
+    from skidway.agent.configuration import Configuration
+
+    _state_of_owner(args)
+    return Configuration(args, PROGRAM)
+
+
+def _state_dir(args: argparse.Namespace) -> Path:
     from skidway.agent import configuration
 
-    return configuration.load(args, PROGRAM)
+    return configuration.load_own(args, PROGRAM).state_dir
 
 
-def _settings_of_owner(args: argparse.Namespace) -> Any:
-    """Returns the settings for a command that needs nothing but the state, after it has become the
-    state's user if root runs it."""
-    settings = _settings(args)
-    become_owner(settings.state_dir)
-    return settings
+def _state_of_owner(args: argparse.Namespace) -> Path:
+    """Returns the directory of the state, after this process has become the state's user if root
+    runs it."""
+    state_dir = _state_dir(args)
+    become_owner(state_dir)
+    return state_dir
+
+
+def _refused_files(args: argparse.Namespace) -> list[str]:
+    """Returns why a configuration, or files of `sources.dir`, are refused, for a command that does
+    not need them."""
+    from skidway.agent.configuration import Configuration
+    from skidway.agent.validation.checks import checked
+
+    try:
+        return [each.words for each in Configuration(args, PROGRAM).taken(checked).refused]
+    except SkidwayError as error:
+        return [str(error)]
+
+
+def _print_errors(sentences: Iterable[str]) -> None:
+    for each in sentences:
+        print(f"skidway agent: {each}", file=sys.stderr)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -215,13 +252,10 @@ def _run(args: argparse.Namespace) -> int:
     # reload.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     from skidway.agent import program
-    from skidway.agent.configuration import Configuration
-    from skidway.agent.validation.checks import check_settings
+    from skidway.agent.validation.checks import checked
 
-    configuration = Configuration(args, PROGRAM)
-    settings = configuration.read()
-    become_owner(settings.state_dir)
-    check_settings(settings)
+    configuration = _configuration_of_owner(args)
+    settings = configuration.taken(checked)
     return service.run(
         PROGRAM,
         lambda shutdown: program.run(settings, shutdown, configuration),
@@ -254,22 +288,23 @@ def _reload(args: argparse.Namespace) -> int:
 
     if not 0 <= args.timeout_s <= threading.TIMEOUT_MAX:
         raise UsageError("--timeout-s must be a number of seconds, and not negative.")
-    answer = reloading.reload(_settings_of_owner(args), args.timeout_s)
-    if answer.status:
-        print("\n".join(f"skidway agent: {each}" for each in answer.sentences), file=sys.stderr)
+    answer = reloading.reload(_configuration_of_owner(args).read(), args.timeout_s)
+    if answer.status and not answer.refused:
+        _print_errors(answer.sentences)
     else:
         print("\n".join(answer.sentences))
+        _print_errors(answer.refused)
     return answer.status
 
 
 def _drain(args: argparse.Namespace) -> int:
     from skidway.agent.commands import draining
-    from skidway.agent.validation.checks import check_settings
+    from skidway.agent.validation.checks import checked
 
     if not 0 <= args.timeout_s <= threading.TIMEOUT_MAX:
         raise UsageError("--timeout-s must be a number of seconds, and not negative.")
-    settings = _settings_of_owner(args)
-    check_settings(settings)
+    settings = _configuration_of_owner(args).taken(checked)
+    _print_errors(each.words for each in settings.refused)
 
     def body(shutdown: service.Shutdown) -> int:
         print(draining.drain(settings, shutdown, args.timeout_s))
@@ -280,7 +315,7 @@ def _drain(args: argparse.Namespace) -> int:
 
 def _validate(args: argparse.Namespace) -> int:
     from skidway.agent.files.operating_system import host_of
-    from skidway.agent.validation.checks import check_settings, try_sources
+    from skidway.agent.validation.checks import try_sources
     from skidway.agent.validation.report import (
         MARK,
         REGISTRY_TIMEOUT_S,
@@ -292,10 +327,9 @@ def _validate(args: argparse.Namespace) -> int:
     )
     from skidway.schemas.client import RegistryClient
 
-    settings = _settings(args)
-    check_settings(settings)
     if args.lines < 0:
         raise UsageError("--lines must not be negative.")
+    settings = _settings(args)
     registry = RegistryClient(
         settings.schema_registry_url,
         timeout_s=REGISTRY_TIMEOUT_S,
@@ -319,7 +353,7 @@ def _validate(args: argparse.Namespace) -> int:
         if machine_id.read() is None:
             print(f"{MARK}{machine_id.MISSING}; the state is bound to it: {machine_id.ADVICE}")
         print(goodness(trials))
-    return 0
+    return ConfigurationRefused.exit_code if settings.refused else 0
 
 
 def _guess(args: argparse.Namespace) -> int:
@@ -356,12 +390,10 @@ def _formats(args: argparse.Namespace) -> int:
 
 def _test(args: argparse.Namespace) -> int:
     from skidway.agent.commands import testing
-    from skidway.agent.validation.checks import check_settings
 
     if args.limit < 0:
         raise UsageError("--limit must not be negative.")
     settings = _settings(args)
-    check_settings(settings)
     made = testing.tested(settings, args.file, args.topic)
     if args.expect is not None:
         try:
@@ -391,13 +423,14 @@ def _install_snippet(args: argparse.Namespace) -> int:
 def _replay(args: argparse.Namespace) -> int:
     from skidway.agent.commands import replaying
 
-    settings = _settings(args)
+    state_dir = _state_dir(args)
     try:
         with contextlib.ExitStack() as stack:
             file = sys.stdin
             if args.file != "-":
                 file = stack.enter_context(open(args.file, encoding="utf-8-sig"))
-            become_owner(settings.state_dir)  # who, other than root, may not read the file
+            become_owner(state_dir)  # who, other than root, may not read the file
+            settings = _configuration_of_owner(args).read()
             done = replaying.replay(settings, file, also_unfit=args.also_unfit)
     except UnicodeDecodeError as error:
         raise SkidwayError(f"{args.file} is not UTF-8") from error
@@ -410,7 +443,7 @@ def _replay(args: argparse.Namespace) -> int:
 def _replayed(args: argparse.Namespace) -> int:
     from skidway.agent.commands import replaying
 
-    counts = replaying.status(_settings_of_owner(args), args.topic)
+    counts = replaying.status(_configuration_of_owner(args).read(), args.topic)
     if args.json:
         print_json(counts)
     else:
@@ -421,7 +454,7 @@ def _replayed(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     from skidway.agent.commands import state
 
-    shown = state.show(_settings(args).state_dir)
+    shown = state.show(_state_dir(args)) | {"refused_files": _refused_files(args)}
     if args.json:
         print_json(shown)
         return 0
@@ -432,18 +465,19 @@ def _show(args: argparse.Namespace) -> int:
         table(declared, ("file", "path", "first", "end", "fate", "reason"))
     if sentences := state.unread(shown):
         print("\n" + "\n".join(sentences))
+    _print_errors(shown["refused_files"])
     return 0
 
 
 def _adopt(args: argparse.Namespace) -> int:
     from skidway.agent.commands import state
 
-    print(state.adopt(_settings_of_owner(args).state_dir, new_epoch=args.new_epoch))
+    print(state.adopt(_state_of_owner(args), new_epoch=args.new_epoch))
     return 0
 
 
 def _give_up(args: argparse.Namespace) -> int:
     from skidway.agent.commands import state
 
-    print(state.give_up(_settings_of_owner(args).state_dir, args.topic))
+    print(state.give_up(_state_of_owner(args), args.topic))
     return 0

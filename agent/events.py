@@ -18,6 +18,7 @@ from skidway.agent.batches.press import Pressed
 from skidway.agent.batches.rejections import Untold
 from skidway.agent.values.labels import Unlabelled, Unreadable
 from skidway.agent.values.set_apart import SetApart, Unseen
+from skidway.agent.values.source_files import RefusedFile
 from skidway.audit.topic.messages import Certainty
 from skidway.cli.moments import shown
 
@@ -123,6 +124,9 @@ _COMMIT = Histogram(
     "skidway_agent_commit_seconds",
     "How long a transaction of the state took.",
     buckets=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3),
+)
+_REFUSED_FILES = Gauge(
+    "skidway_agent_refused_sources_files", "Files of sources.dir that the agent refuses."
 )
 _CONFIGURATION = Gauge(
     "skidway_agent_configuration_differs_since_seconds",
@@ -353,6 +357,14 @@ def configuration_differs(since_ms: int | None) -> None:
     settings in use. since_ms: None if they do not differ.
     """
     _CONFIGURATION.set(0 if since_ms is None else since_ms / 1000)
+
+
+def sources_files_refused(files: Sequence[RefusedFile], news: Sequence[RefusedFile]) -> None:
+    """The agent found which files of `sources.dir` it refuses. news: those that are new, or refused
+    for another reason than before."""
+    _REFUSED_FILES.set(len(files))
+    for each in news:
+        _log.error("sources_file_refused", file=each.path, reason=each.reason, instead=each.instead)
 
 
 def reloaded(changes: Sequence[str]) -> None:

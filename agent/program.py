@@ -25,13 +25,14 @@ from skidway.agent.cluster import connection, topics
 from skidway.agent.cluster.destinations import Cluster, Destination
 from skidway.agent.cluster.known_schemas import KnownSchemas
 from skidway.agent.cluster.own_status import OwnStatus, obstacles_of
-from skidway.agent.configuration import Configuration
+from skidway.agent.configuration import Configuration, SourcesRefused
 from skidway.agent.delivery.logs import FetchedLogs
 from skidway.agent.delivery.silences import Silences
 from skidway.agent.files.host import Host
 from skidway.agent.files.operating_system import host_of
 from skidway.agent.files.patterns import Pattern, patterns_of
 from skidway.agent.files.watching import Watch
+from skidway.agent.good_files import keep
 from skidway.agent.loop import beginning
 from skidway.agent.loop.loop import Loop
 from skidway.agent.loop.parts import Surroundings
@@ -124,7 +125,14 @@ def run(settings: AgentSettings, shutdown: Shutdown, configuration: Configuratio
         reloader.open()
         stack.callback(reloader.close)
         stack.enter_context(asked_by_signal(reloader))
-        while made_again := _tail(reloader, clock, shutdown, status):
+        while True:
+            try:
+                made_again = _tail(reloader, clock, shutdown, status)
+            except SourcesRefused as refused:
+                reloader.set_aside(refused)
+                continue
+            if not made_again:
+                break
             _log.warning("topics_made_again", topics=sorted(made_again))
     _log.info("agent_stopped")
     return 0
@@ -158,6 +166,7 @@ def _tail(reloader: Reloader, clock: Clock, shutdown: Shutdown, status: Status) 
         found = find(settings, state, clients[0], clock, shutdown, status, reloader)
         if found is None:
             return frozenset()
+        keep(settings)  # before anything is read; on a full disk, no agent starts
         with RunningAgent(settings, state, clients, clock, shutdown, status, found) as agent:
             agent.reloader = reloader
             systemd.ready(f"tailing for {len(found.destinations)} topics")

@@ -16,6 +16,7 @@ from skidway.agent.parsing.framing import READ_BYTES, READ_LINES
 from skidway.agent.parsing.joins import CONTINUATION, END, START, TRACES, Rule
 from skidway.agent.parsing.runtimes import CRI, KUBERNETES
 from skidway.agent.values import path_texts
+from skidway.agent.values.source_files import RefusedFile, Version
 from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
@@ -23,7 +24,7 @@ from skidway.host_name import host_name_setting
 from skidway.http.hosts import allowed_hosts_setting
 from skidway.kafka.source import check_cluster_name
 from skidway.schemas.client import RegistrySecuritySettings, check_urls
-from skidway.settings import setting
+from skidway.settings import beside, setting
 from skidway.telemetry import host_and_port
 
 AUDIT_PREFIX = "_"
@@ -421,6 +422,10 @@ class SourceSettings:
         help="Whether `skidway agent replay` may send repaired lines to the topic; a derived schema"
         " gets the fields original_agent, original_file and original_first.",
     )
+    schema_text: str | None = beside(None)
+    """What the file has that `schema` names; None if it names none, or nobody read it yet."""
+    file: str | None = beside(None)
+    """The file of `sources.dir` that has the source; None if the agent's own configuration has."""
 
     def check(self) -> None:
         """Raises ConfigurationRefused if a topic name, a path or a rule of `shape` is not valid, or
@@ -701,11 +706,18 @@ class AgentSettings(RegistrySecuritySettings):
         at_most=1,
     )
 
+    refused: tuple[RefusedFile, ...] = beside((), compare=False)
+    """The files of `sources.dir` that are refused."""
+    versions: tuple[Version, ...] = beside((), compare=False)
+    """The other files of `sources.dir`."""
+
     @property
     def idle_reason(self) -> str | None:
         """Why the agent has nothing to read; None if there are sources."""
         if self.sources:
             return None
+        if self.refused:
+            return f"there are no sources: all files of {self.sources_dir} are refused"
         return (
             f"there are no sources: no file *.yml is in {self.sources_dir} (sources.dir) yet; "
             "reload the agent when there is one"

@@ -2,7 +2,8 @@
 
 As with sudoers.d, the directory and each file must belong to root or to the agent's user, and
 nobody else may write them; a rule of `sources.dir.rules` may name another owner of its files. With
-rules, a file may name only the topics, paths and further files that its rule allows.
+rules, a file may name only the topics, paths and further files that its rule allows. The schemas
+and keys that it names must belong to its owner (see `named_files`).
 """
 
 from __future__ import annotations
@@ -10,16 +11,27 @@ from __future__ import annotations
 import os
 import pwd
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from skidway import settings
+from skidway.agent.formats import catalog
+from skidway.agent.named_files import (
+    Read,
+    open_by_owner,
+    read_named,
+    trusted_owners,
+    with_named,
+)
 from skidway.agent.settings import SourceSettings, SourcesRule
 from skidway.agent.values.path_texts import covers, expanded, literal
+from skidway.agent.values.source_files import Version
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.settings import setting
+from skidway.settings.source import FILE_BYTES_MAX
 
 _OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -31,42 +43,86 @@ class SourcesFile:
     sources: list[SourceSettings] = setting("sources", help="What to tail.", at_least=1)
 
 
-def sources_in(
-    directory: Path, rules: Sequence[SourcesRule]
-) -> Iterator[tuple[Path, list[SourceSettings]]]:
-    """Yields each file in a directory, in the order of the files' names, with its sources. Raises
-    ConfigurationRefused."""
-    if not directory.is_dir():
-        raise ConfigurationRefused(f"sources.dir: {directory} is no directory")
-    _check_owner(directory, None)
-    for file in sorted(directory.glob("*.yml")):
-        rule = next((each for each in rules if _means(each, file)), None)
-        if rule is None and rules:
-            raise ConfigurationRefused(f"{file}: no rule of sources.dir.rules is for this file")
-        _check_owner(file, None if rule is None else rule.owner)
-        sources = settings.load(SourcesFile, file).sources
-        if rule is not None:
-            for source in sources:
-                _check_allowed(file, source, rule, directory)
-        yield file, sources
+def files_in(directory: Path) -> list[Path]:
+    """Returns the files of the directory. Raises ConfigurationRefused."""
+    try:
+        names, status = os.listdir(directory), directory.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ConfigurationRefused(f"sources.dir: {directory} is no directory") from error
+    except OSError as error:
+        raise ConfigurationRefused(
+            f"sources.dir: cannot list {directory}: {error.strerror}"
+        ) from error
+    _check_owner(directory, status, None)
+    return sorted(directory.absolute() / each for each in names if each.endswith(".yml"))
+
+
+def read_file(file: Path, rules: Sequence[SourcesRule]) -> tuple[Version, list[SourceSettings]]:
+    """Reads a file, and the files that it names. Raises ConfigurationRefused."""
+    rule = _rule_of(file, rules)
+    try:
+        with open_by_owner(file) as opened:
+            status = os.fstat(opened.fileno())
+            _check_owner(file, status, None if rule is None else rule.owner)
+            text = opened.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigurationRefused(f"cannot read {file}: {reason}") from error
+    owners, named = trusted_owners(status.st_uid), dict[str, bytes]()
+
+    def read(path: Path, bytes_max: int) -> bytes:
+        if str(path) not in named:
+            named[str(path)] = read_named(path, owners, bytes_max)
+        return named[str(path)]
+
+    sources = _sources(file, text, rule, read)
+    return Version(str(file), text, named), sources
+
+
+def read_version(version: Version, rules: Sequence[SourcesRule]) -> list[SourceSettings]:
+    """Returns the sources of an earlier version of a file. Raises ConfigurationRefused, also if the
+    rules do not allow it today."""
+    file = Path(version.path)
+
+    def read(path: Path, _bytes_max: int) -> bytes:
+        return version.named[str(path)]
+
+    return _sources(file, version.text, _rule_of(file, rules), read)
+
+
+def _sources(file: Path, text: bytes, rule: SourcesRule | None, read: Read) -> list[SourceSettings]:
+    sources = settings.load_data(SourcesFile, text, str(file)).sources
+    if rule is not None:
+        for source in sources:
+            _check_allowed(file, source, rule, file.parent)
+    found = []
+    for source in sources:
+        try:
+            complete = with_named(source, file.parent, read)
+        except ConfigurationRefused as error:
+            raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
+        found.append(replace(catalog.of_source(complete), file=str(file)))
+    return found
+
+
+def _rule_of(file: Path, rules: Sequence[SourcesRule]) -> SourcesRule | None:
+    rule = next((each for each in rules if _means(each, file)), None)
+    if rule is None and rules:
+        raise ConfigurationRefused(f"{file}: no rule of sources.dir.rules is for this file")
+    return rule
 
 
 def _means(rule: SourcesRule, file: Path) -> bool:
     return any(fnmatchcase(file.name, each) for each in rule.files)
 
 
-def _check_owner(path: Path, owner: str | None) -> None:
+def _check_owner(path: Path, status: os.stat_result, owner: str | None) -> None:
     """Refuses a file or directory that somebody else could write: the agent reads as its own
     settings what stands there."""
     try:
-        status = path.stat()
         allowed = {0, os.geteuid()} if owner is None else {0, pwd.getpwnam(owner).pw_uid}
-    except OSError as error:
-        raise ConfigurationRefused(f"cannot read {path}: {error.strerror}") from error
     except KeyError:
         raise ConfigurationRefused(f"sources.dir.rules: there is no user {owner}") from None
-    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
-        raise ConfigurationRefused(f"{path} is no regular file")
     if status.st_uid not in allowed:
         whose = "root or the agent's user" if owner is None else f"root or {owner}"
         raise ConfigurationRefused(

@@ -19,7 +19,7 @@ from skidway.agent.parsing.framing import FRAMING_VERSION
 from skidway.agent.parsing.lines import UTF_8
 from skidway.agent.parsing.runtimes import DOCKER
 from skidway.agent.shaping.grammar import parse
-from skidway.agent.shaping.pseudonyms import HashKey, read_key
+from skidway.agent.shaping.pseudonyms import HashKey, read_key, taken_key
 from skidway.agent.shaping.rules import SHAPE_VERSION, Mask
 from skidway.agent.shaping.rules import Rule as ShapeRule
 from skidway.agent.values.intents import crc_of
@@ -104,14 +104,19 @@ def _rules_of(recipe: Recipe) -> tuple[ShapeRule, ...]:
 
 def key_of(recipe: Recipe) -> HashKey | None:
     """Returns the key with which the recipe's `hash` rules compute their values; None if the recipe
-    has no `hash` rules. A process reads each key file only once. So even if the file changes, the
-    process never makes records with two keys. Raises ConfigurationRefused.
+    has no `hash` rules. Even if the file changes, the process never makes records with two keys.
+    Raises ConfigurationRefused.
     """
     return _key(recipe.hash_key_location) if recipe.hash_key_location else None
 
 
-@cache
 def _key(path: str) -> HashKey:
+    return taken_key(path) or _left_key(path)
+
+
+@cache
+def _left_key(path: str) -> HashKey:
+    """Returns the key of a recipe that an earlier process left and that no source names now."""
     return read_key(Path(path))
 
 

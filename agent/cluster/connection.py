@@ -18,6 +18,9 @@ from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot
 from skidway.agent.batches.source_recipes import derived_schema, recipe_of
 from skidway.agent.cluster.destinations import Cluster, Destination
 from skidway.agent.cluster.known_schemas import Registry
+from skidway.agent.configuration import Faults, refusal_of
+from skidway.agent.named_files import read_any
+from skidway.agent.named_files import schema_text as schema_text_of
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused, Unreachable
@@ -28,7 +31,6 @@ from skidway.kafka.types import TopicPartition
 from skidway.schemas.avro_schema import SchemaInvalid, parse
 from skidway.schemas.client import RegistryRefused, subject_of
 from skidway.schemas.single_object import schema_text
-from skidway.text_file import NotUtf8, read_text
 
 MESSAGE_BYTES_DEFAULT: Final = 1_048_588
 AFTER_MS_MIN: Final = 86_400_000
@@ -68,10 +70,13 @@ def ensure_topics(
     configs_wanted = dict(_KAFKA_CONFIGS) if is_apache_kafka else {}
     ensure(client, [NewTopic(name, *wanted, configs_wanted) for name in names], pause)
     configs = client.topic_configs(names)
-    if is_apache_kafka:
-        _check_kafka_configs(configs)
-    else:
-        _check_timestamp_type(configs)
+    check = _check_kafka_configs if is_apache_kafka else _check_timestamp_type
+    for name, known in configs.items():
+        try:
+            check({name: known})
+        except ConfigurationRefused as error:
+            users = [each for each in settings.sources if name in _topics([each])]
+            raise refusal_of(users, str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +93,19 @@ def schemas_of(registry: Registry, settings: AgentSettings) -> list[SourceSchema
 
     The caller calls this function before it creates topics. So if the agent cannot run with a
     configuration, it creates no topics. Raises Unreachable, ConfigurationRefused,
-    SchemaUnsupported.
+    SchemaUnsupported, and SourcesRefused if only files of `sources.dir` are to blame.
     """
-    found = []
+    found, faults = [], Faults()
     for source in settings.sources:
-        try:
-            records = _schema(registry, source)
-            compiled(source, records, settings.batch_size)
-            rejected = _registered(registry, source.rejected_topic, schema_text("Rejected"))
-        except RegistryRefused as error:
-            raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
-        found.append(SourceSchemas(records, rejected))
+        with faults.of(source):
+            try:
+                records = _schema(registry, source)
+                compiled(source, records, settings.batch_size)
+                rejected = _registered(registry, source.rejected_topic, schema_text("Rejected"))
+            except RegistryRefused as error:
+                raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
+            found.append(SourceSchemas(records, rejected))
+    faults.check()
     return found
 
 
@@ -217,22 +224,21 @@ def _schema(registry: Registry, source: SourceSettings) -> Schema:
     if source.schema is None:
         return _registered(registry, source.topic, derived_schema(source))
     if source.schema_file is not None:
-        return _registered(registry, source.topic, read_schema_file(source.schema_file))
+        return _registered(registry, source.topic, schema_of_file(source))
     latest = registry.latest(source.schema)
     return Schema(latest.id, latest.schema)
 
 
-def read_schema_file(path: Path) -> str:
-    """Returns the text of a schema file. Raises ConfigurationRefused if the file cannot be read or
-    is no schema.
+def schema_of_file(source: SourceSettings) -> str:
+    """Returns the text of the schema file that a source names. Raises ConfigurationRefused if the
+    file cannot be read or is no schema.
     """
+    path, text = Path(str(source.schema)), source.schema_text
+    if text is None:  # the program made the source, and did not read it
+        text = schema_text_of(path, read_any)
     try:
-        text = read_text(path)
         parse(text)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ConfigurationRefused(f"schema: cannot read {path.absolute()}: {reason}") from error
-    except (NotUtf8, SchemaInvalid) as error:
+    except SchemaInvalid as error:
         raise ConfigurationRefused(f"schema: {path}: {error}") from error
     return text
 

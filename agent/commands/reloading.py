@@ -8,10 +8,12 @@ the agent runs in another container.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import Final
 
+from skidway.agent.configuration import SourcesRefused
 from skidway.agent.reloading.requests import Answer, Asking, is_stopped
 from skidway.agent.settings import AgentSettings
 from skidway.agent.validation.checks import check_settings
@@ -32,7 +34,8 @@ def reload(settings: AgentSettings, timeout_s: float) -> Answer:
     Raises ConfigurationRefused if the settings cannot work, and SkidwayError if the request cannot
     be written.
     """
-    check_settings(settings)
+    with contextlib.suppress(SourcesRefused):  # the agent takes the other files
+        check_settings(settings)
     if is_stopped(settings.state_dir):
         raise Unreachable(f"no agent runs with state.dir {settings.state_dir}")
     with Asking(settings.state_dir) as asking:

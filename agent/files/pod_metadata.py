@@ -9,7 +9,8 @@ Each key is `namespace/pod`, the uid of a pod, or the id of a container. The sec
 of pods, as `kubectl get pods --all-namespaces --output json` prints it.
 
 A file that a running agent reads may contain anything. So values that are no labels are left out,
-and long texts are cut. Only a file that cannot be read at all is refused.
+and long texts are cut. Only a file that cannot be read at all is refused. YAML is read as settings
+are: every value is a text, and there are no anchors and aliases.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-import yaml
+from skidway.errors import ConfigurationRefused
+from skidway.settings.source import Items, Node, Scalar, Section, parse
+from skidway.text_file import NotUtf8, decoded
 
 METADATA_BYTES_MAX: Final = 16 << 20
 YAML_BYTES_MAX: Final = 64 << 10
@@ -94,9 +97,18 @@ def _document(data: bytes) -> Any:
     if len(data) > YAML_BYTES_MAX:
         raise MetadataRefused(f"it is not JSON, and more than {YAML_BYTES_MAX:,} bytes of YAML")
     try:
-        return yaml.safe_load(data)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise MetadataRefused("it is neither JSON nor YAML") from error
+        return _plain(parse(decoded(data), "", lines=False))
+    except (ConfigurationRefused, NotUtf8) as error:
+        raise MetadataRefused("it is neither JSON nor plain YAML") from error
+
+
+def _plain(node: Node) -> Any:
+    """Returns YAML as JSON would be read, with a text for each value."""
+    if isinstance(node, Section):
+        return {key.text: _plain(below) for key, below in node.entries}
+    if isinstance(node, Items):
+        return [_plain(each) for each in node.nodes]
+    return None if isinstance(node, Scalar) and node.is_null else node.text
 
 
 def _of_list(items: list[Any]) -> Metadata:
@@ -108,8 +120,9 @@ def _of_list(items: list[Any]) -> Metadata:
         labels = _labels(pod.get("labels"))
         if isinstance(pod.get("uid"), str):
             found[_clean(pod["uid"])] = labels
-        if isinstance(pod.get("name"), str):
-            found[_clean(f"{pod.get('namespace', 'default')}/{pod['name']}")] = labels
+        name, namespace = pod.get("name"), pod.get("namespace", "default")
+        if isinstance(name, str) and isinstance(namespace, str):
+            found[_clean(f"{namespace}/{name}")] = labels
     return found
 
 

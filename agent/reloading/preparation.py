@@ -11,9 +11,9 @@ from typing import Final
 from skidway import log
 from skidway.agent.cluster import connection
 from skidway.agent.cluster.destinations import Cluster, Destination
-from skidway.agent.configuration import Configuration
+from skidway.agent.configuration import Configuration, SourcesRefused
+from skidway.agent.good_files import keep
 from skidway.agent.reloading.difference import needs_restart
-from skidway.agent.reloading.standing import Loaded, loaded
 from skidway.agent.settings import AgentSettings
 from skidway.agent.validation.checks import check_settings, reserved_fields
 from skidway.agent.validation.report import of_reserved
@@ -36,14 +36,9 @@ class Prepared:
     to the agent, the log end offsets of their partitions.
     """
 
-    loaded: Loaded
+    settings: AgentSettings
     destinations: list[Destination]
     ends: dict[TopicPartition, int]
-
-    @property
-    def settings(self) -> AgentSettings:
-        """The new settings."""
-        return self.loaded.settings
 
     @property
     def warnings(self) -> list[str]:
@@ -60,11 +55,12 @@ class Prepared:
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why new settings cannot be applied. status: the exit status of the command that asked for the
-    reload.
+    reload. public: what everybody may know of the reason, if not all.
     """
 
     reason: str
     status: int
+    public: str | None = None
 
 
 def check(running: AgentSettings, new: AgentSettings) -> None:
@@ -79,13 +75,18 @@ def check(running: AgentSettings, new: AgentSettings) -> None:
 def prepare(
     configuration: Configuration, running: AgentSettings, cluster: Cluster, known: frozenset[str]
 ) -> Prepared:
-    """Reads and checks the new settings, registers their schemas, and creates their topics. Raises
-    SkidwayError or KafkaError if the agent cannot take the settings.
+    """Reads and checks the new settings, registers their schemas, and creates their topics. Files
+    of `sources.dir` that cannot be used are refused alone. Raises SkidwayError or KafkaError if the
+    agent cannot take the settings.
 
     known: the topics that the agent knows already.
     """
-    new = loaded(configuration.read())
-    settings = new.settings
+    return configuration.taken(lambda new: _prepared(new, running, cluster, known))
+
+
+def _prepared(
+    settings: AgentSettings, running: AgentSettings, cluster: Cluster, known: frozenset[str]
+) -> Prepared:
     check(running, settings)
     registry = RegistryClient(
         settings.schema_registry_url,
@@ -109,7 +110,8 @@ def prepare(
         connection.ensure_topics(client, settings, is_kafka, _pause)
         destinations = connection.resolve(client, schemas, settings, found)
         ends = connection.ends_of(client, _partitions(destinations, known))
-    return Prepared(new, destinations, ends)
+    keep(settings)
+    return Prepared(settings, destinations, ends)
 
 
 class Preparation:
@@ -132,6 +134,8 @@ class Preparation:
     def _run(self) -> None:
         try:
             self._result = self._work()
+        except SourcesRefused as error:
+            self._result = Refusal(str(error), error.exit_code, error.public)
         except SkidwayError as error:
             self._result = Refusal(str(error), error.exit_code)
         except KafkaError as error:

@@ -15,14 +15,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from skidway.agent import events
-from skidway.agent.configuration import Configuration
+from skidway.agent.configuration import Configuration, SourcesRefused
 from skidway.agent.reloading.difference import changes
 from skidway.agent.reloading.preparation import Preparation, Prepared, Refusal
 from skidway.agent.reloading.requests import Answer, Requests
-from skidway.agent.reloading.standing import Standing, loaded
+from skidway.agent.reloading.standing import Standing
 from skidway.agent.settings import AgentSettings
+from skidway.agent.validation.checks import checked
 from skidway.cli.moments import shown
 from skidway.clock import Clock
+from skidway.errors import ConfigurationRefused
 
 LOOK_EVERY_S = 0.5
 """After this many seconds, the agent checks again whether there are requests."""
@@ -37,7 +39,7 @@ class Reloader:
         self.configuration = configuration
         self.settings = settings
         self._requests = Requests(settings.state_dir)
-        self._standing = Standing(configuration, loaded(settings), clock)
+        self._standing = Standing(configuration, settings, clock)
         self._is_asked = False
         self._waiting: list[str] = []
         self._answering: list[str] = []
@@ -70,6 +72,15 @@ class Reloader:
         preparation must begin."""
         return self._preparation is None and (self._is_asked or bool(self._waiting))
 
+    def set_aside(self, refused: SourcesRefused) -> None:
+        """Reads the settings without these files of `sources.dir`, which a starting agent found
+        that it cannot use. Raises SourcesRefused if that was done already."""
+        known = {each.path: each.reason for each in self.settings.refused}
+        if refused.files.keys() <= known.keys():
+            raise refused
+        self.settings = self.configuration.taken(checked, refused.files | known)
+        self._standing.took(self.settings)
+
     def begin(self, work: Callable[[], Prepared]) -> None:
         """Begins a preparation, which answers all requests that wait now. work: a function that
         prepares the settings; it runs on a thread of its own."""
@@ -91,14 +102,17 @@ class Reloader:
         """
         words = [*changes(self.settings, prepared.settings), *also]
         self.settings = prepared.settings
-        self._standing.took(prepared.loaded)
+        self._standing.took(prepared.settings)
         events.reloaded(words)
-        self._answer(Answer(0, [*(words or ["nothing changed"]), *prepared.warnings]))
+        refused = [each.words for each in prepared.settings.refused]
+        status = ConfigurationRefused.exit_code if refused else 0
+        said = [*(words or ["nothing changed"]), *prepared.warnings]
+        self._answer(Answer(status, said, refused))
 
     def refuse(self, refusal: Refusal) -> None:
         """Answers the requests that led to the preparation: the agent keeps its present settings,
         for this reason."""
-        self._standing.refused(refusal.reason)
+        self._standing.refused(refusal.public or refusal.reason)
         events.reload_refused(refusal.reason)
         self._answer(Answer(refusal.status, [refusal.reason]))
 
@@ -132,6 +146,8 @@ class Reloader:
         said: dict[str, Any] = {"differs_since": shown(since_ms)}
         if refusal is not None:
             said["refused"] = refusal
+        if self._standing.files:
+            said["refused_files"] = {each.path: each.instead for each in self._standing.files}
         return {"configuration": said}
 
     def _answer(self, answer: Answer) -> None:

@@ -17,7 +17,7 @@ import contextlib
 import json
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Final
 
@@ -40,11 +40,13 @@ files than this, the agent deletes the answers in this folder.
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The result of a reload. status: the command's exit status. sentences: what changed, or why
-    the reload was refused.
+    the reload was refused. refused: which files of `sources.dir` were refused, while the other
+    settings were taken, and why.
     """
 
     status: int
     sentences: list[str]
+    refused: list[str] = field(default_factory=list)
 
 
 class Requests:
@@ -138,7 +140,8 @@ class Asking:
         except OSError as error:
             raise SkidwayError(f"cannot read the agent's answer: {error.strerror}") from error
         document: Mapping[str, object] = json.loads(text)
-        return Answer(int(str(document["status"])), list(map(str, _list(document["sentences"]))))
+        said, refused = (list(map(str, _list(document[name]))) for name in ("sentences", "refused"))
+        return Answer(int(str(document["status"])), said, refused)
 
 
 def is_stopped(state_dir: Path) -> bool:

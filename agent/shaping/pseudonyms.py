@@ -17,13 +17,17 @@ import pyarrow as pa
 
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
-from skidway.regular_file import read_regular
+from skidway.regular_file import open_regular
 
 KEY_BYTES_MIN: Final = 16
 KEY_BYTES_MAX: Final = 4096
 PSEUDONYM_BYTES: Final = 16
 
+FILE_BYTES_MAX: Final = 2 * KEY_BYTES_MAX
+"""A key may have white space around it."""
+
 _NAME = b"skidway hash key"
+_taken: dict[str, HashKey] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,27 @@ def read_key(path: Path) -> HashKey:
     """Reads the key from a file, without white space at its ends. Raises ConfigurationRefused if
     the file cannot be read, or if the key is too short or too long."""
     try:
-        secret = read_regular(path).strip()
+        with open_regular(path) as file:
+            return key_of(path, file.read(FILE_BYTES_MAX + 1))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigurationRefused(f"hash.key.location: cannot read {path}: {reason}") from error
+
+
+def take_key(path: Path, data: bytes) -> None:
+    """Takes what the file of a key has as the key of that path. If this process has one, keeps it:
+    a process makes no records with two keys. Raises ConfigurationRefused."""
+    _taken.setdefault(str(path), key_of(path, data))
+
+
+def taken_key(path: str) -> HashKey | None:
+    """Returns the key that was taken for a path."""
+    return _taken.get(path)
+
+
+def key_of(path: Path, data: bytes) -> HashKey:
+    """Returns the key in these bytes of a file. Raises ConfigurationRefused."""
+    secret = data.strip()
     if not KEY_BYTES_MIN <= len(secret) <= KEY_BYTES_MAX:
         raise ConfigurationRefused(
             f"hash.key.location: {path} has {len(secret)} bytes; a key has {KEY_BYTES_MIN} to "

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.source_recipes import derived_schema
-from skidway.agent.cluster.connection import compiled, read_schema_file
+from skidway.agent.cluster.connection import compiled, schema_of_file
+from skidway.agent.configuration import Faults
 from skidway.agent.files.host import Host
 from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE
 from skidway.agent.parsing.regex import groups_of
@@ -28,14 +29,23 @@ if TYPE_CHECKING:  # `agent run` tries no lines, and so does not load the module
 
 
 def check_settings(settings: AgentSettings) -> None:
-    """Raises ConfigurationRefused if a source cannot work. Does not check a schema that is only in
-    the registry.
+    """Raises ConfigurationRefused if a source cannot work, and SourcesRefused if only sources of
+    files of `sources.dir` cannot. Does not check a schema that is only in the registry.
     """
+    faults = Faults()
     for source in settings.sources:
-        try:
-            _check_source(source, settings.batch_size)
-        except SkidwayError as error:
-            raise _refused(source, error) from error
+        with faults.of(source):
+            try:
+                _check_source(source, settings.batch_size)
+            except SkidwayError as error:
+                raise _refused(source, error) from error
+    faults.check()
+
+
+def checked(settings: AgentSettings) -> AgentSettings:
+    """Returns these settings, after `check_settings`."""
+    check_settings(settings)
+    return settings
 
 
 def try_sources(
@@ -122,7 +132,7 @@ def _check_source(source: SourceSettings, batch_bytes: int) -> None:
 def _schema_text(source: SourceSettings) -> str | None:
     if source.schema is None:
         return derived_schema(source)
-    return None if source.schema_file is None else read_schema_file(source.schema_file)
+    return None if source.schema_file is None else schema_of_file(source)
 
 
 def _refused(source: SourceSettings, error: SkidwayError) -> ConfigurationRefused:

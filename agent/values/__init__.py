@@ -7,6 +7,7 @@ labels     the labels of a file's pod, and from which position of the file on th
 found      a file that was found at a path
 path_texts  what a pattern of paths means
 room       how many bytes a turn may read of each topic's files
+source_files  a file of `sources.dir` as it was read, or why it is refused
 schemas    a schema whose id a registry has given
 tracked    one file id and everything known about it; the loop owns it
 set_apart  byte ranges that are lost or uncertain

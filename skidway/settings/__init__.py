@@ -40,10 +40,13 @@ from skidway.errors import ConfigurationRefused
 from skidway.settings.conversion import build
 from skidway.settings.document import SettingDoc, documented, example
 from skidway.settings.gathering import Tree, gather, merge
-from skidway.settings.source import read_file, read_override, text_of
-from skidway.settings.spec import REQUIRED, setting
+from skidway.settings.source import read_data, read_file, read_override, text_of
+from skidway.settings.spec import REQUIRED, beside, setting
 
-__all__ = ["REQUIRED", "SettingDoc", "documented", "example", "load", "path_of", "peek", "setting"]
+__all__ = [
+    "REQUIRED", "SettingDoc", "beside", "documented", "example", "load", "load_data", "path_of",
+    "peek", "setting",
+]  # fmt: skip
 
 DEFAULT_DIRECTORY = Path("/etc/skidway")
 
@@ -69,6 +72,12 @@ def load(
     for override in overrides:
         merge(tree, gather(cls, read_override(override)))
     return build(cls, tree, where=_where(path, program, directory))
+
+
+def load_data(cls: type[T], data: bytes, name: str) -> T:
+    """Makes an instance of the settings class `cls` from its defaults and the content of a file.
+    name: what to call the file in errors. Raises ConfigurationRefused."""
+    return build(cls, gather(cls, read_data(data, name)), where=name)
 
 
 def peek(

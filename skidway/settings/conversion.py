@@ -127,8 +127,10 @@ def _parsed(kind: type[Any], text: str) -> Any:
         if kind is float:
             number = float(text)
             return number if math.isfinite(number) else None
-        if kind is str:
+        if kind is str or kind is Path:
             text.encode()  # half of a surrogate pair cannot be encoded: UnicodeEncodeError
+        if kind is Path and "\0" in text:
+            return None
         return int(text) if kind is int else Path(text) if kind is Path else text
     except ValueError:
         return None

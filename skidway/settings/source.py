@@ -61,20 +61,25 @@ def read_file(path: Path) -> Section:
     try:
         with open_regular(path) as file:
             data = file.read(FILE_BYTES_MAX + 1)
-        if len(data) > FILE_BYTES_MAX:
-            raise ConfigurationRefused(f"{path}: a configuration has at most 1 MiB")
-        text = decoded(data)
     except OSError as error:
         raise ConfigurationRefused(
             f"cannot read the configuration {path}: {(error.strerror or str(error)).lower()}"
         ) from error
+    return read_data(data, str(path))
+
+
+def read_data(data: bytes, name: str) -> Section:
+    """Reads the content of a configuration file. Raises ConfigurationRefused."""
+    if len(data) > FILE_BYTES_MAX:
+        raise ConfigurationRefused(f"{name}: a configuration has at most 1 MiB")
+    try:
+        node = parse(decoded(data), name)
     except NotUtf8 as error:
-        raise ConfigurationRefused(f"{path}: {error}; a configuration is YAML in UTF-8") from error
-    node = _parse(text, str(path))
+        raise ConfigurationRefused(f"{name}: {error}; a configuration is YAML in UTF-8") from error
     if isinstance(node, Scalar) and node.is_null:
-        return Section((), str(path))
+        return Section((), name)
     if not isinstance(node, Section):
-        raise ConfigurationRefused(f"{path}: a configuration is a list of `key: value` lines")
+        raise ConfigurationRefused(f"{name}: a configuration is a list of `key: value` lines")
     return node
 
 
@@ -101,11 +106,13 @@ def read_override(override: str) -> Section:
         raise ConfigurationRefused(f"{at}: it must be KEY=VALUE")
     node: Node = Scalar(value, quoted=False, at=at)
     if value[:1] in ("[", "{", "'", '"'):
-        node = _parse(value, at, lines=False)
+        node = parse(value, at, lines=False)
     return Section(((Scalar(key, quoted=False, at=at), node),), at)
 
 
-def _parse(text: str, name: str, *, lines: bool = True) -> Node:
+def parse(text: str, name: str, *, lines: bool = True) -> Node:
+    """Reads YAML. name: what to call the text in errors. lines: whether errors and nodes name
+    lines. Raises ConfigurationRefused."""
     try:
         node = yaml.compose(text, Loader=_Loader)
         return Scalar("", quoted=False, at=name) if node is None else _node(node, name, lines)
@@ -116,6 +123,8 @@ def _parse(text: str, name: str, *, lines: bool = True) -> Node:
         raise ConfigurationRefused(_syntax(error, name, lines)) from error
     except RecursionError as error:
         raise ConfigurationRefused(f"{name}: nested too deeply") from error
+    except (ValueError, OverflowError) as error:  # an escape such as "\UFFFFFFFF"
+        raise ConfigurationRefused(f"{name}: this is not YAML: it has no such character") from error
 
 
 class _Loader(yaml.SafeLoader):
@@ -157,6 +166,9 @@ def _node(node: yaml.Node, name: str, lines: bool) -> Node:
         key = _node(key_node, name, lines)
         if not isinstance(key, Scalar):
             raise ConfigurationRefused(f"{at}: a key must be a plain word")
+        if not key.text.isprintable():  # sentences have keys as they are
+            said = f"{key.at}: {key.text[:100]!r} is no key: it is not printable"
+            raise ConfigurationRefused(said)
         entries.append((key, _node(value_node, name, lines)))
     return Section(tuple(entries), at)
 

@@ -103,6 +103,14 @@ def setting(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def beside(default: Any, *, compare: bool = True) -> Any:
+    """Declares a field that is no setting: the program finds the value out when it reads the
+    settings."""
+    return dataclasses.field(
+        default=default, compare=compare, repr=False, metadata={_METADATA: None}
+    )
+
+
 _tables: dict[type[Any], dict[str, Spec]] = {}
 
 
@@ -117,10 +125,11 @@ def _table(cls: type[Any]) -> dict[str, Spec]:
     hints = typing.get_type_hints(cls)
     table: dict[str, Spec] = {}
     for field in dataclasses.fields(cls):
-        meta = field.metadata.get(_METADATA)
-        if meta is None:
+        if _METADATA not in field.metadata:
             raise TypeError(f"{cls.__name__}.{field.name} is not a setting(...)")
-        meta = dict(meta)
+        if field.metadata[_METADATA] is None:
+            continue
+        meta = dict(field.metadata[_METADATA])
         shape = shape_of(hints[field.name], meta.pop("choices"))
         spec = Spec(name=field.name, shape=shape, default=_default(field), **meta)
         if spec.key in table:

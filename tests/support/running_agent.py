@@ -17,7 +17,6 @@ from skidway.agent.cluster.destinations import Cluster
 from skidway.agent.configuration import Configuration
 from skidway.agent.reloading.preparation import Prepared, check
 from skidway.agent.reloading.reloader import Reloader
-from skidway.agent.reloading.standing import loaded
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.database import open_state
 from skidway.audit.topic.messages import TOPIC
@@ -123,7 +122,7 @@ class Site:
         connection.ensure_topics(self.client, settings, False, self.clock.advance)
         schemas = connection.schemas_of(self.registry, settings)
         found = connection.resolve(self.client, schemas, settings, CLUSTER)
-        return Prepared(loaded(settings), found, {})
+        return Prepared(settings, found, {})
 
     def prepare(self, configuration: Configuration, running: AgentSettings, *_: object) -> Prepared:
         new = configuration.read()

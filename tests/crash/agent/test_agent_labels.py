@@ -105,3 +105,45 @@ def test_a_record_that_is_sent_again_has_its_first_labels(
     assert sorted(int(row["line"]) for row in rows) == list(range(lines))
     assert {row["release"] for row in rows} <= {str(number) for number in range(ROUNDS)}
     assert len({row["release"] for row in rows}) > 1
+
+
+ALIASES = "l0: &l0 [x, x]\n" + "".join(
+    f"l{number}: &l{number} [{', '.join([f'*l{number - 1}'] * 9)}]\n" for number in range(1, 10)
+)
+ODD = (
+    "db: {password: !!bool xyz}", 'db: {password: !!int ""}', "db: {password: !!timestamp x}",
+    f"{ALIASES}items: [{{metadata: {{name: n, namespace: *l9}}}}]", 'db: {a: "\\UFFFFFFFF"}',
+)  # fmt: skip
+
+
+def peak_kib(process: AgentProcess) -> int:
+    """Returns the most memory that the agent has had."""
+    status = Path(f"/proc/{process.program.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0])
+
+
+def test_no_labels_end_or_fill_the_agent(
+    agent: Callable[..., AgentProcess], tmp_path: Path
+) -> None:
+    """Whatever stands in the files with labels that sources name, the agent reads the logs, and a
+    few lines do not fill its memory."""
+    sources, sizes = [], {}
+    for number, text in enumerate(ODD):
+        log = tmp_path / "pods" / f"shop_web-{number}_uid-{number}" / "app" / "0.log"
+        log.parent.mkdir(parents=True)
+        log.write_text("2026-11-21T08:15:01.5Z stdout F line\n")
+        labels = tmp_path / f"pods-{number}.json"
+        labels.write_text(text)
+        sources.append(
+            {
+                "topic": f"pods-{number}", "paths": [str(log)], "container": "cri",
+                "labels": {"location": str(labels), "fields": {"release": "version"}},
+            }
+        )  # fmt: skip
+        sizes[log] = log.stat().st_size
+    process = agent(*sources)
+    process.start()
+    eventually(lambda: process.settled(sizes), what="all lines")
+    assert process.healthy()
+    assert peak_kib(process) < 512 << 10
+    assert process.program.stop() == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -384,14 +385,55 @@ def test_no_content_ends_the_agent(data: bytes) -> None:
             assert (name + text).encode().decode() == name + text
 
 
-@pytest.mark.parametrize(
-    "data", [b"[" * 50_000, b"a: " + b"[" * 50_000, b"- " * 30_000, b"0x" + b"f" * 9_999 + b": {}"]
-)
-def test_deep_and_long_contents_are_refused(data: bytes) -> None:
-    """The agent refuses contents that are nested so deep that they would overflow the stack, and
-    numbers that are too long."""
+@pytest.mark.parametrize("data", [b"[" * 50_000, b"a: " + b"[" * 50_000, b"- " * 30_000])
+def test_deep_contents_are_refused(data: bytes) -> None:
+    """The agent refuses contents that are nested so deep that they would overflow the stack."""
     with pytest.raises(MetadataRefused):
         read(data)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "!!bool xyz", '!!int ""', "!!timestamp x", "!!float x", "!!binary '*'", "!!set [a]",
+        "!!omap 1", "!!python/object:os.system {}", "2026-99-99", "0x" + "f" * 9_999, "0o9", "1:99",
+    ],
+)  # fmt: skip
+def test_a_tag_is_a_text_as_any_other(text: str) -> None:
+    """Whatever type YAML gives to a value in a file with labels, the agent reads a text, or leaves
+    the value out."""
+    found = labels_of(read(f"shop/web-1: {{app: web, other: {text}}}".encode()), LOG)
+    assert found is not None
+    assert found["app"] == "web"
+    with contextlib.suppress(MetadataRefused):
+        read(f"{text}: {{app: web}}".encode())
+
+
+ALIASES = "l0: &l0 [x, x]\n" + "".join(
+    f"l{number}: &l{number} [{', '.join([f'*l{number - 1}'] * 9)}]\n" for number in range(1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{ALIASES}items: [{{metadata: {{name: n, namespace: *l9}}}}]",
+        "shop/web-1: &a {app: *a}",
+        'shop/web-1: {app: "\\UFFFFFFFF"}',
+        "shop/web-1: {<<: *a}",
+    ],
+)
+def test_a_small_text_does_not_become_large(text: str) -> None:
+    """YAML with aliases, which a few lines can make a text of any size, is refused, and so is an
+    escape of a character that does not exist."""
+    with pytest.raises(MetadataRefused, match="neither JSON nor plain YAML"):
+        read(text.encode())
+
+
+def test_only_texts_name_a_pod() -> None:
+    """In a list of pods, a namespace or name that is no text names no pod."""
+    item = {"metadata": {"name": "web-1", "namespace": ["shop"] * 9, "labels": {"app": "x"}}}
+    assert read(json.dumps({"items": [item]}).encode()) == {}
 
 
 @given(

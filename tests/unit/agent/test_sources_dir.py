@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skidway.agent.settings import SourcesRule
-from skidway.agent.sources_dir import sources_in
+from skidway.agent.settings import SourceSettings, SourcesRule
+from skidway.agent.sources_dir import files_in, read_file
 from skidway.agent.values.path_texts import covers, matcher
 from skidway.errors import ConfigurationRefused
 
@@ -27,6 +28,13 @@ def write(tmp_path: Path, text: str = GOOD, name: str = "shop.yml") -> Path:
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(text)
     return folder
+
+
+def sources_in(
+    folder: Path, rules: Sequence[SourcesRule]
+) -> Iterator[tuple[Path, list[SourceSettings]]]:
+    for file in files_in(folder):
+        yield file, read_file(file, rules)[1]
 
 
 def refusal(folder: Path, *rules: SourcesRule) -> str:
@@ -105,7 +113,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     """A FIFO in `sources.dir` does not block the agent, and a device does not fill its memory."""
     folder = write(tmp_path)
     os.mkfifo(folder / "pipe.yml")
-    assert "pipe.yml is no regular file" in refusal(folder)
+    assert "not a regular file" in refusal(folder)
     (folder / "pipe.yml").unlink()
     (folder / "zero.yml").symlink_to("/dev/zero")
     assert "zero.yml" in refusal(folder)

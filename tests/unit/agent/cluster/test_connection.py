@@ -180,10 +180,10 @@ def test_a_byte_order_mark_is_no_part_of_a_schema(tmp_path: Path) -> None:
     path = tmp_path / "line.avsc"
     for encoding in ("utf-8", "utf-8-sig"):
         path.write_text(NEWEST, encoding)
-        assert connection.read_schema_file(path) == NEWEST
+        assert connection.schema_of_file(raw(schema=str(path))) == NEWEST
     path.write_text(NEWEST, "utf-16")
     with pytest.raises(ConfigurationRefused, match="it is UTF-16; save it as UTF-8"):
-        connection.read_schema_file(path)
+        connection.schema_of_file(raw(schema=str(path)))
 
 
 def test_a_schema_that_the_registry_refuses_is_a_mistake_of_the_configuration() -> None:

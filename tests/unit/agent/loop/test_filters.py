@@ -152,7 +152,7 @@ def test_another_key_is_another_program(tmp_path: Path) -> None:
         before = [hmac.digest(b"0123456789abcdef", b"one", "sha256")[:16].hex()]
         assert world.values() == before
         key.write_text("fedcba9876543210\n")
-        program_versions._key.cache_clear()
+        program_versions._left_key.cache_clear()
         assert program_versions.at_present(recipe) != recipe
         world.start()
         world.settle()
@@ -161,7 +161,7 @@ def test_another_key_is_another_program(tmp_path: Path) -> None:
         assert world.values() == before + after
         assert (world.only()["acknowledged"], world.only()["pending"]) == (8, 0)
     finally:
-        program_versions._key.cache_clear()
+        program_versions._left_key.cache_clear()
 
 
 def test_a_rejected_line_keeps_no_secret() -> None:

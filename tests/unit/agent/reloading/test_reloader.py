@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 import yaml
 
+from skidway.agent import good_files
 from skidway.agent.cluster.destinations import Cluster
 from skidway.agent.configuration import Configuration
 from skidway.agent.program import asked_by_signal
 from skidway.agent.reloading.preparation import Preparation, Prepared, Refusal, check, prepare
 from skidway.agent.reloading.reloader import Reloader
 from skidway.agent.reloading.requests import Answer, Asking
-from skidway.agent.reloading.standing import LOOK_EVERY_S, loaded
+from skidway.agent.reloading.standing import LOOK_EVERY_S
 from skidway.agent.settings import ParserSettings
 from skidway.errors import ConfigurationRefused
 from support.agent_world import World, raw, settings
@@ -61,7 +62,7 @@ class Site:
         return found
 
     def prepared(self) -> Prepared:
-        return Prepared(loaded(self.configuration.read()), [], {})
+        return Prepared(self.configuration.read(), [], {})
 
 
 @pytest.fixture
@@ -103,6 +104,43 @@ def test_health_says_why_a_file_cannot_be_read(site: Site) -> None:
     assert "linger.ms" in site.look()["refused"]
 
 
+def test_health_names_a_refused_file_without_its_content(site: Site) -> None:
+    """If a file of `sources.dir` cannot be used, /health names it, and has nothing of what is in
+    it. The file stays named until settings are taken again."""
+    more = site.folder / "agent.d" / "more.yml"
+    more.write_text("secret: 1")
+    found = site.look()
+    assert found["refused_files"] == {str(more): "its sources are not read"}
+    assert "secret" not in str(found)
+    site.write(**{"sources.dir.rules": [{"files": ["x"], "paths": ["/x"], "topics": ["x"]}]})
+    site.reloader.took(site.prepared(), [])
+    assert site.look()["refused_files"] == found["refused_files"]
+    more.unlink()
+    assert site.look()
+    site.reloader.took(site.prepared(), [])
+    assert site.look() == {}
+
+
+def test_health_has_no_content_of_files_that_are_refused_for_good(site: Site) -> None:
+    """If a file and its last good version are refused, a reload is refused with all that is known.
+    /health has only the name of the file."""
+    more = site.folder / "agent.d" / "more.yml"
+    more.write_text("sources: [{topic: more, paths: [/secret]}]")
+    good_files.keep(site.configuration.read())
+    site.write(sources_dir_rules=[{"files": ["*"], "paths": ["/x"], "topics": ["*"]}])
+    work = partial(
+        prepare, site.configuration, site.reloader.settings, Cluster("", ""), frozenset()
+    )
+    refusal = done(Preparation(work))
+    assert isinstance(refusal, Refusal)
+    assert refusal.status == 78
+    assert "/secret" in refusal.reason
+    for found in (site.look(), site.look()):
+        assert str(more) in found["refused"]
+        assert "/secret" not in str(found)
+        site.reloader.refuse(refusal)
+
+
 def test_a_refused_reload_changes_nothing(site: Site) -> None:
     """If a reload is refused, the running settings stay the same. The command `skidway agent
     reload` gets the reason, and the exit status with which it must end. /health shows the reason
@@ -128,8 +166,7 @@ def test_what_a_start_refuses_a_reload_refuses(site: Site, setting: str, pattern
     """A pattern that means no file is refused by a reload, and by a start, with the same sentence,
     which names the pattern."""
     source = {"topic": "more", "paths": ["/more"], setting: [pattern]}
-    text = yaml.safe_dump({"sources": [source]})
-    (site.folder / "agent.d" / "more.yml").write_text(text)
+    site.write(sources=[source])
     with pytest.raises(ConfigurationRefused) as refused:
         site.configuration.read()
     assert f"{setting}: {pattern!r} " in str(refused.value)

@@ -83,6 +83,13 @@ def test_a_path_may_look_like_a_number_if_it_is_written_as_a_path(
         load(Agent, given_file(tmp_path, "state.dir: 5"), [])
 
 
+@pytest.mark.parametrize("text", [r"/a\0b", r"/a\ud800"])
+def test_a_path_that_no_file_can_have_is_refused(tmp_path: Path, text: str) -> None:
+    """A path with a character that the path of no file can have is refused."""
+    with pytest.raises(ConfigurationRefused, match=r"line 1: state\.dir must be a path, not '/a"):
+        load(Agent, given_file(tmp_path, f'state.dir: "{text}"'), [])
+
+
 def test_defaults_hold_where_nothing_is_written() -> None:
     """A setting that is not given has its default. Two instances of settings never share a default
     list."""
@@ -224,6 +231,10 @@ def test_bad_override_is_one_sentence(override: str, words: str) -> None:
         ("pattern: %y", "this is not YAML"),
         ("a: 1\n---\nb: 2", "this is not YAML"),
         ("? {a: b}\n: 1", "a key must be a plain word"),
+        ('"x\\nskidway: fine": 1', r"line 1: 'x\nskidway: fine' is no key: it is not printable"),
+        ('topic: {"x\\u202ey": 1}', "is no key: it is not printable"),
+        ('sources: [{"\\ud800": 1}]', "is no key: it is not printable"),
+        ('cluster.name: "\\UFFFFFFFF"', "this is not YAML: it has no such character"),
     ],
 )
 def test_bad_file_is_one_sentence_with_its_line(tmp_path: Path, text: str, words: str) -> None:
