@@ -24,7 +24,7 @@ from skidway.kafka.errors import ErrorCode
 from skidway.kafka.gaps import Gap
 from skidway.kafka.protocol.describe_configs import DescribeConfigsResult, ResourceType
 from skidway.kafka.types import TopicPartition
-from support.mirror_world import MirrorWorld
+from support.mirror_world import MirrorWorld, batch
 from support.promises import promise
 
 LOGS = TopicPartition("logs", 0)
@@ -862,3 +862,32 @@ def test_an_idle_mirror_costs_the_loop_nothing(logs: MirrorWorld) -> None:
     logs.settle()
     assert not logs.mirror.is_due
     assert read_header(logs.local.batches("dc1.logs")[0]).base_offset == 0
+
+
+@pytest.mark.parametrize("base", [(1 << 53) - 1, (1 << 63) - 2])
+def test_offsets_that_no_log_has_are_not_copied(logs: MirrorWorld, base: int) -> None:
+    """If a source sends a batch at an offset that no log can have, the mirror appends nothing, also
+    after a restart, and the status names the partition with the reason. The source's other
+    partitions are mirrored."""
+    other = logs.source.create("other")
+    copied = logs.local.batches("dc1.logs")
+    logs.source.log("logs").batches.append(batch(1, base, 2))
+    other.logs[0].append()
+    logs.follow()
+    logs.start()
+    logs.follow()
+    assert logs.local.batches("dc1.logs") == copied
+    assert logs.local.named("dc1.logs") == []
+    assert logs.local.batches("dc1.other") == other.logs[0].batches
+    assert "offset" in logs.status["waiting"]["dc1.logs-0"]
+
+
+def test_a_beginning_that_no_log_has_is_no_gap(logs: MirrorWorld) -> None:
+    """If a source says that a partition begins at an offset that no log can have, the mirror names
+    no gap, and the status names the partition with the reason."""
+    logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
+    logs.source.log("logs").start = logs.source.log("logs").end = (1 << 63) - 1
+    logs.client.lose()
+    logs.settle()
+    assert logs.local.named("dc1.logs") == []
+    assert str((1 << 63) - 1) in logs.status["waiting"]["dc1.logs-0"]
