@@ -56,8 +56,6 @@ class Resolver:
             outcome = resolve(host, port)
         except OSError as error:
             outcome = error
-        except UnicodeError:
-            outcome = OSError(f"{host!r} is not a host name")
         if not self._closed:
             self._post(lambda: self._done((host, port), outcome))
 

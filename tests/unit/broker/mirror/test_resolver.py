@@ -81,14 +81,13 @@ def test_a_name_is_looked_up_once_and_used_once(server: NameServer) -> None:
     assert server.asked == [("dc1", 9092)] * 2
 
 
-@pytest.mark.parametrize("error", [OSError("no such host"), UnicodeError("label too long")])
-def test_a_name_that_is_none_is_an_error_of_the_dial(server: NameServer, error: Exception) -> None:
+def test_a_name_that_is_none_is_an_error_of_the_dial(server: NameServer) -> None:
     """If a name cannot be resolved, `look_up` raises OSError, as getaddrinfo does."""
     loop = Loop()
     assert loop.resolver.look_up("dc1", 9092) is None
-    server.answers.put(error)
+    server.answers.put(OSError("no such host"))
     loop.turn()
-    with pytest.raises(OSError, match=r"no such host|not a host name"):
+    with pytest.raises(OSError, match="no such host"):
         loop.resolver.look_up("dc1", 9092)
 
 
