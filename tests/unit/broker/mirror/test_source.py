@@ -13,7 +13,7 @@ import pytest
 from skidway.broker import metrics
 from skidway.broker.log import partition_log
 from skidway.broker.log.config import LogConfig
-from skidway.broker.mirror import status
+from skidway.broker.mirror import rounds, status
 from skidway.broker.mirror.follower import Phase
 from skidway.broker.mirror.topics import TOPICS_A_QUESTION
 from skidway.broker.own_status import away
@@ -24,7 +24,7 @@ from skidway.kafka.errors import ErrorCode
 from skidway.kafka.gaps import Gap
 from skidway.kafka.protocol.describe_configs import DescribeConfigsResult, ResourceType
 from skidway.kafka.types import TopicPartition
-from support.mirror_world import MirrorWorld, batch
+from support.mirror_world import MirrorWorld, SourceLog, batch
 from support.promises import promise
 
 LOGS = TopicPartition("logs", 0)
@@ -891,3 +891,43 @@ def test_a_beginning_that_no_log_has_is_no_gap(logs: MirrorWorld) -> None:
     logs.settle()
     assert logs.local.named("dc1.logs") == []
     assert str((1 << 63) - 1) in logs.status["waiting"]["dc1.logs-0"]
+
+
+def test_a_topic_with_too_many_partitions_is_named_and_left_out(
+    world: MirrorWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If a topic of the source has more partitions than a topic may have here, it is not mirrored,
+    and the log names it once, with its number of partitions. Other topics are mirrored. A mirror
+    whose source topic grows beyond the limit is stopped."""
+    monkeypatch.setattr(rounds, "PARTITIONS_MAX", 4)
+    world.source.create("large", 5)
+    grows = world.source.create("grows", 4)
+    world.follow()
+    world.follow()
+    assert sorted(world.local.catalog) == ["dc1.grows"]
+    assert caplog.text.count("topic_not_mirrored") == 1
+    assert "5 partitions" in world.status["left_out"]["large"]
+    grows.logs += [SourceLog()]
+    world.follow()
+    assert len(world.local.catalog["dc1.grows"].partitions) == 4
+    assert "5 partitions" in world.stopped()["dc1.grows"]
+
+
+def test_a_source_makes_only_so_many_partitions(
+    world: MirrorWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many topics and partitions a source has, the mirror makes at most a fixed number of
+    partitions for it. The topics for which there is no room are named."""
+    monkeypatch.setattr(rounds, "MIRRORED_MAX", 7)
+    for number in range(4):
+        world.source.create(f"t{number}", 3)
+    for _ in range(3):
+        world.follow()
+    assert sorted(world.local.catalog) == ["dc1.t0", "dc1.t1"]
+    assert sorted(world.status["left_out"]) == ["t2", "t3"]
+    world.source.topics["t0"].logs += [SourceLog()]
+    world.follow()
+    assert len(world.local.catalog["dc1.t0"].partitions) == 4
+    world.source.topics["t1"].logs += [SourceLog()]
+    world.follow()
+    assert "partitions of a source" in world.stopped()["dc1.t1"]
