@@ -65,10 +65,10 @@ class Plan:
 
     extend, follow: mirror topics, each with the number of partitions of the source's topic.
     describe: topics of the source whose configs must be read to find out whether they are mirrors
-    themselves. room: how many further partitions may be mirrored. stopped: by name, the mirror topics that an operator must look at, with reasons.
-    unmirrored: the partitions of the source whose mirror topic is stopped, by the topic's name.
-    left_out: by name, topics of the source that are not mirrored, and mirror topics that get no
-    more records, with reasons.
+    themselves. room: how many further partitions may be mirrored. stopped: by name, the mirror
+    topics that an operator must look at, with reasons. unmirrored: the partitions of the source
+    whose mirror topic is stopped, by the topic's name. left_out: by name, topics of the source that
+    are not mirrored, and mirror topics that get no more records, with reasons.
     """
 
     create: list[Creation] = field(default_factory=list)
@@ -196,8 +196,8 @@ def _go_on(
             f"not {here.configs[SOURCE_TOPIC_ID]}"
         )
         made.stop(here, topic, reason)
-    elif (reason := _no_room(made, topic, len(here.partitions))) is not None:
-        made.stop(here, topic, reason)
+    elif (refusal := _no_room(made, topic, len(here.partitions))) is not None:
+        made.stop(here, topic, refusal)
     else:
         made.room -= max(len(topic.partitions) - len(here.partitions), 0)
         made.follow.append((here, len(topic.partitions)))

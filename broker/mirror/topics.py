@@ -30,6 +30,7 @@ from skidway.kafka.protocol.describe_configs import (
 )
 from skidway.kafka.source import CLUSTER_NAME
 from skidway.kafka.types import TopicPartition
+from skidway.rare_lines import RareLines
 
 TOPICS_A_QUESTION: Final = 100
 """One request asks for the configs of at most this many topics."""
@@ -81,6 +82,10 @@ class SourceTopics:
         # The topics whose configs the source has not returned, although this round asked for them.
         self._undescribed: set[TopicKey] = set()
         self._changing: set[str] = set()
+        # The source can cause each of these lines again and again.
+        self._stops = RareLines("mirror_topic_stopped", clock.monotonic, _log.error)
+        self._left_out = RareLines("topic_not_mirrored", clock.monotonic, _log.warning)
+        self._not_made = RareLines("mirror_topic_not_made", clock.monotonic, _log.warning)
 
     def begin_round(self) -> None:
         """Asks for the source's topics. If an earlier request is not answered yet, does nothing."""
@@ -172,10 +177,10 @@ class SourceTopics:
         has changed."""
         for name, reason in plan.stopped.items():
             if self.plan.stopped.get(name) != reason:
-                _log.error("mirror_topic_stopped", topic=name, reason=reason)
+                self._stops.tell((name, reason), topic=name, reason=reason)
         for name, reason in plan.left_out.items():
             if self.plan.left_out.get(name) != reason:
-                _log.warning("topic_not_mirrored", topic=name, reason=reason)
+                self._left_out.tell((name, reason), topic=name, reason=reason)
 
     def _change(self, name: str, work: Callable[[Done], None]) -> None:
         """Creates or extends a topic. If the change fails, the next round tries again."""
@@ -188,7 +193,7 @@ class SourceTopics:
             self.not_done.pop(name, None)
             if error is not None:
                 self.not_done[name] = str(error)
-                _log.warning("mirror_topic_not_made", topic=name, reason=str(error))
+                self._not_made.tell((name, str(error)), topic=name, reason=str(error))
 
         work(done)
 

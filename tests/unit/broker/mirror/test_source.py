@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from skidway import rare_lines
 from skidway.broker import metrics
 from skidway.broker.log import partition_log
 from skidway.broker.log.config import LogConfig
@@ -20,7 +21,7 @@ from skidway.broker.own_status import away
 from skidway.kafka.batch import read_header
 from skidway.kafka.client.fetching import Fetched
 from skidway.kafka.client.following import Turn
-from skidway.kafka.errors import ErrorCode
+from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.gaps import Gap
 from skidway.kafka.protocol.describe_configs import DescribeConfigsResult, ResourceType
 from skidway.kafka.types import TopicPartition
@@ -931,3 +932,42 @@ def test_a_source_makes_only_so_many_partitions(
     world.source.topics["t1"].logs += [SourceLog()]
     world.follow()
     assert "partitions of a source" in world.stopped()["dc1.t1"]
+
+
+def test_a_source_that_repeats_itself_is_not_asked_all_the_time(
+    logs: MirrorWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If a source answers every fetch with the batch that the mirror has already, the mirror waits
+    longer and longer between its fetches, and the log says so once."""
+    log = logs.source.log("logs")
+    monkeypatch.setattr(log, "read", lambda _offset, _max_bytes: log.batches[-1])
+    log.end += 1
+    logs.client.lose()
+    logs.settle(60)
+    assert "no whole batch" in logs.status["waiting"]["dc1.logs-0"]
+    assert caplog.text.count("mirror_waits") == 1
+
+
+def test_a_source_fills_no_log(
+    world: MirrorWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However many partitions of a source cause a line in the log, and however often the reason
+    changes, the log has a fixed number of these lines in ten minutes."""
+    monkeypatch.setattr(rare_lines, "LINES_MAX", 5)
+    world.source.create("logs", 20)
+    fill(world, 1, 3)
+    world.follow()
+    for number in range(40):
+        error = KafkaError(ErrorCode.POLICY_VIOLATION, f"reason {number}")
+        for each in world.mirror.partitions.values():
+            each.follower.interrupted()
+            world.mirror._halted(each.tp, error)
+        world.settle(1)
+    assert caplog.text.count("mirror_waits") == 5
+    world.source.cluster_id = "another"
+    world.follow()
+    for number in range(20):
+        world.source.create(f"offline.{number}")
+    world.follow()
+    assert caplog.text.count("topic_not_mirrored") == 5
+    assert caplog.text.count("mirror_topic_stopped") == 1
