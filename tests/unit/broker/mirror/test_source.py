@@ -943,7 +943,10 @@ def test_a_source_that_repeats_itself_is_not_asked_all_the_time(
     monkeypatch.setattr(log, "read", lambda _offset, _max_bytes: log.batches[-1])
     log.end += 1
     logs.client.lose()
+    fetches = logs.client._fetching._ids
+    before = next(fetches)
     logs.settle(60)
+    assert next(fetches) - before < 150
     assert "no whole batch" in logs.status["waiting"]["dc1.logs-0"]
     assert caplog.text.count("mirror_waits") == 1
 
