@@ -13,6 +13,11 @@ every later call on its connection.
 A driver (`skidway.kafka.client.network`) does the I/O. It asks which links it has to connect
 (`dials`) and to close (`hangups`), sends and receives bytes, and calls `expire` at `next_deadline`.
 Times are parameters (monotonic seconds).
+
+All responses that have begun to arrive need at most `response_bytes_max` of memory in sum, by the
+lengths that the brokers have announced. A further response waits in the kernel until there is room
+(`may_receive`). A broker that does not complete its response keeps its room until the call's
+deadline.
 """
 
 from __future__ import annotations
@@ -140,6 +145,7 @@ class ClientSession:
         self._inboxes: dict[int, Inbox] = {}
         self._dials: list[Link] = []
         self._hangups: list[Link] = []
+        self._arriving: dict[LinkKey, int] = {}  # the lengths of the responses that have begun
         self.last_failure = ""
         self.failure_count = 0
         self.delivered_count = 0  # number of answers put into the callers' inboxes so far
@@ -235,6 +241,17 @@ class ClientSession:
             link.connection.sent(count)
             self._collect(link)
 
+    def may_receive(self, link: Link) -> bool:
+        """Returns whether there is room for the response that the link's broker has begun. From
+        then on, the room is taken until the response is there, or the connection ends."""
+        begun_bytes = 0 if link.connection is None else link.connection.begun_bytes
+        others = sum(self._arriving.values()) - self._arriving.get(link.key, 0)
+        if others and others + begun_bytes > self._response_bytes_max:
+            return False
+        if begun_bytes:
+            self._arriving[link.key] = begun_bytes
+        return True
+
     def received(self, link: Link, count: int, now: float) -> None:
         """Processes `count` bytes that were received into the memory of the link's connection
         (`Connection.space`). A `count` of 0 means the end of the stream."""
@@ -249,6 +266,8 @@ class ClientSession:
             self._collect(link)
             self.failed(link, str(error), now)
             return
+        if not link.connection.begun_bytes:
+            self._arriving.pop(link.key, None)
         if link.connection.is_ready:
             link.backoff.reset()
         self._collect(link)
@@ -260,6 +279,7 @@ class ClientSession:
         self.failure_count += 1
         link.ended_count += 1
         link.retry_at = now + link.backoff.next_s()
+        self._arriving.pop(link.key, None)
         self._hangups.append(link)
         for ticket in link.closed():
             self._deliver(Answer(ticket, None, Disconnected(link.failure)))
@@ -287,6 +307,7 @@ class ClientSession:
             for ticket in link.closed():
                 self._deliver(Answer(ticket, None, Disconnected("the client is closed")))
         self._dials.clear()
+        self._arriving.clear()
 
     def _collect(self, link: Link) -> None:
         if link.connection is not None:
