@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from skidway.dataclass import dataclass
-from skidway.errors import SkidwayError
+from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.batch import (
     HEADER_BYTES,
     OFFSET_MAX,
@@ -177,6 +177,8 @@ class Fetching:
         taken are dropped. The partition's high watermark is unknown until the next answer."""
         if offset < 0:
             raise ValueError("a position is an offset, not negative")
+        if offset > OFFSET_MAX:
+            raise UsageError(f"no log has the offset {offset}")
         backoff = Backoff(self._random)
         generation = next(self._generations)
         self.high_watermarks.pop(tp, None)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skidway.errors import SkidwayError
+from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.batch import (
     OFFSET_MAX,
     Codec,
@@ -296,9 +296,12 @@ def test_ends_that_no_log_has_stop_the_partition(field: str, error: ErrorCode) -
 
 
 def test_negative_positions_are_refused() -> None:
-    """A negative position raises ValueError."""
+    """A negative position raises ValueError, and one that no log has UsageError, because people
+    type offsets."""
     with pytest.raises(ValueError, match="negative"):
         make().seek(TP, -1)
+    with pytest.raises(UsageError, match=str(OFFSET_MAX + 1)):
+        make().seek(TP, OFFSET_MAX + 1)
 
 
 class Log:
