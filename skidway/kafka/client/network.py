@@ -74,7 +74,6 @@ class Network:
         self._unresolved: list[Link] = []
         self._by_link: dict[LinkKey, _Socket] = {}
         self._by_fd: dict[int, _Socket] = {}
-        self._attempts: dict[LinkKey, int] = {}
         self._paused: deque[_Socket] = deque()
 
     def turn(self, now: float) -> None:
@@ -154,9 +153,8 @@ class Network:
         found = self._look_up(*link.key.address)
         if found is None:
             return None
-        attempt = self._attempts.get(link.key, 0)
-        self._attempts[link.key] = attempt + 1
-        family, _, _, _, address = found[attempt % len(found)]
+        family, _, _, _, address = found[link.attempts % len(found)]
+        link.attempts += 1
         return family, address
 
     def _opened(self, found: _Socket, now: float) -> None:
@@ -165,7 +163,7 @@ class Network:
             self._session.failed(found.link, os.strerror(code), now)
             return
         found.is_open = True
-        self._attempts.pop(found.link.key, None)
+        found.link.attempts = 0
         self._session.opened(found.link, now)
 
     def _send(self, found: _Socket, now: float) -> None:
