@@ -38,7 +38,11 @@ CHANGES_MAX: Final = 100
 """At most this many topics are created or extended at a time, so that clients do not wait long for
 an answer to a request that needs ZooKeeper.
 """
-
+TOPICS_MAX: Final = 20_000
+"""A source that names more topics is not looked at, because this broker's own clients wait during
+each look. It is asked again after `ASK_AGAIN_S`; what is followed already is still copied.
+"""
+ASK_AGAIN_S: Final = 60.0
 
 _log = log.get(__name__)
 
@@ -77,6 +81,7 @@ class SourceTopics:
         self._follow = follow
         self._clock = clock
         self._is_asking = False
+        self._ask_at = 0.0  # not before this time, in monotonic seconds
         self._named: str | None = None  # the id of the source cluster, once its name is checked
         self._are_mirrors: dict[TopicKey, bool] = {}
         # The topics whose configs the source has not returned, although this round asked for them.
@@ -88,8 +93,9 @@ class SourceTopics:
         self._not_made = RareLines("mirror_topic_not_made", clock.monotonic, _log.warning)
 
     def begin_round(self) -> None:
-        """Asks for the source's topics. If an earlier request is not answered yet, does nothing."""
-        if not self._is_asking:
+        """Asks for the source's topics. Does nothing if an earlier request is not answered yet, or
+        the source has just named too many topics."""
+        if not self._is_asking and self._clock.monotonic() >= self._ask_at:
             self._is_asking = True
             self._ask(metadata_call(None), self._told)
 
@@ -100,8 +106,13 @@ class SourceTopics:
 
     def _told(self, answer: Answer) -> None:
         self._is_asking = False
-        self._note_reached("" if answer.error is None else str(answer.error))
-        if answer.error is None:
+        failure = "" if answer.error is None else str(answer.error)
+        if not failure and len(answer.response.topics) > TOPICS_MAX:
+            named = len(answer.response.topics)
+            failure = f"it names {named} topics, and a mirror looks at no more than {TOPICS_MAX}"
+            self._ask_at = self._clock.monotonic() + ASK_AGAIN_S
+        self._note_reached(failure)
+        if not failure:
             self._undescribed.clear()
             self._compare_name(cluster_of(answer.response))
 

@@ -14,7 +14,7 @@ from skidway import rare_lines
 from skidway.broker import metrics
 from skidway.broker.log import partition_log
 from skidway.broker.log.config import LogConfig
-from skidway.broker.mirror import rounds, status
+from skidway.broker.mirror import rounds, status, topics
 from skidway.broker.mirror.follower import Phase
 from skidway.broker.mirror.topics import TOPICS_A_QUESTION
 from skidway.broker.own_status import away
@@ -974,3 +974,29 @@ def test_a_source_fills_no_log(
     world.follow()
     assert caplog.text.count("topic_not_mirrored") == 5
     assert caplog.text.count("mirror_topic_stopped") == 1
+
+
+def test_a_source_with_too_many_topics_is_not_looked_at(
+    logs: MirrorWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a source names more topics than a mirror looks at, the status says so, and the source is
+    asked seldom. What is mirrored already is still copied, and the others when the source names
+    fewer topics."""
+    monkeypatch.setattr(topics, "TOPICS_MAX", 3)
+    for number in range(3):
+        logs.source.create(f"t{number}")
+    asked = logs.client._tickets
+    for _ in range(5):
+        logs.round()
+    fill(logs, 1)
+    logs.round()
+    same(logs)
+    assert logs.status["reachable"] is False
+    assert "names 4 topics" in logs.status["last_failure"]
+    assert logs.client._tickets < asked + 5
+    assert [*logs.local.catalog] == ["dc1.logs"]
+    del logs.source.topics["t2"]
+    logs.settle(60)
+    logs.follow()
+    assert sorted(logs.local.catalog) == ["dc1.logs", "dc1.t0", "dc1.t1"]
+    assert logs.status["reachable"] is True
