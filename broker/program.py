@@ -160,6 +160,7 @@ class Program:
             self.broker.before_write = self.broker.after_write = lambda: None
             self._mirrors.close()
         _log.info("broker_stopping")
+        self.logs.end_creations()
         self.loop.close_listeners()
         self.loop.call_later(STOP_WITHIN_MS, self.loop.stop)
         self.partitions.flush_all(self._flushed)

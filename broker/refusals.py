@@ -38,4 +38,4 @@ class Refusals:
         self.counts[kind] = self.counts.get(kind, 0) + 1
         name = None if client_id is None else client_id[:CLIENT_ID_MAX]
         refused = Refused(peer.rpartition(":")[0], name, api, version)
-        self._lines.warn(refused, **refused._asdict())
+        self._lines.tell(refused, **refused._asdict())

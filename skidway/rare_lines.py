@@ -19,14 +19,20 @@ _log = log.get(__name__)
 class RareLines:
     """Writes the lines of one event. One thread uses it."""
 
-    def __init__(self, event: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        event: str,
+        monotonic: Callable[[], float] = time.monotonic,
+        write: Callable[..., None] = _log.warning,
+    ) -> None:
         self._event = event
+        self._write = write
         self._monotonic = monotonic
         self._named: dict[Hashable, tuple[float, int]] = {}
         """When each line was written, the oldest first, and how often it was left out since."""
 
-    def warn(self, which: Hashable, **fields: Any) -> None:
-        """Writes a warning, unless the log has the line `which` already, or enough other lines.
+    def tell(self, which: Hashable, **fields: Any) -> None:
+        """Writes a line, unless the log has the line `which` already, or enough other lines.
         which: by what the line differs from other lines of the event; of limited size."""
         now_s, named = self._monotonic(), self._named
         at_s, repeats = named.get(which, (-REPEAT_AFTER_S, 0))
@@ -40,4 +46,4 @@ class RareLines:
                 return
             del named[oldest]
         named[which] = now_s, 0
-        _log.warning(self._event, **fields, repeats=repeats)
+        self._write(self._event, **fields, repeats=repeats)

@@ -21,4 +21,4 @@ class ReachedBounds:
     def tell(self, bound: str, limit: float, **fields: Any) -> None:
         """Logs that the bound (a setting, or a sentence's subject) is reached, unless the log has
         named it shortly before."""
-        self._lines.warn(bound, bound=bound, limit=limit, **fields)
+        self._lines.tell(bound, bound=bound, limit=limit, **fields)

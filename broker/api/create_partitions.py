@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from skidway.broker.api.create_topics import (
-    PARTITIONS_MAX,
     Assignment,
     Refused,
     check_assigned,
@@ -19,7 +18,7 @@ from skidway.broker.api.gathering import Gathering
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import Topic
-from skidway.broker.topics.assignment import assign
+from skidway.broker.topics.assignment import PARTITIONS_MAX, assign
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey

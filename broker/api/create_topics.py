@@ -24,7 +24,7 @@ from skidway.broker.api.gathering import Gathering
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.topics import configs
-from skidway.broker.topics.assignment import assign
+from skidway.broker.topics.assignment import PARTITIONS_MAX, assign
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
@@ -40,12 +40,6 @@ from skidway.kafka.protocol.create_topics import (
 from skidway.kafka.protocol.describe_configs import DescribeConfigsResourceResult
 from skidway.kafka.protocol.messages import NO_ID
 from skidway.kafka.topic_names import illegal_topic
-
-PARTITIONS_MAX = 10_000
-"""A topic may have at most this many partitions. One request may create at most this many
-partitions in all its topics together. The limit exists because each partition needs a directory and
-open files.
-"""
 
 TOPICS_MAX = 1_000
 """One request may create at most this many topics. The limit exists because the answer has all

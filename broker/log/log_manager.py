@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import shutil
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -94,6 +95,7 @@ class LogManager:
         """
         self._homes: dict[TopicPartition, LogDirectory] = {}
         self._checkpoints = Checkpoints(worker, self._failed)
+        self._ending = threading.Event()
 
     def open_directories(self, paths: Iterable[Path]) -> None:
         """Locks the log directories, and reads the small files in them, such as meta.properties and
@@ -245,7 +247,8 @@ class LogManager:
     ) -> None:
         """Creates empty logs in the background, and adds them to this object. If one of them cannot
         be created, creates none. Puts each log into the log directory with the fewest partitions.
-        Afterwards, calls `done` on the loop: with None, or with the failure.
+        Afterwards, calls `done` on the loop: with None, or with the failure; never after
+        `end_creations`.
         """
         homes = self._place(wanted)
         if homes is None:
@@ -276,9 +279,11 @@ class LogManager:
             for home in homes:
                 if home.path in not_written:
                     raise OSError(errno.ENOSPC, "its checkpoint files cannot be written")
-            _make_directories(places)
+            _make_directories(places, self._ending)
 
         def made(outcome: WorkOutcome) -> None:
+            if self._ending.is_set():
+                return
             if outcome.error is None:
                 for new, home in zip(wanted, homes, strict=True):
                     self.load(new.partition, Found(home, new.topic_id), new.config, fresh=True)
@@ -290,6 +295,11 @@ class LogManager:
             done(StorageFailed("create", path, outcome.error))
 
         self._worker.submit(work, made)
+
+    def end_creations(self) -> None:
+        """Makes no further directories, and adds no further logs, because the broker stops. The
+        next start does it."""
+        self._ending.set()
 
     def delete(self, partition: TopicPartition, *, suffix: str = names.DELETED_DIRECTORY) -> None:
         """Renames a partition's directory at once, and removes the directory in the background.
@@ -511,10 +521,12 @@ class LogManager:
         self._worker.submit(lambda: shutil.rmtree(path, ignore_errors=True), _report_removal)
 
 
-def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
+def _make_directories(places: Sequence[tuple[Path, uuid.UUID]], ending: threading.Event) -> None:
     made: list[Path] = []
     try:
         for path, topic_id in places:
+            if ending.is_set():
+                return
             path.mkdir()
             # After an error, the directories in `made` are deleted. So a directory is added only
             # after mkdir has made it: a directory that existed before may belong to another log.

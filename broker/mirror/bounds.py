@@ -39,7 +39,7 @@ def ask_bounds(
     """
 
     def first_listed(answer: Answer) -> None:
-        first = _listed(answer, tp)
+        first = _listed(answer, tp, EARLIEST)
         if is_stale():
             return
         if isinstance(first, str):
@@ -53,19 +53,19 @@ def ask_bounds(
             )
 
     def end_listed(first: int, answer: Answer) -> None:
-        end = _listed(answer, tp)
+        end = _listed(answer, tp, LATEST)
         if not is_stale():
             told(end if isinstance(end, str) else Bounds(first, end.offset))
 
     ask(list_offsets_call({tp: EARLIEST}, READ_UNCOMMITTED), first_listed, leader)
 
 
-def _listed(answer: Answer, tp: TopicPartition) -> ListedOffset | str:
+def _listed(answer: Answer, tp: TopicPartition, time_ms: int) -> ListedOffset | str:
     """Returns the offset of the partition `tp` in the answer, or a sentence that says why there is
     none."""
     if answer.error is not None:
         return str(answer.error)
-    found = listed_offsets(answer.response).get(tp)
+    found = listed_offsets(answer.response, {tp: time_ms}).get(tp)
     if isinstance(found, ListedOffset):
         return found
     return "the source does not say where the log begins or ends" if found is None else str(found)

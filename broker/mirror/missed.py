@@ -4,7 +4,7 @@ fetches them, so the mirror asks where their logs begin and end, once in each ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 from typing import Final
 
@@ -53,7 +53,7 @@ class Missed:
 
     def _ask_leader(self, leader: Address, tps: Collection[TopicPartition]) -> None:
         def first_told(answer: Answer) -> None:
-            firsts = _offsets(answer)
+            firsts = _offsets(answer, beginnings)
             if firsts:
                 call = list_offsets_call(dict.fromkeys(firsts, LATEST), READ_UNCOMMITTED)
                 self._ask(call, lambda last: ends_told(firsts, last), leader)
@@ -62,17 +62,17 @@ class Missed:
 
         def ends_told(firsts: dict[TopicPartition, int], answer: Answer) -> None:
             self._unanswered -= 1
-            ends = _offsets(answer)
-            found = {tp: Bounds(firsts[tp], end) for tp, end in ends.items() if tp in firsts}
+            ends = _offsets(answer, dict.fromkeys(firsts, LATEST))
+            found = {tp: Bounds(firsts[tp], end) for tp, end in ends.items()}
             self.bounds = {**self.bounds, **found}
 
-        call = list_offsets_call(dict.fromkeys(tps, EARLIEST), READ_UNCOMMITTED)
-        self._ask(call, first_told, leader)
+        beginnings = dict.fromkeys(tps, EARLIEST)
+        self._ask(list_offsets_call(beginnings, READ_UNCOMMITTED), first_told, leader)
 
 
-def _offsets(answer: Answer) -> dict[TopicPartition, int]:
+def _offsets(answer: Answer, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     """Returns the offsets in an answer. Leaves out partitions about which it says nothing."""
     if answer.error is not None:
         return {}
-    listed = listed_offsets(answer.response)
+    listed = listed_offsets(answer.response, times)
     return {tp: each.offset for tp, each in listed.items() if isinstance(each, ListedOffset)}

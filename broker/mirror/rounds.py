@@ -22,6 +22,7 @@ from typing import Final
 
 from skidway.broker.catalog import Topic as LocalTopic
 from skidway.broker.mirror import selection
+from skidway.broker.topics.assignment import PARTITIONS_MAX
 from skidway.kafka.client.cluster import Cluster, TopicMetadata
 from skidway.kafka.types import TopicPartition
 
@@ -30,6 +31,10 @@ SOURCE_CLUSTER: Final = f"{PREFIX}cluster"
 SOURCE_CLUSTER_ID: Final = f"{PREFIX}cluster.id"
 SOURCE_TOPIC: Final = f"{PREFIX}topic"
 SOURCE_TOPIC_ID: Final = f"{PREFIX}topic.id"
+
+MIRRORED_MAX: Final = 50_000
+"""Of one source, so many partitions are mirrored: each needs a directory and a node in ZooKeeper,
+and the source says how many there are."""
 
 TopicKey = tuple[str, str]
 """The name and the id of a topic in the source. The id is empty if the source does not send ids."""
@@ -60,16 +65,17 @@ class Plan:
 
     extend, follow: mirror topics, each with the number of partitions of the source's topic.
     describe: topics of the source whose configs must be read to find out whether they are mirrors
-    themselves. stopped: by name, the mirror topics that an operator must look at, with reasons.
-    unmirrored: the partitions of the source whose mirror topic is stopped, by the topic's name.
-    left_out: by name, topics of the source that are not mirrored, and mirror topics that get no
-    more records, with reasons.
+    themselves. room: how many further partitions may be mirrored. stopped: by name, the mirror
+    topics that an operator must look at, with reasons. unmirrored: the partitions of the source
+    whose mirror topic is stopped, by the topic's name. left_out: by name, topics of the source that
+    are not mirrored, and mirror topics that get no more records, with reasons.
     """
 
     create: list[Creation] = field(default_factory=list)
     extend: list[tuple[LocalTopic, int]] = field(default_factory=list)
     follow: list[tuple[LocalTopic, int]] = field(default_factory=list)
     describe: list[TopicMetadata] = field(default_factory=list)
+    room: int = 0
     stopped: dict[str, str] = field(default_factory=dict)
     unmirrored: dict[str, list[TopicPartition]] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -97,6 +103,11 @@ def plan(
     made = Plan()
     usable = {name: topic for name, topic in source.topics.items() if not topic.error}
     wanted = selection.wanted(usable, mirroring.patterns, mirroring.here)
+    made.room = MIRRORED_MAX - sum(
+        len(each.partitions)
+        for each in local.values()
+        if each.configs.get(SOURCE_CLUSTER) == mirroring.cluster
+    )
     for name in wanted:
         here = local.get(selection.mirror_name(mirroring.cluster, name))
         if here is None:
@@ -133,14 +144,17 @@ def _create(
     are_mirrors: Mapping[TopicKey, bool],
     busy: Collection[str],
 ) -> None:
-    refusal = selection.name_refusal(mirroring.cluster, topic.name)
+    refusal = selection.name_refusal(mirroring.cluster, topic.name) or _no_room(made, topic)
     is_mirror = are_mirrors.get(topic_key(topic))
     name = selection.mirror_name(mirroring.cluster, topic.name)
     if refusal is not None:
         made.left_out[topic.name] = refusal
     elif is_mirror is None:
         made.describe.append(topic)
-    elif not is_mirror and topic.partitions and name not in busy:
+    elif name in busy:
+        made.room -= len(topic.partitions)
+    elif not is_mirror and topic.partitions:
+        made.room -= len(topic.partitions)
         configs = {
             SOURCE_CLUSTER: mirroring.cluster,
             SOURCE_CLUSTER_ID: source.cluster_id or "",
@@ -182,7 +196,10 @@ def _go_on(
             f"not {here.configs[SOURCE_TOPIC_ID]}"
         )
         made.stop(here, topic, reason)
+    elif (refusal := _no_room(made, topic, len(here.partitions))) is not None:
+        made.stop(here, topic, refusal)
     else:
+        made.room -= max(len(topic.partitions) - len(here.partitions), 0)
         made.follow.append((here, len(topic.partitions)))
         if len(topic.partitions) > len(here.partitions) and here.name not in busy:
             made.extend.append((here, len(topic.partitions)))
@@ -208,6 +225,19 @@ def _keep(
             made.left_out[here.name] = f"{cluster} answers {found.error.name} for topic {name}"
         else:
             made.left_out[here.name] = f"mirror.sources does not name topic {name} any more"
+
+
+def _no_room(made: Plan, topic: TopicMetadata, known: int = 0) -> str | None:
+    """Returns why a topic of the source has too many partitions for its mirror, which has `known`
+    partitions already; None if it has not."""
+    count = len(topic.partitions)
+    if count > PARTITIONS_MAX:
+        return (
+            f"the source's topic has {count} partitions, and a topic has at most {PARTITIONS_MAX}"
+        )
+    if count - known > max(made.room, 0):
+        return f"at most {MIRRORED_MAX} partitions of a source are mirrored"
+    return None
 
 
 def _differ(known: str | None, told: str | None) -> bool:

@@ -38,6 +38,7 @@ from skidway.kafka.client.fetching import Fetched
 from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
+from skidway.rare_lines import RareLines
 
 _log = log.get(__name__)
 
@@ -76,6 +77,11 @@ class MirrorSource:
         self._appended: dict[MirrorPartition, None] = {}
         self._waiting: dict[TopicPartition, MirrorPartition] = {}
         self._deadline: float | None = None
+        # The source can cause each of these lines again and again.
+        self._waits = RareLines("mirror_waits", clock.monotonic, _log.warning)
+        self._stops = RareLines("mirror_stopped", clock.monotonic, _log.error)
+        self._gaps = RareLines("mirror_gap", clock.monotonic, _log.error)
+        self._unverifiables = RareLines("mirror_unverifiable", clock.monotonic, _log.warning)
 
     # The loop calls these methods.
 
@@ -332,7 +338,8 @@ class MirrorSource:
         if isinstance(error, OffsetOutOfRange):
             self._ask_bounds(each)
         else:
-            self._later(each, str(error))
+            # A damaged batch stays damaged, although the batch before it can be compared.
+            self._later(each, str(error), must_append=isinstance(error, CorruptBatch))
 
     def _ask_bounds(self, each: MirrorPartition) -> None:
         attempt = each.attempt
@@ -357,7 +364,7 @@ class MirrorSource:
         if isinstance(action, NameGap):
             self._name_gap(each, action)
         elif isinstance(action, Stop):
-            _log.error("mirror_stopped", partition=each.name, reason=action.reason)
+            self._stops.tell(each.name, partition=each.name, reason=action.reason)
             self._remove(each)
         elif isinstance(action, Unverifiable):
             self._unverifiable(each, "the batch below is gone in the source")
@@ -370,8 +377,8 @@ class MirrorSource:
 
     def _unverifiable(self, each: MirrorPartition, reason: str) -> None:
         each.unverifiable = each.follower.log_end
-        _log.warning(
-            "mirror_unverifiable", partition=each.name, offset=each.unverifiable, reason=reason
+        self._unverifiables.tell(
+            (each.name, reason), partition=each.name, offset=each.unverifiable, reason=reason
         )
 
     def _name_gap(self, each: MirrorPartition, action: NameGap) -> None:
@@ -386,8 +393,8 @@ class MirrorSource:
             if not self._is_current(each) or each.attempt != attempt or each.is_stopped:
                 return
             if error is None:
-                _log.error(
-                    "mirror_gap",
+                self._gaps.tell(
+                    (each.name, gap.first),
                     partition=each.name,
                     first=gap.first,
                     end=gap.end,
@@ -471,7 +478,7 @@ class MirrorSource:
 
     def _wait(self, each: MirrorPartition, why: str, *, must_append: bool = False) -> None:
         if each.trouble != why:
-            _log.warning("mirror_waits", partition=each.name, reason=why)
+            self._waits.tell((each.name, why), partition=each.name, reason=why)
         self._remove(each)
         each.wait(why, self._clock.monotonic(), must_append=must_append)
         self._waiting[each.tp] = each

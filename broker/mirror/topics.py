@@ -30,6 +30,7 @@ from skidway.kafka.protocol.describe_configs import (
 )
 from skidway.kafka.source import CLUSTER_NAME
 from skidway.kafka.types import TopicPartition
+from skidway.rare_lines import RareLines
 
 TOPICS_A_QUESTION: Final = 100
 """One request asks for the configs of at most this many topics."""
@@ -37,7 +38,11 @@ CHANGES_MAX: Final = 100
 """At most this many topics are created or extended at a time, so that clients do not wait long for
 an answer to a request that needs ZooKeeper.
 """
-
+TOPICS_MAX: Final = 20_000
+"""A source that names more topics is not looked at, because this broker's own clients wait during
+each look. It is asked again after `ASK_AGAIN_S`; what is followed already is still copied.
+"""
+ASK_AGAIN_S: Final = 60.0
 
 _log = log.get(__name__)
 
@@ -76,15 +81,21 @@ class SourceTopics:
         self._follow = follow
         self._clock = clock
         self._is_asking = False
+        self._ask_at = 0.0  # not before this time, in monotonic seconds
         self._named: str | None = None  # the id of the source cluster, once its name is checked
         self._are_mirrors: dict[TopicKey, bool] = {}
         # The topics whose configs the source has not returned, although this round asked for them.
         self._undescribed: set[TopicKey] = set()
         self._changing: set[str] = set()
+        # The source can cause each of these lines again and again.
+        self._stops = RareLines("mirror_topic_stopped", clock.monotonic, _log.error)
+        self._left_out = RareLines("topic_not_mirrored", clock.monotonic, _log.warning)
+        self._not_made = RareLines("mirror_topic_not_made", clock.monotonic, _log.warning)
 
     def begin_round(self) -> None:
-        """Asks for the source's topics. If an earlier request is not answered yet, does nothing."""
-        if not self._is_asking:
+        """Asks for the source's topics. Does nothing if an earlier request is not answered yet, or
+        the source has just named too many topics."""
+        if not self._is_asking and self._clock.monotonic() >= self._ask_at:
             self._is_asking = True
             self._ask(metadata_call(None), self._told)
 
@@ -95,8 +106,13 @@ class SourceTopics:
 
     def _told(self, answer: Answer) -> None:
         self._is_asking = False
-        self._note_reached("" if answer.error is None else str(answer.error))
-        if answer.error is None:
+        failure = "" if answer.error is None else str(answer.error)
+        if not failure and len(answer.response.topics) > TOPICS_MAX:
+            named = len(answer.response.topics)
+            failure = f"it names {named} topics, and a mirror looks at no more than {TOPICS_MAX}"
+            self._ask_at = self._clock.monotonic() + ASK_AGAIN_S
+        self._note_reached(failure)
+        if not failure:
             self._undescribed.clear()
             self._compare_name(cluster_of(answer.response))
 
@@ -172,10 +188,10 @@ class SourceTopics:
         has changed."""
         for name, reason in plan.stopped.items():
             if self.plan.stopped.get(name) != reason:
-                _log.error("mirror_topic_stopped", topic=name, reason=reason)
+                self._stops.tell((name, reason), topic=name, reason=reason)
         for name, reason in plan.left_out.items():
             if self.plan.left_out.get(name) != reason:
-                _log.warning("topic_not_mirrored", topic=name, reason=reason)
+                self._left_out.tell((name, reason), topic=name, reason=reason)
 
     def _change(self, name: str, work: Callable[[Done], None]) -> None:
         """Creates or extends a topic. If the change fails, the next round tries again."""
@@ -188,7 +204,7 @@ class SourceTopics:
             self.not_done.pop(name, None)
             if error is not None:
                 self.not_done[name] = str(error)
-                _log.warning("mirror_topic_not_made", topic=name, reason=str(error))
+                self._not_made.tell((name, str(error)), topic=name, reason=str(error))
 
         work(done)
 

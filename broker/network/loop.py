@@ -415,7 +415,7 @@ class Loop:
             self.bounds.tell("socket.request.max.bytes", limit, address=address, reason=str(error))
         else:
             address, kind = connection.address, type(error).__name__
-            self._refused.warn((address, kind), address=address, reason=str(error))
+            self._refused.tell((address, kind), address=address, reason=str(error))
         self.drop(connection, type(error).__name__)
 
     def _listen_to(self, connection: Connection) -> None:

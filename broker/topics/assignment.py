@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+PARTITIONS_MAX = 10_000
+"""A topic may have at most this many partitions. One request may create at most this many
+partitions in all its topics together. The limit exists because each partition needs a directory and
+open files.
+"""
+
 
 def assign(
     count: int, brokers: Sequence[int], start: int, first: int = 0

@@ -4,6 +4,7 @@ Reading order, low to high:
 
     types, errors   topic-partitions, Kafka's error codes
     topic_names     which names a topic may have
+    host_names      which hosts and ports a broker may have
     batch           makes, stamps and checks the 61-byte header of a record batch; reads no records
     origin          the record header that says which bytes of which file a record came from
     compression     compresses, and decompresses within bounds; `batch` has the codecs' numbers

@@ -63,6 +63,11 @@ CONTROL = 0x20
 
 SEQUENCE_END = 1 << 31  # sequences wrap to 0 after 2^31 - 1
 COUNT_MAX = (1 << 31) - 1
+OFFSET_MAX = 1 << 53
+"""No log ends above this offset, which a log reaches after 285 years with a million records a
+second. So whatever a peer says, the offsets after its records, and sums of offsets, fit into the
+fields of answers, files and databases, and JSON keeps them exact.
+"""
 
 assert HEADER.size == HEADER_BYTES
 assert _BEFORE_CRC.size == CRC_START
@@ -161,7 +166,7 @@ class BatchHeader(NamedTuple):
 
 def read_header(view: Readable, at: int = 0) -> BatchHeader:
     """Returns the header at a position. Raises CorruptBatch if there is no whole v2 header at
-    `at`."""
+    `at`, or if no log can have the batch's offsets."""
     if at < 0 or len(view) - at < HEADER_BYTES:
         raise CorruptBatch(
             f"a batch header needs {HEADER_BYTES} bytes, {max(len(view) - at, 0)} are left"
@@ -171,6 +176,8 @@ def read_header(view: Readable, at: int = 0) -> BatchHeader:
         raise CorruptBatch(f"message format {header.magic} instead of {MAGIC}")
     if header.length < HEADER_BYTES - LENGTH_END:
         raise CorruptBatch(f"a batch cannot have the length {header.length}")
+    if header.base_offset < 0 or header.last_offset >= OFFSET_MAX:
+        raise CorruptBatch(f"a batch cannot have the offset {header.base_offset}")
     return header
 
 

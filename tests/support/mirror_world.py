@@ -36,7 +36,16 @@ from skidway.broker.partitions.replica import Replica
 from skidway.broker.topics.configs import log_config
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import gaps
-from skidway.kafka.batch import BatchHeader, Codec, EncodedBatch, headers, read_header, seal, stamp
+from skidway.kafka.batch import (
+    BatchHeader,
+    Codec,
+    EncodedBatch,
+    headers,
+    read_header,
+    seal,
+    stamp,
+    unpack_header,
+)
 from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import EARLIEST, Address, Cluster, cluster_of
 from skidway.kafka.client.connection import Answer
@@ -151,7 +160,7 @@ class SourceLog:
             return None
         found = b""
         for raw in self.batches:
-            if read_header(raw).last_offset >= offset:
+            if unpack_header(raw).last_offset >= offset:
                 if found and len(found) + len(raw) > max_bytes:
                     break
                 found += raw

@@ -129,7 +129,7 @@ class ScriptedBroker:
         self.ranges: dict[ApiKey, VersionRange] = {key: key.broker for key in SERVED}
         self.requests: list[RequestHeader] = []
         self.connections = 0
-        self.leader_port = self.port
+        self.leader_host, self.leader_port = "127.0.0.1", self.port
         self.leader_epoch = 0
         self._stop_in, self._stop_out = socket.socketpair()
         self._next_producer_id = 1000
@@ -209,7 +209,9 @@ class ScriptedBroker:
     def _metadata(self, header: RequestHeader, body: memoryview, error: ErrorCode) -> bytes:
         request = decode(metadata.MetadataRequest, body, header.api_version)
         names = [t.name for t in request.topics] if request.topics is not None else [*self.topics]
-        me = metadata.MetadataResponseBroker(node_id=7, host="127.0.0.1", port=self.leader_port)
+        me = metadata.MetadataResponseBroker(
+            node_id=7, host=self.leader_host, port=self.leader_port
+        )
         topics = tuple(self._topic(name or "", error) for name in names)
         response = metadata.MetadataResponse(
             brokers=(me,), cluster_id="scripted", controller_id=7, topics=topics

@@ -11,7 +11,7 @@ Decisions:
     fetching                    which partitions a fetcher reads, and from which offsets
     transactions                which records readers of committed records do not get
     metadata                    which broker leads which partition
-    illegal_topics              drops topics with illegal names from answers
+    illegal_names               drops topics and brokers with illegal names from answers
     connection, session         one connection; all connections of a client
     calls, requests, alterations, group_offsets    build requests, and read the responses
     backoff                     the waits between two attempts

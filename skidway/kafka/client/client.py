@@ -391,7 +391,7 @@ class Client:
                 leaders.setdefault(address, {})[tp] = time_ms
         for address, part in leaders.items():
             response = self._ask(requests.list_offsets_call(part, level), _always(address))
-            listed = requests.listed_offsets(response)
+            listed = requests.listed_offsets(response, part)
             for tp in part:
                 result = listed.get(tp) or _left_out(tp)
                 if isinstance(result, KafkaError):

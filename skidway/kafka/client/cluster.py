@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from skidway.dataclass import dataclass
 from skidway.errors import UsageError
-from skidway.kafka.client.illegal_topics import IllegalTopics
+from skidway.kafka.client.illegal_names import IllegalNames
 from skidway.kafka.errors import ErrorCode
+from skidway.kafka.host_names import is_address
 from skidway.kafka.protocol.describe_configs import ConfigSource
 from skidway.kafka.protocol.list_offsets import EARLIEST, LATEST
 from skidway.kafka.protocol.messages import NO_ID
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 _PORT_DEFAULT = 9092
-_ILLEGAL = IllegalTopics()  # of the process: a name is not logged again by its next client
+_ILLEGAL = IllegalNames()  # of the process: a name is not logged again by its next client
 
 
 class Address(NamedTuple):
@@ -169,12 +170,14 @@ class ListedOffset(NamedTuple):
 
 
 def cluster_of(response: MetadataResponse) -> Cluster:
-    """Returns a Metadata response as a `Cluster`, without the topics that have illegal names."""
+    """Returns a Metadata response as a `Cluster`, without the topics that have illegal names, and
+    without the brokers that have illegal addresses."""
+    brokers = _ILLEGAL.legal_brokers(response.brokers)
     return Cluster(
         response.cluster_id,
         response.controller_id,
-        {b.node_id: Broker(b.node_id, b.host, b.port) for b in response.brokers},
-        {name: _topic(name, topic) for name, topic in _ILLEGAL.dropped_from(response.topics)},
+        {b.node_id: Broker(b.node_id, b.host, b.port) for b in brokers},
+        {name: _topic(name, topic) for name, topic in _ILLEGAL.legal_topics(response.topics)},
     )
 
 
@@ -227,6 +230,7 @@ def _address(text: str) -> Address:
         host = host[1:-1]
     elif ":" in host:
         host = ""
-    if not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+    is_number = port.isascii() and port.isdigit() and len(port) <= 5
+    if not (is_number and is_address(host, int(port))):
         raise UsageError(f"{text!r} in bootstrap.servers is not host:port")
     return Address(host, int(port))

@@ -157,6 +157,11 @@ class Connection:
 
     # the reading side
 
+    @property
+    def begun_bytes(self) -> int:
+        """The length of the response of which a part has arrived; 0 if there is none."""
+        return self._reader.begun_bytes
+
     def space(self) -> memoryview:
         """Returns the memory for the bytes that are received next."""
         return self._reader.space()

@@ -25,9 +25,10 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from skidway.dataclass import dataclass
-from skidway.errors import SkidwayError
+from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.batch import (
     HEADER_BYTES,
+    OFFSET_MAX,
     BatchHeader,
     CorruptBatch,
     check,
@@ -176,6 +177,8 @@ class Fetching:
         taken are dropped. The partition's high watermark is unknown until the next answer."""
         if offset < 0:
             raise ValueError("a position is an offset, not negative")
+        if offset > OFFSET_MAX:
+            raise UsageError(f"no log has the offset {offset}")
         backoff = Backoff(self._random)
         generation = next(self._generations)
         self.high_watermarks.pop(tp, None)
@@ -233,10 +236,16 @@ class Fetching:
             tp = TopicPartition(part.topic, part.partition)
             generation = opened.generations.pop(tp, -1)
             reading = self._readings.get(tp)
-            if reading is not None and reading.generation == generation:
-                if part.error_code == ErrorCode.NONE:
-                    self.ends[tp] = LogEnd(part.high_watermark, opened.asked)
-                self._take_part(place or (opened.address, 0), tp, reading, part, now)
+            if reading is None or reading.generation != generation:
+                continue
+            highest = max(part.high_watermark, part.last_stable_offset, part.log_start_offset)
+            if highest > OFFSET_MAX:
+                why = f"{tp} cannot be read: its leader says that it has the offset {highest}"
+                self._halt(tp, reading, CorruptBatch(why))
+                continue
+            if part.error_code == ErrorCode.NONE:
+                self.ends[tp] = LogEnd(part.high_watermark, opened.asked)
+            self._take_part(place or (opened.address, 0), tp, reading, part, now)
         for tp, generation in opened.generations.items():  # partitions that the response lacks
             self._later(tp, generation, now, "left out of the broker's answer")
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 
 from skidway.kafka.client.calls import MessageCall
 from skidway.kafka.client.cluster import Address
-from skidway.kafka.errors import KafkaError, error_for
+from skidway.kafka.errors import ErrorCode, KafkaError, error_for
+from skidway.kafka.host_names import is_address
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from skidway.kafka.protocol.offset_commit import (
@@ -34,6 +35,9 @@ def coordinator(response: FindCoordinatorResponse) -> Address:
     """Returns the coordinator's address. Raises KafkaError if there is no coordinator now."""
     if response.error_code:
         raise error_for(response.error_code, response.error_message)
+    if not is_address(response.host, response.port):
+        why = f"nobody can connect to {response.host!r}, port {response.port}"
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
     return Address(response.host, response.port)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -50,12 +51,13 @@ def resolve(host: str, port: int) -> Sequence[AddressInfo]:
 
 
 class _Socket:
-    __slots__ = ("is_open", "link", "socket", "watches_write")
+    __slots__ = ("is_open", "is_paused", "link", "socket", "watches_write")
 
     def __init__(self, link: Link, sock: socket.socket) -> None:
         self.link = link
         self.socket = sock
         self.is_open = False
+        self.is_paused = False  # not watched, because there is no room for its response
         self.watches_write = True
 
 
@@ -72,7 +74,7 @@ class Network:
         self._unresolved: list[Link] = []
         self._by_link: dict[LinkKey, _Socket] = {}
         self._by_fd: dict[int, _Socket] = {}
-        self._attempts: dict[LinkKey, int] = {}
+        self._paused: deque[_Socket] = deque()
 
     def turn(self, now: float) -> None:
         """Closes the sockets of ended connections, opens sockets for the connections that the
@@ -88,6 +90,7 @@ class Network:
             if found is not None and found.is_open and not found.watches_write:
                 self._send(found, now)
         self._hang_up()
+        self._go_on()
 
     @property
     def has_to_send(self) -> bool:
@@ -150,9 +153,8 @@ class Network:
         found = self._look_up(*link.key.address)
         if found is None:
             return None
-        attempt = self._attempts.get(link.key, 0)
-        self._attempts[link.key] = attempt + 1
-        family, _, _, _, address = found[attempt % len(found)]
+        family, _, _, _, address = found[link.attempts % len(found)]
+        link.attempts += 1
         return family, address
 
     def _opened(self, found: _Socket, now: float) -> None:
@@ -161,7 +163,7 @@ class Network:
             self._session.failed(found.link, os.strerror(code), now)
             return
         found.is_open = True
-        self._attempts.pop(found.link.key, None)
+        found.link.attempts = 0
         self._session.opened(found.link, now)
 
     def _send(self, found: _Socket, now: float) -> None:
@@ -183,13 +185,20 @@ class Network:
     def _watch_write(self, found: _Socket, write: bool) -> None:
         if found.watches_write != write:
             found.watches_write = write
-            self._watcher.watch(found.socket.fileno(), read=True, write=write)
+            self._watch(found)
+
+    def _watch(self, found: _Socket) -> None:
+        if not found.is_paused:
+            self._watcher.watch(found.socket.fileno(), read=True, write=found.watches_write)
 
     def _receive(self, found: _Socket, now: float) -> None:
         try:
             for _ in range(_RECEIVES_PER_TURN_MAX):
                 connection = found.link.connection
                 if connection is None:
+                    return
+                if not self._session.may_receive(found.link):
+                    self._pause(found)
                     return
                 space = connection.space()
                 count = found.socket.recv_into(space)
@@ -201,6 +210,20 @@ class Network:
         except OSError as error:
             self._session.failed(found.link, error.strerror or str(error), now)
 
+    def _pause(self, found: _Socket) -> None:
+        """Leaves the rest of a response in the kernel, so that the broker waits."""
+        found.is_paused = True
+        self._watcher.unwatch(found.socket.fileno())
+        self._paused.append(found)
+
+    def _go_on(self) -> None:
+        """Receives the responses that waited, in the order in which they began, while there is
+        room."""
+        while self._paused and self._session.may_receive(self._paused[0].link):
+            found = self._paused.popleft()
+            found.is_paused = False
+            self._watch(found)
+
     def _hang_up(self) -> None:
         for link in self._session.hangups():
             found = self._by_link.get(link.key)
@@ -211,5 +234,8 @@ class Network:
         del self._by_link[found.link.key]
         fd = found.socket.fileno()
         del self._by_fd[fd]
-        self._watcher.unwatch(fd)
+        if found.is_paused:
+            self._paused.remove(found)
+        else:
+            self._watcher.unwatch(fd)
         found.socket.close()

@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from skidway.kafka.batch import EncodedBatch, next_sequence, seal_header
+from skidway.kafka.batch import OFFSET_MAX, EncodedBatch, next_sequence, seal_header
 from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.cluster import Address, code_of
 from skidway.kafka.client.delivery import Delivery, Drained
@@ -240,7 +240,8 @@ class Outbox:
         partition may have another leader now."""
         known_code = code_of(code)
         if known_code in ACKNOWLEDGED:
-            self._acknowledge(entry, base_offset if code == 0 else -1, now, wall_ms)
+            is_told = code == 0 and base_offset <= OFFSET_MAX
+            self._acknowledge(entry, base_offset if is_told else -1, now, wall_ms)
             return True
         error = error_for(code, message)
         self.trouble = error

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from skidway.kafka.batch import OFFSET_MAX
 from skidway.kafka.client.calls import MessageCall
 from skidway.kafka.client.cluster import (
     ConfigEntry,
     ListedOffset,
     NewTopic,
 )
-from skidway.kafka.errors import KafkaError, error_for
+from skidway.kafka.errors import ErrorCode, KafkaError, error_for
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.create_topics import (
     CreatableTopic,
@@ -31,6 +32,7 @@ from skidway.kafka.protocol.init_producer_id import (
 )
 from skidway.kafka.protocol.list_offsets import (
     ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
@@ -56,19 +58,29 @@ def list_offsets_call(times: Mapping[TopicPartition, int], isolation_level: int)
 
 
 def listed_offsets(
-    response: ListOffsetsResponse,
+    response: ListOffsetsResponse, times: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-    """Returns for each partition the offset that was found, or an error."""
+    """Returns for each partition the offset that was found, or an error. times: as in the
+    request."""
     found: dict[TopicPartition, ListedOffset | KafkaError] = {}
     for topic in response.topics:
         for row in topic.partitions:
             tp = TopicPartition(topic.name, row.partition_index)
-            found[tp] = (
-                error_for(row.error_code, f"offsets of {tp}")
-                if row.error_code
-                else ListedOffset(row.offset, row.timestamp, row.leader_epoch)
-            )
+            if tp in times:
+                found[tp] = _listed(tp, row, times[tp])
     return found
+
+
+def _listed(
+    tp: TopicPartition, row: ListOffsetsPartitionResponse, time_ms: int
+) -> ListedOffset | KafkaError:
+    if row.error_code:
+        return error_for(row.error_code, f"offsets of {tp}")
+    least = -1 if time_ms >= 0 else 0  # every log has a beginning and an end
+    if not least <= row.offset <= OFFSET_MAX:
+        why = f"the leader of {tp} says that it has the offset {row.offset}"
+        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, why)
+    return ListedOffset(row.offset, row.timestamp, row.leader_epoch)
 
 
 def create_topics_call(topics: Sequence[NewTopic], timeout_ms: int) -> MessageCall:

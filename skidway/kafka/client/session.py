@@ -13,6 +13,11 @@ every later call on its connection.
 A driver (`skidway.kafka.client.network`) does the I/O. It asks which links it has to connect
 (`dials`) and to close (`hangups`), sends and receives bytes, and calls `expire` at `next_deadline`.
 Times are parameters (monotonic seconds).
+
+All responses that have begun to arrive need at most `response_bytes_max` of memory in sum, by the
+lengths that the brokers have announced. A further response waits in the kernel until there is room
+(`may_receive`). A broker that does not complete its response keeps its room until the call's
+deadline.
 """
 
 from __future__ import annotations
@@ -35,6 +40,10 @@ Inbox = deque[Answer]
 DIAL_TIMEOUT_S = 10.0
 RESPONSE_BYTES_MAX = 256 * 1024 * 1024
 CALLS_PER_LINK_MAX = 64
+LINKS_MAX = 1000
+"""Above this number, links that nobody uses are forgotten: a cluster may name other brokers in each
+answer.
+"""
 
 
 class Channel(Enum):
@@ -64,6 +73,7 @@ class Link:
 
     __slots__ = (
         "_held",
+        "attempts",
         "backoff",
         "connection",
         "dial_deadline",
@@ -73,14 +83,15 @@ class Link:
         "retry_at",
     )
 
-    def __init__(self, key: LinkKey, backoff: Backoff) -> None:
+    def __init__(self, key: LinkKey, backoff: Backoff, ended_count: int) -> None:
         self.key = key
+        self.attempts = 0  # to connect, since the last connection was opened
         self.backoff = backoff
         self.connection: Connection | None = None
         self.dial_deadline: float | None = None
         self.retry_at = 0.0
         self.failure = ""
-        self.ended_count = 0
+        self.ended_count = ended_count
         self._held: deque[tuple[int, Call, float]] = deque()  # calls that wait for the connection
 
     @property
@@ -96,6 +107,11 @@ class Link:
         if self.connection is not None:
             return self.connection.next_deadline
         return self.dial_deadline
+
+    def is_idle(self, now: float) -> bool:
+        """Whether nothing is lost if the link is forgotten."""
+        is_closed = self.connection is None and self.dial_deadline is None
+        return is_closed and now >= self.retry_at
 
     def submit(self, ticket: int, call: Call, deadline: float) -> None:
         """Sends a call now, or as soon as the link is connected."""
@@ -136,10 +152,12 @@ class ClientSession:
         self._random = random
         self._response_bytes_max = response_bytes_max
         self._links: dict[LinkKey, Link] = {}
+        self._links_max = LINKS_MAX
         self._tickets = itertools.count()
         self._inboxes: dict[int, Inbox] = {}
         self._dials: list[Link] = []
         self._hangups: list[Link] = []
+        self._arriving: dict[LinkKey, int] = {}  # the lengths of the responses that have begun
         self.last_failure = ""
         self.failure_count = 0
         self.delivered_count = 0  # number of answers put into the callers' inboxes so far
@@ -171,7 +189,8 @@ class ClientSession:
         key = LinkKey(address, channel)
         link = self._links.get(key)
         if link is None:
-            link = self._links[key] = Link(key, Backoff(self._random))
+            self._forget_idle(now)
+            link = self._links[key] = Link(key, Backoff(self._random), self.failure_count)
         if not self.usable(address, channel, now):
             raise Disconnected(f"{address} cannot be used now: {link.failure}")
         if link.connection is None and link.dial_deadline is None:
@@ -195,12 +214,12 @@ class ClientSession:
         return 0.0 if link is None else link.retry_at
 
     def ended_count(self, address: Address, channel: Channel) -> int:
-        """Returns how many connections to this address on this channel have ended or could not be
-        opened. So the number identifies the present connection. If the number grows before a call
-        is answered, the call's connection has ended, and the call is never answered.
+        """Returns a number that grows when a connection to this address on this channel ends or
+        could not be opened. So the number identifies the present connection. If the number grows
+        before a call is answered, the call's connection has ended, and the call is never answered.
         """
         link = self._links.get(LinkKey(address, channel))
-        return 0 if link is None else link.ended_count
+        return self.failure_count if link is None else link.ended_count
 
     # methods that only the driver calls
 
@@ -235,6 +254,17 @@ class ClientSession:
             link.connection.sent(count)
             self._collect(link)
 
+    def may_receive(self, link: Link) -> bool:
+        """Returns whether there is room for the response that the link's broker has begun. From
+        then on, the room is taken until the response is there, or the connection ends."""
+        begun_bytes = 0 if link.connection is None else link.connection.begun_bytes
+        others = sum(self._arriving.values()) - self._arriving.get(link.key, 0)
+        if others and others + begun_bytes > self._response_bytes_max:
+            return False
+        if begun_bytes:
+            self._arriving[link.key] = begun_bytes
+        return True
+
     def received(self, link: Link, count: int, now: float) -> None:
         """Processes `count` bytes that were received into the memory of the link's connection
         (`Connection.space`). A `count` of 0 means the end of the stream."""
@@ -249,6 +279,8 @@ class ClientSession:
             self._collect(link)
             self.failed(link, str(error), now)
             return
+        if not link.connection.begun_bytes:
+            self._arriving.pop(link.key, None)
         if link.connection.is_ready:
             link.backoff.reset()
         self._collect(link)
@@ -260,6 +292,7 @@ class ClientSession:
         self.failure_count += 1
         link.ended_count += 1
         link.retry_at = now + link.backoff.next_s()
+        self._arriving.pop(link.key, None)
         self._hangups.append(link)
         for ticket in link.closed():
             self._deliver(Answer(ticket, None, Disconnected(link.failure)))
@@ -287,6 +320,12 @@ class ClientSession:
             for ticket in link.closed():
                 self._deliver(Answer(ticket, None, Disconnected("the client is closed")))
         self._dials.clear()
+        self._arriving.clear()
+
+    def _forget_idle(self, now: float) -> None:
+        if len(self._links) >= self._links_max:
+            self._links = {key: each for key, each in self._links.items() if not each.is_idle(now)}
+            self._links_max = max(LINKS_MAX, 2 * len(self._links))
 
     def _collect(self, link: Link) -> None:
         if link.connection is not None:

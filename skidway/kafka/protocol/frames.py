@@ -152,6 +152,15 @@ class FrameReader:
         self._partial: bytearray | None = None  # a frame's length and first bytes, then free space
         self._filled = 0
 
+    @property
+    def begun_bytes(self) -> int:
+        """The length of the frame of which a part has arrived; 0 if no frame has begun, or its
+        length has not arrived. Until `space` is called, only the bytes that have arrived are in
+        memory."""
+        if self._partial is None or self._filled < LENGTH_BYTES:
+            return 0
+        return self._length(memoryview(self._partial), 0)
+
     def space(self) -> memoryview:
         """Returns the memory into which the next bytes are received. This memory is never empty."""
         if self._partial is None:
@@ -186,8 +195,10 @@ class FrameReader:
 
     def _keep(self, rest: memoryview) -> None:
         self._filled = len(rest)
-        self._partial = bytearray(self._capacity(rest))
+        self._partial = bytearray(max(self._filled, LENGTH_BYTES))
         self._partial[: self._filled] = rest
+        if self._filled >= LENGTH_BYTES:
+            self._length(rest, 0)  # refuses a frame that is too long
 
     def _complete(self) -> Iterator[memoryview]:
         partial = self._partial

@@ -49,6 +49,42 @@ def client(broker: ScriptedBroker) -> Iterator[Client]:
         yield running
 
 
+ILLEGAL_HOSTS = ["", "a..b", "a" * 64, "\u202e.example", "ü", "a\0b", "a b", "/tmp/x", "[::1]"]
+
+
+@pytest.mark.parametrize("host", ILLEGAL_HOSTS)
+def test_a_broker_with_an_illegal_host_is_unreachable(
+    broker: ScriptedBroker, client: Client, caplog: pytest.LogCaptureFixture, host: str
+) -> None:
+    """A broker may tell a host that no resolver takes. Its partitions have no leader until it tells
+    a good one, and the log names it once."""
+    send(client, range(1))
+    broker.leader_host = host
+    _, errors = client.list_offsets_now({LOGS: LATEST})
+    assert errors[LOGS].code is ErrorCode.LEADER_NOT_AVAILABLE
+    fetcher = Fetcher(client)
+    fetcher.seek(LOGS, 0)
+    asked = broker.count(ApiKey.METADATA)
+    while broker.count(ApiKey.METADATA) < asked + 3:
+        assert fetcher.poll(100) == []
+    assert "its leader is not known" in fetcher.refusals[LOGS][1]
+    named = [each for each in caplog.records if each.message == "illegal_brokers_dropped"]
+    assert len(named) == 1
+    broker.leader_host = "127.0.0.1"
+    while not fetcher.poll(1_000):
+        pass
+
+
+@pytest.mark.parametrize("port", [-1, 0, 1 << 16, (1 << 31) - 1])
+def test_a_broker_with_an_illegal_port_is_unreachable(
+    broker: ScriptedBroker, client: Client, port: int
+) -> None:
+    """A broker may tell a port that no host has. Its partitions have no leader."""
+    broker.leader_port = port
+    _, errors = client.list_offsets_now({LOGS: LATEST})
+    assert errors[LOGS].code is ErrorCode.LEADER_NOT_AVAILABLE
+
+
 def encoded(number: int, count: int = 3, *, at_ms: int | None = None) -> EncodedBatch:
     values = pa.array([b"%d.%d" % (number, i) for i in range(count)], pa.binary())
     at_ms = time.time_ns() // 1_000_000 if at_ms is None else at_ms

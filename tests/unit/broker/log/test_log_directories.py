@@ -219,3 +219,23 @@ def test_a_log_start_offset_survives(tmp_path: Path) -> None:
     for tp, found in again.logs.discover():
         again.logs.load(tp, found, LogConfig())
     assert again.logs.logs[partition].log_start_offset == 3
+
+
+def test_a_broker_that_stops_makes_no_further_logs(tmp_path: Path) -> None:
+    """When the broker stops while logs are being made, it makes no further directories, however
+    many were asked for, and adds no logs. The next start finds the directories that were made."""
+    world = World(tmp_path / "a")
+    made: list[Path] = []
+
+    def until_three(path: Path, _topic_id: uuid.UUID) -> None:
+        made.append(path)
+        if len(made) == 3:
+            world.logs.end_creations()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoints, "write_partition_metadata", until_three)
+        world.create("logs", 10_000)
+    assert len(made) == 3
+    assert len([*(tmp_path / "a").glob("logs-*")]) == 3
+    assert world.logs.logs == {}
+    assert world.results == []

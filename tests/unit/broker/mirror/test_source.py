@@ -10,21 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from skidway import rare_lines
 from skidway.broker import metrics
 from skidway.broker.log import partition_log
 from skidway.broker.log.config import LogConfig
-from skidway.broker.mirror import status
+from skidway.broker.mirror import rounds, status, topics
 from skidway.broker.mirror.follower import Phase
 from skidway.broker.mirror.topics import TOPICS_A_QUESTION
 from skidway.broker.own_status import away
 from skidway.kafka.batch import read_header
 from skidway.kafka.client.fetching import Fetched
 from skidway.kafka.client.following import Turn
-from skidway.kafka.errors import ErrorCode
+from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.gaps import Gap
 from skidway.kafka.protocol.describe_configs import DescribeConfigsResult, ResourceType
 from skidway.kafka.types import TopicPartition
-from support.mirror_world import MirrorWorld
+from support.mirror_world import MirrorWorld, SourceLog, batch
 from support.promises import promise
 
 LOGS = TopicPartition("logs", 0)
@@ -862,3 +863,140 @@ def test_an_idle_mirror_costs_the_loop_nothing(logs: MirrorWorld) -> None:
     logs.settle()
     assert not logs.mirror.is_due
     assert read_header(logs.local.batches("dc1.logs")[0]).base_offset == 0
+
+
+@pytest.mark.parametrize("base", [(1 << 53) - 1, (1 << 63) - 2])
+def test_offsets_that_no_log_has_are_not_copied(logs: MirrorWorld, base: int) -> None:
+    """If a source sends a batch at an offset that no log can have, the mirror appends nothing, also
+    after a restart, and the status names the partition with the reason. The source's other
+    partitions are mirrored."""
+    other = logs.source.create("other")
+    copied = logs.local.batches("dc1.logs")
+    logs.source.log("logs").batches.append(batch(1, base, 2))
+    other.logs[0].append()
+    logs.follow()
+    logs.start()
+    logs.follow()
+    assert logs.local.batches("dc1.logs") == copied
+    assert logs.local.named("dc1.logs") == []
+    assert logs.local.batches("dc1.other") == other.logs[0].batches
+    assert "offset" in logs.status["waiting"]["dc1.logs-0"]
+
+
+def test_a_beginning_that_no_log_has_is_no_gap(logs: MirrorWorld) -> None:
+    """If a source says that a partition begins at an offset that no log can have, the mirror names
+    no gap, and the status names the partition with the reason."""
+    logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
+    logs.source.log("logs").start = logs.source.log("logs").end = (1 << 63) - 1
+    logs.client.lose()
+    logs.settle()
+    assert logs.local.named("dc1.logs") == []
+    assert str((1 << 63) - 1) in logs.status["waiting"]["dc1.logs-0"]
+
+
+def test_a_topic_with_too_many_partitions_is_named_and_left_out(
+    world: MirrorWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If a topic of the source has more partitions than a topic may have here, it is not mirrored,
+    and the log names it once, with its number of partitions. Other topics are mirrored. A mirror
+    whose source topic grows beyond the limit is stopped."""
+    monkeypatch.setattr(rounds, "PARTITIONS_MAX", 4)
+    world.source.create("large", 5)
+    grows = world.source.create("grows", 4)
+    world.follow()
+    world.follow()
+    assert sorted(world.local.catalog) == ["dc1.grows"]
+    assert caplog.text.count("topic_not_mirrored") == 1
+    assert "5 partitions" in world.status["left_out"]["large"]
+    grows.logs += [SourceLog()]
+    world.follow()
+    assert len(world.local.catalog["dc1.grows"].partitions) == 4
+    assert "5 partitions" in world.stopped()["dc1.grows"]
+
+
+def test_a_source_makes_only_so_many_partitions(
+    world: MirrorWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many topics and partitions a source has, the mirror makes at most a fixed number of
+    partitions for it. The topics for which there is no room are named."""
+    monkeypatch.setattr(rounds, "MIRRORED_MAX", 7)
+    for number in range(4):
+        world.source.create(f"t{number}", 3)
+    for _ in range(3):
+        world.follow()
+    assert sorted(world.local.catalog) == ["dc1.t0", "dc1.t1"]
+    assert sorted(world.status["left_out"]) == ["t2", "t3"]
+    world.source.topics["t0"].logs += [SourceLog()]
+    world.follow()
+    assert len(world.local.catalog["dc1.t0"].partitions) == 4
+    world.source.topics["t1"].logs += [SourceLog()]
+    world.follow()
+    assert "partitions of a source" in world.stopped()["dc1.t1"]
+
+
+def test_a_source_that_repeats_itself_is_not_asked_all_the_time(
+    logs: MirrorWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If a source answers every fetch with the batch that the mirror has already, the mirror waits
+    longer and longer between its fetches, and the log says so once."""
+    log = logs.source.log("logs")
+    monkeypatch.setattr(log, "read", lambda _offset, _max_bytes: log.batches[-1])
+    log.end += 1
+    logs.client.lose()
+    fetches = logs.client._fetching._ids
+    before = next(fetches)
+    logs.settle(60)
+    assert next(fetches) - before < 150
+    assert "no whole batch" in logs.status["waiting"]["dc1.logs-0"]
+    assert caplog.text.count("mirror_waits") == 1
+
+
+def test_a_source_fills_no_log(
+    world: MirrorWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However many partitions of a source cause a line in the log, and however often the reason
+    changes, the log has a fixed number of these lines in ten minutes."""
+    monkeypatch.setattr(rare_lines, "LINES_MAX", 5)
+    world.source.create("logs", 20)
+    fill(world, 1, 3)
+    world.follow()
+    for number in range(40):
+        error = KafkaError(ErrorCode.POLICY_VIOLATION, f"reason {number}")
+        for each in world.mirror.partitions.values():
+            each.follower.interrupted()
+            world.mirror._halted(each.tp, error)
+        world.settle(1)
+    assert caplog.text.count("mirror_waits") == 5
+    world.source.cluster_id = "another"
+    world.follow()
+    for number in range(20):
+        world.source.create(f"offline.{number}")
+    world.follow()
+    assert caplog.text.count("topic_not_mirrored") == 5
+    assert caplog.text.count("mirror_topic_stopped") == 1
+
+
+def test_a_source_with_too_many_topics_is_not_looked_at(
+    logs: MirrorWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a source names more topics than a mirror looks at, the status says so, and the source is
+    asked seldom. What is mirrored already is still copied, and the others when the source names
+    fewer topics."""
+    monkeypatch.setattr(topics, "TOPICS_MAX", 3)
+    for number in range(3):
+        logs.source.create(f"t{number}")
+    asked = logs.client._tickets
+    for _ in range(5):
+        logs.round()
+    fill(logs, 1)
+    logs.round()
+    same(logs)
+    assert logs.status["reachable"] is False
+    assert "names 4 topics" in logs.status["last_failure"]
+    assert logs.client._tickets < asked + 5
+    assert [*logs.local.catalog] == ["dc1.logs"]
+    del logs.source.topics["t2"]
+    logs.settle(60)
+    logs.follow()
+    assert sorted(logs.local.catalog) == ["dc1.logs", "dc1.t0", "dc1.t1"]
+    assert logs.status["reachable"] is True

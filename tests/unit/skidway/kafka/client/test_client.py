@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from skidway.kafka.batch import OFFSET_MAX
 from skidway.kafka.client import Client
 from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import Address, Broker, Cluster
@@ -16,7 +17,13 @@ from skidway.kafka.protocol.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
-from skidway.kafka.protocol.list_offsets import LATEST, ListOffsetsResponse
+from skidway.kafka.protocol.list_offsets import (
+    EARLIEST,
+    LATEST,
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 
@@ -98,3 +105,21 @@ def test_a_partition_that_an_answer_leaves_out_has_an_error(
     client.request_timeout_ms = 0
     with pytest.raises(KafkaError, match="logs-3 leaves out this partition"):
         client.list_offsets({tp: LATEST})
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "offset"),
+    [(LATEST, (1 << 63) - 1), (EARLIEST, OFFSET_MAX + 1), (LATEST, -1), (EARLIEST, -5), (7, -2)],
+)
+def test_an_offset_that_no_log_has_is_an_error(
+    client: PartlyThere, monkeypatch: pytest.MonkeyPatch, time_ms: int, offset: int
+) -> None:
+    """If a leader says that a partition has an offset that no log can have, or has no beginning or
+    no end, the partition has an error that names it, and its offset is not believed."""
+    tp = TopicPartition("logs", 3)
+    row = ListOffsetsPartitionResponse(partition_index=tp.partition, offset=offset)
+    lie = ListOffsetsResponse(topics=(ListOffsetsTopicResponse(name="logs", partitions=(row,)),))
+    monkeypatch.setattr(Cluster, "leader", lambda *_: Address("host", 9001))
+    monkeypatch.setattr(client, "_ask", lambda *_: lie)
+    with pytest.raises(KafkaError, match=f"logs-3.*{offset}"):
+        client.list_offsets({tp: time_ms})

@@ -36,7 +36,8 @@ def test_bootstrap_servers(text: str, addresses: list[tuple[str, int]]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", " , ", ":9092", "a:b", "a:0", "a:65536", "::1", "a:-1", "[::1"]
+    "text",
+    ["", " , ", ":9092", "a:b", "a:0", "a:65536", "::1", "a:-1", "[::1", "a..b", "a:" + "9" * 5000],
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
     """An invalid bootstrap address is refused with an error message."""

@@ -9,8 +9,16 @@ from typing import Any
 
 import pytest
 
-from skidway.errors import SkidwayError
-from skidway.kafka.batch import Codec, CorruptBatch, EncodedBatch, read_header, seal, stamp
+from skidway.errors import SkidwayError, UsageError
+from skidway.kafka.batch import (
+    OFFSET_MAX,
+    Codec,
+    CorruptBatch,
+    EncodedBatch,
+    read_header,
+    seal,
+    stamp,
+)
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.fetcher import Fetcher
 from skidway.kafka.client.fetching import Fetched, Fetching, PlannedFetch, whole_batches
@@ -252,10 +260,48 @@ def test_offsets_that_do_not_rise_are_damage() -> None:
     assert (len(batches), end) == (1, 7)
 
 
+@pytest.mark.parametrize("base", [OFFSET_MAX, (1 << 63) - 2, (1 << 63) - 1, -1, -(1 << 63)])
+def test_offsets_that_no_log_has_are_damage(base: int) -> None:
+    """A batch whose offsets no log can have stops its partition, whatever was read before. Other
+    partitions are still read."""
+    fetching, other = make(), TopicPartition("other", 0)
+    fetching.seek(TP, 0)
+    fetching.seek(other, 0)
+    (planned,) = plan(fetching)
+    found = part(batch_at(0, 1))._replace(topic="other")
+    assert [each.tp for each in answer(fetching, planned, part(batch_at(base, 1)), found)] == [
+        other
+    ]
+    stopped = fetching.take_error()
+    assert stopped is not None
+    assert stopped[0] == TP
+    assert isinstance(stopped[1], CorruptBatch)
+
+
+@pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE])
+@pytest.mark.parametrize("field", ["high_watermark", "last_stable_offset", "log_start_offset"])
+def test_ends_that_no_log_has_stop_the_partition(field: str, error: ErrorCode) -> None:
+    """If a leader says that a log begins or ends above the highest possible offset, the partition
+    stops, and the sentence has the offset. Nobody sees this offset as the partition's end."""
+    fetching = make()
+    fetching.seek(TP, 0)
+    (planned,) = plan(fetching)
+    lie = part(batch_at(0, 1), error=error)._replace(**{field: OFFSET_MAX + 1})
+    assert answer(fetching, planned, lie) == []
+    assert (fetching.ends, fetching.high_watermarks) == ({}, {})
+    stopped = fetching.take_error()
+    assert stopped is not None
+    assert isinstance(stopped[1], CorruptBatch)
+    assert str(OFFSET_MAX + 1) in str(stopped[1])
+
+
 def test_negative_positions_are_refused() -> None:
-    """A negative position raises ValueError."""
+    """A negative position raises ValueError, and one that no log has UsageError, because people
+    type offsets."""
     with pytest.raises(ValueError, match="negative"):
         make().seek(TP, -1)
+    with pytest.raises(UsageError, match=str(OFFSET_MAX + 1)):
+        make().seek(TP, OFFSET_MAX + 1)
 
 
 class Log:

@@ -172,6 +172,16 @@ def test_a_duplicate_is_acknowledged() -> None:
     assert (delivery.base_offset, delivery.error) == (-1, None)
 
 
+def test_an_offset_that_no_log_has_counts_as_not_told() -> None:
+    """If a broker acknowledges a batch with an offset that no log can have, the batch is delivered,
+    and its offset is unknown."""
+    driver = Driver()
+    [one] = driver.begin(1)
+    driver.answer(one, 0, (1 << 63) - 1)
+    [delivery] = driver.box.settle()
+    assert (delivery.base_offset, delivery.error) == (-1, None)
+
+
 def test_an_hour_idle_is_like_the_beginning() -> None:
     """If no batch was sent for an hour (by the monotonic clock or by the wall clock), the next
     batch is sent alone. Until it is acknowledged, only this batch is in flight."""

@@ -8,6 +8,7 @@ from collections import deque
 
 import pytest
 
+from skidway.kafka.client import session as session_module
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.metadata import metadata_call
 from skidway.kafka.client.session import (
@@ -147,3 +148,31 @@ def test_closing_tells_open_calls(session: ClientSession) -> None:
     session.close()
     assert isinstance(inbox.popleft().error, Disconnected)
     assert session.dials() == []
+
+
+def test_links_that_nobody_uses_are_forgotten(
+    session: ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster may name other brokers in each answer. However many the session has failed to
+    reach, it remembers only some of them. A link that is in use, or that waits after a failure, is
+    remembered. The number that identifies a connection is never used again for its address."""
+    monkeypatch.setattr(session, "_links_max", 10)
+    monkeypatch.setattr(session_module, "LINKS_MAX", 10)
+    inbox: Inbox = deque()
+    ask(session, inbox)
+    [kept] = session.dials()
+    session.opened(kept, 0.0)
+    ask(session, inbox, address=B)
+    session.failed(*session.dials(), "refused", 0.0)
+    ended = session.ended_count(B, CONTROL)
+    for number in range(100):
+        now = 100.0 + number
+        ask(session, inbox, now, Address("a", 2 + number))
+        session.failed(*session.dials(), "refused", now)
+        assert not session.usable(Address("a", 2 + number), CONTROL, now)
+    assert len(session._links) <= 20
+    assert kept.key in session._links
+    before = session.ended_count(B, CONTROL)
+    assert before >= ended
+    ask(session, inbox, 300.0, B)
+    assert session.ended_count(B, CONTROL) == before
