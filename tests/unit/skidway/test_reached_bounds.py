@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
+from functools import partial
 from typing import Any
 
 import pytest
 
-from skidway import rare_lines
-from skidway.rare_lines import REPEAT_AFTER_S
+from skidway import reached_bounds
+from skidway.rare_lines import REPEAT_AFTER_S, RareLines
 from skidway.reached_bounds import ReachedBounds
 from support.clock import ManualClock
 
@@ -15,8 +15,8 @@ def test_a_bound_is_named_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> No
     """The log names a bound that clients reach a thousand times in one line, and after ten minutes
     in one more, which says how often; another bound is named at once."""
     said: list[dict[str, Any]] = []
-    log = SimpleNamespace(warning=lambda _event, **fields: said.append(fields))
-    monkeypatch.setattr(rare_lines, "_log", log)
+    write = partial(RareLines, write=lambda _event, **fields: said.append(fields))
+    monkeypatch.setattr(reached_bounds, "RareLines", write)
     clock = ManualClock()
     bounds = ReachedBounds(clock.monotonic)
     for _ in range(1000):
