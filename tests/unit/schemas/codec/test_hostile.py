@@ -98,9 +98,9 @@ HUGE = 2**60
         ("bytes", zigzag(HUGE)),
         ("string", zigzag(HUGE) + b"x"),
         ("string", zigzag(-5) + b"x"),
-        (array(["null", table(5000)]), zigzag(100_000) + b"\0" * 100_001),
+        (array(["null", table(3000)]), zigzag(100_000) + b"\0" * 100_001),
         (
-            array(["null", array(["null", table(5000)])]),
+            array(["null", array(["null", table(3000)])]),
             zigzag(1) + zigzag(1) + zigzag(9000) + b"\0" * 9002,
         ),
         ({"type": "fixed", "name": "F", "size": 2**31 - 1}, b"x"),
