@@ -10,7 +10,7 @@ as the datum has.
 
 Values of a type that contains itself become JSON text. The nesting of these values is limited
 (`DEPTH_MAX`). The text also contains names of fields and symbols, which take no bytes in the datum.
-So the length of the text is limited, too (`text_fault`).
+So the length of the text is limited, too (`TextBound`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ is large enough for this depth, and Spark's JSON reader allows a thousand levels
 TEXT_MAX: Final = 1 << 24
 """The JSON text of one value has at most this many characters."""
 _FIELD_BYTES: Final = 64
-"""`text_fault` counts this many bytes for each field of a record, in addition to its name and its
+"""`TextBound` counts this many bytes for each field of a record, in addition to its name and its
 value."""
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
@@ -69,33 +69,48 @@ def _least_bytes(avro: AvroType, known: dict[str, int]) -> int:
     return _SIZES.get(avro.kind, 1)
 
 
-def text_fault(avro: AvroType) -> str | None:
-    """Returns why a small datum of the type could become a large JSON text. Returns None if no
-    small datum can become a large JSON text. A text can be larger than its datum, because the text
-    also contains names of fields and symbols of enums."""
-    known: dict[str, int] = {}
-    try:
-        for each in named_types(avro).values():
-            if _named_bytes(each, known) > CLAIM_MAX * max(least_bytes(each), 1):
-                return f"{each.kind} {each.name} takes up to {CLAIM_MAX} times its bytes and more"
-    except RecursionError:  # record types contain one another in too long a chain
-        return "it is nested too deeply"
-    return None
+class TextBound:
+    """Checks that no small datum of a schema can become a large JSON text. A text can be larger
+    than its datum, because the text also contains names of fields and symbols of enums. Each named
+    type is checked once, however many fields have it."""
+
+    def __init__(self) -> None:
+        self._checked: set[str] = set()
+        self._names: dict[str, int] = {}
+        self._least: dict[str, int] = {}
+
+    def fault(self, avro: AvroType) -> str | None:
+        """Returns why a small datum of the type could become a large text, or None. After a fault,
+        this object cannot be used further."""
+        found = named_types(avro, self._checked)
+        try:
+            for each in found.values():
+                least = max(_least_bytes(each, self._least), 1)
+                if _named_bytes(each, self._names) > CLAIM_MAX * least:
+                    return (
+                        f"{each.kind} {each.name} takes up to {CLAIM_MAX} times its bytes and more"
+                    )
+        except RecursionError:  # record types contain one another in too long a chain
+            return "it is nested too deeply"
+        self._checked |= found.keys()
+        return None
 
 
 def _named_bytes(avro: AvroType, known: dict[str, int]) -> int:
     """Returns how many bytes the names of fields and the symbols can take at most in the JSON text
     of one value. Does not count names and symbols inside unions, arrays and maps, because each
     value there takes at least one byte of the datum."""
-    if isinstance(avro, Enum):
-        return max(map(len, avro.symbols), default=0)
-    if not isinstance(avro, Record):
+    if not isinstance(avro, Enum | Record):
         return 0
     if avro.name not in known:
-        known[avro.name] = 0  # ends the recursion if the record contains itself
-        known[avro.name] = sum(
-            _FIELD_BYTES + len(each.name) + _named_bytes(each.type, known) for each in avro.fields
-        )
+        if isinstance(avro, Enum):
+            known[avro.name] = max(map(len, avro.symbols), default=0)
+        else:
+            known[avro.name] = 0  # ends the recursion if the record contains itself
+            known[avro.name] = sum(
+                _FIELD_BYTES + len(each.name) + _named_bytes(each.type, known)
+                for each in avro.fields
+            )
     return known[avro.name]
 
 

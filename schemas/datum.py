@@ -97,11 +97,10 @@ def malformed_reason(error: BaseException) -> str:
 
 class PlainSchema:
     """Converts one schema to the form that fastavro needs (see `plain_schema`), and remembers the
-    named types that are declared so far. names: for the Python id of each union, the names by which
-    fastavro knows its branches other than null."""
+    named types that are declared so far."""
 
     def __init__(self, defaults: bool, tagged: bool) -> None:
-        self.names: dict[int, list[str]] = {}
+        self._unions: dict[int, int] = {}
         self._defaults = defaults
         self._tagged = tagged
         self._declared: set[str] = set()
@@ -139,13 +138,9 @@ class PlainSchema:
     def _union(self, union: Union) -> list[Any]:
         members = [each for each in union.branches if each.kind != "null"]
         is_tagged = self._tagged and len(members) > 1
-        number = len(self.names)
-        names = self.names.setdefault(
-            id(union),
-            [f"_tag.t{number}_{at}" if is_tagged else _name(x) for at, x in enumerate(members)],
-        )
+        number = self._unions.setdefault(id(union), len(self._unions))
         made = [
-            self._tag(each, at, names[at]) if is_tagged else self.of(each)
+            self._tag(each, at, f"_tag.t{number}_{at}") if is_tagged else self.of(each)
             for at, each in enumerate(members)
         ]
         rest = iter(made)

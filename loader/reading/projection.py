@@ -21,7 +21,7 @@ cast, and all rows of the writer's schema become rejects. Otherwise this module 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +47,7 @@ from skidway.schemas.avro_schema import (
 from skidway.schemas.canonical import canonical
 from skidway.schemas.codec.arrow import arrow_schema, arrow_type, as_record, branches_of
 from skidway.schemas.codec.conform import checked_cast
-from skidway.schemas.codec.matching import Unresolvable
+from skidway.schemas.codec.matching import Budget, TooManyTypes, Unresolvable, size
 from skidway.schemas.codec.resolution import resolution
 from skidway.schemas.codec.rows import DEFAULT_FAULTS, default_value
 from skidway.schemas.codec.spreading import null_of, repeated
@@ -88,7 +88,12 @@ class Projection:
         self._steps: list[Step] | None = None
         if not is_same:
             pairs = zip(record.fields, self.schema, strict=True)
-            self._steps = [_step(as_record(written), avro, field) for avro, field in pairs]
+            fields = enumerate(as_record(written).fields)
+            source, budget = {each.name: (at, each.type) for at, each in fields}, Budget()
+            try:
+                self._steps = [_step(source, avro, field, budget) for avro, field in pairs]
+            except TooManyTypes as error:
+                raise NotProjectable(str(error)) from error
 
     def apply(self, batch: pa.RecordBatch) -> Projected:
         """Returns the rows of the batch that fit the reader's schema, in the reader's columns."""
@@ -129,11 +134,12 @@ def _enums(avro: AvroType) -> list[Enum]:
     return [each for each in named_types(avro).values() if isinstance(each, Enum)]
 
 
-def _step(writer: Record, avro: Field, field: pa.Field) -> Step:
-    places = {each.name: at for at, each in enumerate(writer.fields)}
+def _step(
+    written: Mapping[str, tuple[int, AvroType]], avro: Field, field: pa.Field, budget: Budget
+) -> Step:
     for name in (avro.name, *avro.aliases):
-        if name in places:
-            return _taken(places[name], writer.fields[places[name]].type, avro.type, field)
+        if name in written:
+            return _taken(*written[name], avro.type, field, budget)
     if avro.has_default and avro.default is not None:
         value = _default(avro, field)
         return lambda batch: (repeated(value, batch.num_rows), None)
@@ -155,14 +161,15 @@ def _default(avro: Field, field: pa.Field) -> pa.Array:
     raise NotProjectable(f"the default of field {avro.name} is none: {fault}")
 
 
-def _taken(at: int, written: AvroType, read: AvroType, field: pa.Field) -> Step:
+def _taken(at: int, written: AvroType, read: AvroType, field: pa.Field, budget: Budget) -> Step:
     """Returns the function that makes the column of the reader's field from the column at index
     `at` of the writer's rows."""
     source, has_choice = arrow_type(written), _has_choice(written) or _has_choice(read)
+    budget.take(size(written) + size(read))
     is_same = source == field.type and (not has_choice or canonical(written) == canonical(read))
     if not is_same and (has_choice or types.is_nested(source) or types.is_nested(field.type)):
         try:
-            resolve = resolution(written, read, field.name)
+            resolve = resolution(written, read, field.name, budget)
         except Unresolvable as error:
             if has_choice:
                 raise NotProjectable(str(error)) from error
@@ -171,15 +178,17 @@ def _taken(at: int, written: AvroType, read: AvroType, field: pa.Field) -> Step:
     try:
         _check_castable(source, field)
     except NotProjectable as error:
-        return _without_cast(at, written, read, error)
+        return _without_cast(at, written, read, error, budget)
     return lambda batch: _cast(batch.column(at), field)
 
 
-def _without_cast(at: int, written: AvroType, read: AvroType, error: NotProjectable) -> Step:
+def _without_cast(
+    at: int, written: AvroType, read: AvroType, error: NotProjectable, budget: Budget
+) -> Step:
     """Returns the function that converts a column if Arrow cannot cast the writer's type to the
     reader's type. Raises `error` if Avro's resolution also refuses these types."""
     try:
-        resolve = resolution(written, read)
+        resolve = resolution(written, read, budget=budget)
     except Unresolvable:
         raise error from None
     return lambda batch: _resolved(*resolve(batch.column(at)))

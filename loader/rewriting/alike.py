@@ -29,7 +29,7 @@ from skidway.schemas.avro_schema import (
     parse,
 )
 from skidway.schemas.codec.arrow import arrow_type, as_record, branches_of, is_nullable, unwrapped
-from skidway.schemas.codec.matching import Unresolvable
+from skidway.schemas.codec.matching import TooManyTypes, Unresolvable
 from skidway.schemas.codec.promotion import PROMOTIONS
 from skidway.schemas.codec.resolution import chosen_member
 
@@ -103,7 +103,7 @@ def _same_members(old: Union, new: Union) -> bool:
         try:
             if chosen_member(member, new) != place or not _alike(member, after[place]):
                 return False
-        except Unresolvable:
+        except (TooManyTypes, Unresolvable):
             return False
     return True
 

@@ -34,6 +34,11 @@ STEPS_MAX: Final = 2_000_000
 character. So many steps take two seconds. Without this limit, some checks would take hours: many
 defaults whose type is one large record, or one large default whose type is a large union."""
 
+EXPANDED_MAX: Final = 10_000
+"""A default has at most this many values, together with the defaults of the fields that it leaves
+out. Without this limit, few records could have a default of any size: each has two fields of the
+record before it, with a default. A record could even have a default that contains itself."""
+
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
 _FLOAT_MAX: Final = (2 - 2**-23) * 2.0**127
@@ -88,6 +93,7 @@ class DefaultCheck:
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], str | None] = {}
+        self._sizes: dict[tuple[int, int], int] = {}
         self._symbols: dict[int, frozenset[str]] = {}
         self._steps = 0
 
@@ -95,7 +101,14 @@ class DefaultCheck:
         """Does the same as `default_fault`. Raises `SchemaInvalid` if the checks of all defaults
         together need too many steps."""
         self._known.clear()
-        return self._fault(avro, value)
+        self._sizes.clear()
+        try:
+            fault = self._fault(avro, value)
+            if fault is None and self._size(avro, value) > EXPANDED_MAX:
+                return f"with the defaults inside it, it has more than {EXPANDED_MAX} values"
+        except RecursionError:  # record types contain one another in too long a chain
+            return "it is nested too deeply"
+        return fault
 
     def _fault(self, avro: AvroType, value: Any) -> str | None:
         # The objects `avro` and `value` stay in memory while `of` checks a default, so no other
@@ -105,6 +118,19 @@ class DefaultCheck:
             self._count(1 + (len(value) if isinstance(value, str) else 0))
             self._known[pair] = self._checked(avro, value)
         return self._known[pair]
+
+    def _size(self, avro: AvroType, value: Any) -> int:
+        """Returns how many values a valid default has, together with the defaults of the fields
+        that it leaves out; at most one more than `EXPANDED_MAX`."""
+        pair = (id(avro), id(value))
+        if pair not in self._sizes:
+            self._sizes[pair] = EXPANDED_MAX + 1  # if it contains itself, it is too large
+            self._count(1)
+            sizes = (self._size(*each) for each in _parts(avro, value))
+            is_union = isinstance(avro, Union | Recursive)
+            size = max(sizes, default=0) if is_union else 1 + sum(sizes)
+            self._sizes[pair] = min(size, EXPANDED_MAX + 1)
+        return self._sizes[pair]
 
     def _count(self, steps: int) -> None:
         self._steps += steps
@@ -157,3 +183,19 @@ class DefaultCheck:
 
     def _items(self, avro: AvroType, items: Iterable[Any]) -> str | None:
         return next((fault for item in items if (fault := self._fault(avro, item))), None)
+
+
+def _parts(avro: AvroType, value: Any) -> Iterable[tuple[AvroType, Any]]:
+    """Returns the parts of a default, and their types. The parts of a union are the default itself,
+    for each branch that it may have."""
+    if isinstance(avro, Recursive):
+        return [(avro.type, value)]
+    if isinstance(avro, Union):
+        return [(branch, value) for branch in avro.branches]
+    if isinstance(avro, Record) and isinstance(value, dict):
+        return [(each.type, value.get(each.name, each.default)) for each in avro.fields]
+    if isinstance(avro, Array) and isinstance(value, list):
+        return [(avro.items, each) for each in value]
+    if isinstance(avro, Map) and isinstance(value, dict):
+        return [(avro.values, each) for each in value.values()]
+    return ()

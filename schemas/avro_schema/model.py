@@ -4,7 +4,7 @@ contain itself."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final
 
@@ -116,10 +116,29 @@ class Map:
 @dataclass(slots=True, eq=False)
 class Union:
     """The type union: a value of one of several types, the branches. No branch is itself a
-    union."""
+    union. The members are the branches except null. null_at: the index of the branch null, or None;
+    it is computed once, because a union may have many branches, and each value needs it."""
 
     branches: tuple[AvroType, ...]
     kind: str = "union"
+    null_at: int | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        kinds = enumerate(each.kind for each in self.branches)
+        self.null_at = next((at for at, kind in kinds if kind == "null"), None)
+
+    @property
+    def members_count(self) -> int:
+        """Returns the number of branches except null."""
+        return len(self.branches) - (self.null_at is not None)
+
+    def member_at(self, number: int) -> int:
+        """Returns the index of a branch, which has this index among the members."""
+        return number + (self.null_at is not None and number >= self.null_at)
+
+    def member_number(self, at: int) -> int:
+        """Returns the index among the members of the branch that has the index `at`."""
+        return at - (self.null_at is not None and at > self.null_at)
 
     @property
     def properties(self) -> Mapping[str, Any]:
@@ -150,15 +169,15 @@ def logical_type(avro: AvroType) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def named_types(avro: AvroType) -> dict[str, Named]:
+def named_types(avro: AvroType, known: Container[str] = ()) -> dict[str, Named]:
     """Returns every record, enum and fixed of the schema by its full name, in the order of
-    declaration."""
+    declaration. Leaves out those whose names are in `known`, and does not search inside them."""
     found: dict[str, Named] = {}
     waiting = [avro]
     while waiting:
         each = waiting.pop()
         if isinstance(each, Named):
-            if each.name in found:
+            if each.name in found or each.name in known:
                 continue
             found[each.name] = each
         waiting.extend(reversed([*_inside(each)]))

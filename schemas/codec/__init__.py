@@ -42,6 +42,7 @@ Reading order:
 - `promotion`: Avro's rules for a pair of primitive or fixed types
 - `matching`: Avro's rules about the names of types
 - `json_text`: the JSON texts of values whose type contains itself
+- `json_values`: reads and writes these values
 - `text_columns`: columns of JSON texts
 - `text_resolution`: resolves values whose type contains itself, with fastavro
 - `text`: checks the UTF-8 and the map keys of whole columns

@@ -30,7 +30,7 @@ A type that contains itself would need an infinite number of columns. A field *l
 type contains the record that has the field (`skidway.schemas.avro_schema.recursion`). A field that
 leads back becomes a column, or a nested field, of strings. `as_record` removes the circles; the
 other functions of the codec expect types without circles. The codec refuses (`SchemaUnsupported`) a
-schema that has more than `COLUMNS_MAX` columns, or nests records more than `NESTING_MAX` levels
+schema that has more than `COLUMNS_MAX` columns, or nests types more than `NESTING_MAX` levels
 deep, and a schema in which a small datum could become a large text. The error message names the
 record or the field.
 """
@@ -58,18 +58,25 @@ from skidway.schemas.avro_schema import (
     logical_type,
     without_circles,
 )
-from skidway.schemas.bounds import text_fault
+from skidway.schemas.bounds import TextBound
 
 COLUMNS_MAX: Final = 10_000
 """A schema may have at most this many columns. Nested fields, items of arrays, values of maps and
 branches of unions count as columns, too. Without this limit, a short schema could have very many
-columns, because it can refer to the same record many times by name."""
+columns, because it can refer to the same record many times by name.
+
+A column inside an array or map counts once more for each array or map around it, because the values
+inside are passed to find where each item begins, before they are read (`items`). Names of fields
+and symbols of enums are kept with each column, so each `COLUMN_CHARACTERS` of them count as one
+more column."""
+COLUMN_CHARACTERS: Final = 1000
 FIXED_BYTES_MAX: Final = 64
 """An Avro `fixed` of at most this many bytes gets a column of fixed size. (A SHA-512 hash has this
 size.) In such a column, even a null takes the bytes of a whole value. Without this limit, a null
 could take as much memory as a very large fixed, although the null is only one byte in a datum."""
 VALUE: Final = "value"
 """Name of the only column of a schema that is no record."""
+_MEMBER: Final = "member"
 _OFFSET_BYTES: Final = 4
 DECIMAL128_DIGITS: Final = 38
 DECIMAL256_DIGITS: Final = 76
@@ -106,16 +113,16 @@ _LOGICAL: Final[dict[tuple[str, str], pa.DataType]] = {
 def arrow_schema(avro: AvroType) -> pa.Schema:
     """Returns the Arrow schema of the columns for an Avro schema. Raises `SchemaUnsupported`."""
     record = as_record(avro)
-    if _columns(record, (), {}) > COLUMNS_MAX:
+    if _columns(record, 0, 1, {}) > COLUMNS_MAX:
         raise SchemaUnsupported(f"Record {record.name} has more than {COLUMNS_MAX} columns.")
-    return pa.schema(_fields(record, "", ()))
+    return pa.schema(_Types().fields(record, "", 0))
 
 
 def arrow_type(avro: AvroType) -> pa.DataType:
     """Returns the Arrow type of a column for values of `avro`. If `avro` is a union, ignores its
     branch null. Raises `SchemaUnsupported`."""
     inner, _ = unwrapped(avro)
-    return _type(inner, "", ())
+    return _Types().type(inner, "", 0)
 
 
 @cache
@@ -175,7 +182,12 @@ def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
 def member(number: int) -> str:
     """Returns the name of the column for one branch of a union. `number` is the branch's index
     among the branches other than null."""
-    return f"member{number}"
+    return f"{_MEMBER}{number}"
+
+
+def member_number(name: str) -> int:
+    """Returns the index of the branch whose column has this name (see `member`)."""
+    return int(name.removeprefix(_MEMBER))
 
 
 def decimal_type(avro: AvroType) -> pa.DataType | None:
@@ -195,82 +207,101 @@ def decimal_type(avro: AvroType) -> pa.DataType | None:
     return pa.decimal256(precision, scale)
 
 
-@cache
-def column_bytes(arrow: pa.DataType) -> int:
-    """Returns how many bytes every value, even a null, takes in a column of this type."""
-    if pa.types.is_struct(arrow):
-        return sum(column_bytes(each.type) for each in arrow) + 1
+def column_bytes(avro: AvroType, known: dict[str, int]) -> int:
+    """Returns how many bytes every value, even a null, takes in a column for values of `avro`.
+    known: the results for records of the same schema, which this function adds."""
+    if isinstance(avro, Recursive | Enum | Array | Map):
+        return _OFFSET_BYTES
+    if isinstance(avro, Union):
+        members = [column_bytes(avro.branches[at], known) for at in branches_of(avro)]
+        return sum(members) + (len(members) > 1)
+    if isinstance(avro, Record):
+        if avro.name not in known:
+            known[avro.name] = sum(column_bytes(each.type, known) for each in avro.fields) + 1
+        return known[avro.name]
+    return _leaf_bytes(_leaf(avro))
+
+
+def _leaf_bytes(arrow: pa.DataType) -> int:
     if pa.types.is_null(arrow):
         return 0
     if pa.types.is_boolean(arrow):
         return 1
+    if pa.types.is_string(arrow) or pa.types.is_binary(arrow):
+        return _OFFSET_BYTES
     if pa.types.is_fixed_size_binary(arrow):
         return int(arrow.byte_width)
-    is_sized = pa.types.is_string(arrow) or pa.types.is_binary(arrow)
-    if is_sized or pa.types.is_list(arrow) or pa.types.is_map(arrow):
-        return _OFFSET_BYTES
     return int(arrow.bit_width) // 8
 
 
-def _columns(avro: AvroType, outer: tuple[str, ...], known: dict[str, int]) -> int:
-    """Returns the number of columns that a type and all types inside it have together. Computes the
-    number for each record only once."""
+def _columns(avro: AvroType, level: int, passes: int, known: dict[tuple[str, int], int]) -> int:
+    """Returns the number of columns that a type and all types inside it have together, each as
+    often as it is passed. Computes the number for each named type only once. Does not look deeper
+    than `NESTING_MAX` levels."""
     if isinstance(avro, Union):
-        return 1 + sum(_columns(avro.branches[at], outer, known) for at in branches_of(avro))
-    if isinstance(avro, Array):
-        return 1 + _columns(avro.items, outer, known)
-    if isinstance(avro, Map):
-        return 1 + _columns(avro.values, outer, known)
-    if not isinstance(avro, Record):
-        return 1
-    if len(outer) < NESTING_MAX and avro.name not in known:
-        inside = (*outer, avro.name)
-        known[avro.name] = 1 + sum(_columns(each.type, inside, known) for each in avro.fields)
-    return known.get(avro.name, 1)
+        inside = (avro.branches[at] for at in branches_of(avro))
+        return passes + sum(_columns(each, level, passes, known) for each in inside)
+    if not isinstance(avro, Array | Map | Record | Enum) or level >= NESTING_MAX:
+        return passes
+    if isinstance(avro, Array | Map):
+        items = avro.items if isinstance(avro, Array) else avro.values
+        return passes + _columns(items, level + 1, passes + 1, known)
+    key = (avro.name, passes)
+    if key not in known:
+        if isinstance(avro, Enum):
+            count = sum(len(each) + 1 for each in avro.symbols) // COLUMN_CHARACTERS
+        else:
+            count = sum(
+                len(each.name) // COLUMN_CHARACTERS + _columns(each.type, level + 1, passes, known)
+                for each in avro.fields
+            )
+        known[key] = passes + count
+    return known[key]
 
 
-def _fields(record: Record, path: str, outer: tuple[str, ...]) -> list[pa.Field]:
-    if len(outer) >= NESTING_MAX:
-        raise SchemaUnsupported(f"Field {path} is nested more than {NESTING_MAX} levels deep.")
-    # Only records count as levels of nesting here. The parser already limits how deeply types are
-    # nested in the schema's text. Types can be nested deeper only if a record refers to other
-    # records by name.
-    inside = (*outer, record.name)
-    return [
-        _field(each.name, each.type, f"{path}.{each.name}".lstrip("."), inside)
-        for each in record.fields
-    ]
+class _Types:
+    """Makes the Arrow types of one schema. level: how many records, arrays and maps are around a
+    type. (The parser already limits how deeply types are nested in the schema's text. They can be
+    nested deeper only if a record refers to other records by name.)"""
 
+    def __init__(self) -> None:
+        self._texts = TextBound()
 
-def _field(name: str, avro: AvroType, path: str, outer: tuple[str, ...]) -> pa.Field:
-    inner, nullable = unwrapped(avro)
-    return pa.field(name, _type(inner, path, outer), nullable or inner.kind == "null")
+    def fields(self, record: Record, path: str, level: int) -> list[pa.Field]:
+        return [
+            self._field(each.name, each.type, f"{path}.{each.name}".lstrip("."), level + 1)
+            for each in record.fields
+        ]
 
+    def type(self, avro: AvroType, path: str, level: int) -> pa.DataType:
+        if isinstance(avro, Recursive):
+            fault = self._texts.fault(avro.type)
+            if fault:
+                raise SchemaUnsupported(f"Field {path} contains itself, and is no text: {fault}.")
+            return pa.string()
+        if isinstance(avro, Primitive | Fixed):
+            return _leaf(avro)
+        if isinstance(avro, Enum):
+            return pa.string()
+        if isinstance(avro, Union):
+            return pa.struct(self._members(avro, path, level))
+        if level >= NESTING_MAX:
+            raise SchemaUnsupported(f"Field {path} is nested more than {NESTING_MAX} levels deep.")
+        if isinstance(avro, Record):
+            return pa.struct(self.fields(avro, path, level))
+        if isinstance(avro, Array):
+            return pa.list_(self._field("item", avro.items, path, level + 1))
+        return pa.map_(pa.string(), self._field("value", avro.values, path, level + 1))
 
-def _type(avro: AvroType, path: str, outer: tuple[str, ...]) -> pa.DataType:
-    if isinstance(avro, Recursive):
-        fault = text_fault(avro.type)
-        if fault:
-            raise SchemaUnsupported(f"Field {path} contains itself, and is no text: {fault}.")
-        return pa.string()
-    if isinstance(avro, Primitive | Fixed):
-        return _leaf(avro)
-    if isinstance(avro, Enum):
-        return pa.string()
-    if isinstance(avro, Record):
-        return pa.struct(_fields(avro, path, outer))
-    if isinstance(avro, Union):
-        return pa.struct(_members(avro, path, outer))
-    inside = avro.items if isinstance(avro, Array) else avro.values
-    item = _field("item" if isinstance(avro, Array) else "value", inside, path, outer)
-    return pa.list_(item) if isinstance(avro, Array) else pa.map_(pa.string(), item)
+    def _field(self, name: str, avro: AvroType, path: str, level: int) -> pa.Field:
+        inner, nullable = unwrapped(avro)
+        return pa.field(name, self.type(inner, path, level), nullable or inner.kind == "null")
 
-
-def _members(union: Union, path: str, outer: tuple[str, ...]) -> list[pa.Field]:
-    return [
-        pa.field(member(number), _type(union.branches[at], path, outer), nullable=True)
-        for number, at in enumerate(branches_of(union))
-    ]
+    def _members(self, union: Union, path: str, level: int) -> list[pa.Field]:
+        return [
+            pa.field(member(number), self.type(union.branches[at], path, level), nullable=True)
+            for number, at in enumerate(branches_of(union))
+        ]
 
 
 def _leaf(avro: Primitive | Fixed) -> pa.DataType:

@@ -25,7 +25,8 @@ class DatumReader:
     between calls. Several threads may use one `DatumReader`.
 
     Raises `SchemaInvalid` for an invalid schema, `SchemaUnsupported` for a schema that cannot
-    become columns, and `Unresolvable` if the reader's schema cannot read the writer's.
+    become columns, `Unresolvable` if the reader's schema cannot read the writer's, and
+    `TooManyTypes`.
     """
 
     def __init__(self, writer: Schema, reader: Schema) -> None:

@@ -20,7 +20,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 
 from skidway.dataclass import dataclass
 from skidway.schemas.avro_schema import Array, AvroType, Fixed, Map, Record, Recursive, Union
@@ -54,13 +53,11 @@ class Located:
     offsets: np.ndarray[Any, np.dtype[np.int32]]
 
 
-def locator(
-    avro: AvroType, arrow: pa.DataType, *, is_map: bool = False
-) -> Callable[[Cursor], Located]:
+def locator(avro: AvroType, *, is_map: bool = False) -> Callable[[Cursor], Located]:
     """Returns a function that finds all items of arrays whose items have the type `avro`, and moves
     the cursor past the arrays. With `is_map`, the function finds all pairs of key and value of maps
     instead."""
-    blocks = _Blocks(avro, column_bytes(arrow), is_map)
+    blocks = _Blocks(avro, column_bytes(avro, {}), is_map)
 
     def locate(cursor: Cursor) -> Located:
         found = blocks.over(cursor)

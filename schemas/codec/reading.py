@@ -254,7 +254,7 @@ def _chosen(cursor: Cursor, mask: Mask, inner: Reader, arrow: pa.DataType) -> pa
 
 
 def _array(avro: Array, arrow: pa.ListType) -> Reader:
-    locate = locator(avro.items, arrow.value_type)
+    locate = locator(avro.items)
     item = reader_of(avro.items, arrow.value_type)
 
     def read(cursor: Cursor) -> pa.ListArray:
@@ -267,7 +267,7 @@ def _array(avro: Array, arrow: pa.ListType) -> Reader:
 
 
 def _map(avro: Map, arrow: pa.MapType) -> Reader:
-    locate = locator(avro.values, arrow.item_type, is_map=True)
+    locate = locator(avro.values, is_map=True)
     value = reader_of(avro.values, arrow.item_type)
 
     def read(cursor: Cursor) -> pa.MapArray:

@@ -29,7 +29,7 @@ union cannot be resolved, the rows with these branches do not fit, as the specif
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ from skidway.schemas.avro_schema import (
     default_fault,
 )
 from skidway.schemas.codec.arrow import arrow_type, branches_of, is_nullable
-from skidway.schemas.codec.matching import Unresolvable, check_name, leaf, mismatch
+from skidway.schemas.codec.matching import Budget, Unresolvable, check_name, leaf, mismatch
 from skidway.schemas.codec.rows import DEFAULT_FAULTS, default_value
 from skidway.schemas.codec.spreading import merged, null_of, repeated
 from skidway.schemas.codec.text_resolution import text_step
@@ -60,22 +60,30 @@ Unfit = list[tuple[Mask, str]]
 Step = Callable[[pa.Array], tuple[pa.Array, Unfit]]
 
 
-def resolution(writer: AvroType, reader: AvroType, path: str = "") -> Step:
+def resolution(
+    writer: AvroType, reader: AvroType, path: str = "", budget: Budget | None = None
+) -> Step:
     """Returns the function that turns a column of the writer's type into a column of the reader's
-    type. Raises `Unresolvable`."""
+    type. Raises `Unresolvable` and `TooManyTypes`. budget: for all columns of the same pair of
+    schemas."""
+    return _resolution(writer, reader, path, budget or Budget())
+
+
+def _resolution(writer: AvroType, reader: AvroType, path: str, budget: Budget) -> Step:
+    budget.take(1)
     if isinstance(writer, Recursive) or isinstance(reader, Recursive):
-        return text_step(writer, reader, path)
+        return text_step(writer, reader, path, budget)
     if isinstance(writer, Union):
-        return _from_union(writer, reader, path)
+        return _from_union(writer, reader, path, budget)
     if isinstance(reader, Union):
-        return _into_union(writer, reader, path)
+        return _into_union(writer, reader, path, budget)
     if isinstance(writer, Record) and isinstance(reader, Record):
         check_name(writer, reader, path)
-        return _record(writer, reader, path)
+        return _record(writer, reader, path, budget)
     if isinstance(writer, Array) and isinstance(reader, Array):
-        return _array(writer, reader, path)
+        return _array(writer, reader, path, budget)
     if isinstance(writer, Map) and isinstance(reader, Map):
-        return _map(writer, reader, path)
+        return _map(writer, reader, path, budget)
     if isinstance(writer, Enum) and isinstance(reader, Enum):
         check_name(writer, reader, path)
         return _enum(writer, reader)
@@ -86,7 +94,7 @@ def chosen_member(writer: AvroType, reader: Union) -> int:
     """Returns the branch of the reader's union into which values of the writer's type are
     converted, as an index among the branches other than null. Raises `Unresolvable` if no branch
     fits."""
-    return _chosen(writer, reader, "")[1]
+    return _chosen(writer, reader, "", Budget())[1]
 
 
 Child = Callable[[list[pa.Array], int], tuple[pa.Array, Unfit]]
@@ -94,12 +102,13 @@ Child = Callable[[list[pa.Array], int], tuple[pa.Array, Unfit]]
 writer's record and the number of their rows."""
 
 
-def _child(writer: Record, reader: Field, path: str) -> Child:
-    places = {each.name: at for at, each in enumerate(writer.fields)}
+def _child(
+    writer: Record, places: Mapping[str, int], reader: Field, path: str, budget: Budget
+) -> Child:
     for name in (reader.name, *reader.aliases):
         if name in places:
             at = places[name]
-            step = resolution(writer.fields[at].type, reader.type, path)
+            step = _resolution(writer.fields[at].type, reader.type, path, budget)
             return lambda columns, _: step(columns[at])
     if not reader.has_default:
         raise Unresolvable(f"The writer has no field {path}, which has no default.")
@@ -117,10 +126,11 @@ def _default(field: Field, path: str) -> pa.Array:
         raise Unresolvable(f"The default of field {path} has no column: {error}.") from None
 
 
-def _record(writer: Record, reader: Record, path: str) -> Step:
+def _record(writer: Record, reader: Record, path: str, budget: Budget) -> Step:
     arrow = arrow_type(reader)
+    places = {each.name: at for at, each in enumerate(writer.fields)}
     children = [
-        (each.name, _child(writer, each, f"{path}.{each.name}".lstrip(".")))
+        (each.name, _child(writer, places, each, f"{path}.{each.name}".lstrip("."), budget))
         for each in reader.fields
     ]
 
@@ -139,8 +149,8 @@ def _record(writer: Record, reader: Record, path: str) -> Step:
     return step
 
 
-def _array(writer: Array, reader: Array, path: str) -> Step:
-    inner, arrow = resolution(writer.items, reader.items, path), arrow_type(reader)
+def _array(writer: Array, reader: Array, path: str, budget: Budget) -> Step:
+    inner, arrow = _resolution(writer.items, reader.items, path, budget), arrow_type(reader)
 
     def step(column: pa.ListArray) -> tuple[pa.Array, Unfit]:
         offsets, owners = _bounds(column)
@@ -152,8 +162,8 @@ def _array(writer: Array, reader: Array, path: str) -> Step:
     return step
 
 
-def _map(writer: Map, reader: Map, path: str) -> Step:
-    inner, arrow = resolution(writer.values, reader.values, path), arrow_type(reader)
+def _map(writer: Map, reader: Map, path: str, budget: Budget) -> Step:
+    inner, arrow = _resolution(writer.values, reader.values, path, budget), arrow_type(reader)
 
     def step(column: pa.MapArray) -> tuple[pa.Array, Unfit]:
         offsets, owners = _bounds(column)
@@ -193,7 +203,7 @@ def _enum(writer: Enum, reader: Enum) -> Step:
     return step
 
 
-def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
+def _into_union(writer: AvroType, reader: Union, path: str, budget: Budget) -> Step:
     """Returns the function that turns the writer's column into a column of the reader's union. All
     values go into the branch that has the writer's type. If no branch has this type, they go into
     the first branch to which the writer's type can be promoted."""
@@ -202,18 +212,18 @@ def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
         if all(branch.kind != "null" for branch in reader.branches):
             raise mismatch(writer, reader, path)
         return lambda column: (repeated(null_of(arrow), len(column)), [])
-    inner, number = _chosen(writer, reader, path)
+    inner, number = _chosen(writer, reader, path, budget)
     return inner if len(branches_of(reader)) == 1 else _as_member(inner, number, arrow)
 
 
-def _chosen(writer: AvroType, reader: Union, path: str) -> tuple[Step, int]:
+def _chosen(writer: AvroType, reader: Union, path: str, budget: Budget) -> tuple[Step, int]:
     """Chooses the branch of the reader's union for values of the writer's type. Returns the
     function that converts the values to the branch's type, and the branch's index among the
     branches other than null."""
     members = [reader.branches[at] for at in branches_of(reader)]
     for number in candidates(writer, members):
         try:
-            return resolution(writer, members[number], path), number
+            return _resolution(writer, members[number], path, budget), number
         except Unresolvable:
             continue
     raise mismatch(writer, reader, path)
@@ -231,12 +241,12 @@ def _as_member(inner: Step, number: int, arrow: pa.StructType) -> Step:
     return step
 
 
-def _from_union(writer: Union, reader: AvroType, path: str) -> Step:
+def _from_union(writer: Union, reader: AvroType, path: str, budget: Budget) -> Step:
     """Returns the function that turns a column of the writer's union into a column of the reader's
     type. The function converts the rows of each branch separately. If a branch cannot be resolved,
     its rows do not fit the reader's type."""
     members = branches_of(writer)
-    steps = [_try(writer.branches[at], reader, path) for at in members]
+    steps = [_try(writer.branches[at], reader, path, budget) for at in members]
     takes_null = reader.kind == "null" or _has_null(reader)
     has_null = is_nullable(writer) or not members
     if all(isinstance(each, str) for each in steps) and not (has_null and takes_null):
@@ -269,9 +279,9 @@ def _from_union(writer: Union, reader: AvroType, path: str) -> Step:
     return step
 
 
-def _try(writer: AvroType, reader: AvroType, path: str) -> Step | str:
+def _try(writer: AvroType, reader: AvroType, path: str, budget: Budget) -> Step | str:
     try:
-        return resolution(writer, reader, path)
+        return _resolution(writer, reader, path, budget)
     except Unresolvable as error:
         return str(error)
 

@@ -28,14 +28,14 @@ from skidway.schemas.avro_schema import (
 )
 from skidway.schemas.bounds import CLAIM_MAX, ROWS_BYTES_MAX, item_types, least_bytes
 from skidway.schemas.codec.arrow import (
-    arrow_type,
     branches_of,
     column_bytes,
     decimal_type,
     member,
     unwrapped,
 )
-from skidway.schemas.codec.json_text import JsonText, Malformed, scaled, tagged_default
+from skidway.schemas.codec.json_text import JsonText, Malformed, tagged_default
+from skidway.schemas.codec.json_values import scaled
 from skidway.schemas.codec.times import checked_time, is_time
 from skidway.schemas.datum import malformed_reason, plain_schema, read_checked, read_datum
 from skidway.schemas.strict import check_datum
@@ -174,8 +174,9 @@ def _weights(record: Record) -> dict[int, int]:
     of a type is its Python `id`. The result is empty if the items of every type take bytes in a
     datum, and can take no more bytes in columns than `CLAIM_MAX` allows. For items that take no
     bytes in a datum, the number is 0, because `EMPTY_ITEMS_MAX` limits them."""
+    known: dict[str, int] = {}
     every = {
-        id(each): (column_bytes(arrow_type(each)), least_bytes(each)) for each in item_types(record)
+        id(each): (column_bytes(each, known), least_bytes(each)) for each in item_types(record)
     }
     is_harmless = all(least and width <= CLAIM_MAX * least for width, least in every.values())
     if is_harmless:

@@ -39,6 +39,7 @@ from skidway.schemas.avro_schema import (
     Union,
     candidates,
     default_fault,
+    named_types,
 )
 from skidway.schemas.codec.arrow import (
     VALUE,
@@ -49,7 +50,7 @@ from skidway.schemas.codec.arrow import (
     record_of,
 )
 from skidway.schemas.codec.json_text import tagged_default
-from skidway.schemas.codec.matching import Unresolvable
+from skidway.schemas.codec.matching import Budget, Unresolvable, size
 from skidway.schemas.codec.promotion import PROMOTIONS, Step
 from skidway.schemas.codec.rows import DEFAULT_FAULTS, Rows
 from skidway.schemas.codec.spreading import spread
@@ -67,9 +68,12 @@ _UNITS: Final = ("", "_ms", "_us", "_ns")
 """Numbers without a unit are read from numbers of any unit."""
 
 
-def text_step(writer: AvroType, reader: AvroType, path: str) -> Step:
+def text_step(writer: AvroType, reader: AvroType, path: str, budget: Budget) -> Step:
     """Returns the function that turns the writer's column into the reader's column. At least one of
-    the two types contains itself. Raises `Unresolvable` if the types are nested too deeply."""
+    the two types contains itself. Raises `Unresolvable` if the types are nested too deeply, and
+    `TooManyTypes`."""
+    budget.take(size(writer))
+    budget.take(size(reader) * (1 + len(named_types(getattr(writer, "type", writer)))))
     try:
         read = _reading(writer, reader)
     except RecursionError:  # types contain one another in too long a chain

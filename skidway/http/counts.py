@@ -11,6 +11,6 @@ refused_requests = Counter(
 )
 closed_connections = Counter(
     "skidway_http_connections_closed",
-    "Connections closed because the request was too slow, or to make room for others.",
+    "Connections closed: a client was slow, or asked twice at once, or others needed room.",
     ["reason"],
 )

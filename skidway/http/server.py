@@ -5,10 +5,10 @@ read its answer. When uvicorn refuses a request, its answer is plain text. In th
 of a request must arrive within a time limit (`HEAD_WITHIN_S`). If a client has not read its whole
 answer `KEEP_ALIVE_S` + `HEAD_WITHIN_S` seconds after the answer was made, the server gives the
 client more time, but closes the connection when the client reads nothing for `HEAD_WITHIN_S`
-seconds. At most `CONNECTIONS_MAX` connections with http, and as many with https, wait for their
+seconds. A connection asks for one answer at a time; one that asks for more is closed behind the
+first. At most `CONNECTIONS_MAX` connections with http, and as many with https, wait for their
 clients. If one more does, the oldest of them gives way, of the address with the most; so a client
-that connects and sends its request at once is answered. Every refusal is JSON (see
-`refusals`).
+that connects and sends its request at once is answered. Every refusal is JSON (see `refusals`).
 """
 
 from __future__ import annotations
@@ -112,10 +112,16 @@ class Protocol(H11Protocol):
 
     def on_response_complete(self) -> None:
         """Called by uvicorn after each answer. Starts a timer for the head of the next request,
-        because uvicorn's own timer already stops at the first byte of that head."""
+        because uvicorn's own timer already stops at the first byte of that head. If the client has
+        sent more before it got this answer (pipelining, which no client of ours does), closes the
+        connection instead: one connection could otherwise ask for thousands of answers at once."""
+        self._note()
+        if self.conn.their_state is h11.DONE and self.conn.trailing_data[0]:
+            self._expect_head(HEAD_WITHIN_S)
+            closed_connections.labels("pipelined").inc()
+            self.transport.close()
         super().on_response_complete()
         if not self.transport.is_closing():
-            self._note()
             self._expect_head(KEEP_ALIVE_S + HEAD_WITHIN_S)
 
     def _note(self) -> None:

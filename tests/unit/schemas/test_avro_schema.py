@@ -21,6 +21,7 @@ from skidway.schemas.avro_schema import (
     Enum,
     Record,
     SchemaInvalid,
+    default_fault,
     defaults,
     named_types,
     parse,
@@ -518,3 +519,31 @@ def test_values_nested_too_deeply_are_refused(key: str) -> None:
     parse(nested(99), check_defaults=False)
     with pytest.raises(SchemaInvalid, match="more than 100 levels"):
         parse(nested(100), check_defaults=False)
+
+
+def test_defaults_that_multiply_one_another_are_refused() -> None:
+    """A default takes in the defaults of the fields that it leaves out. If few records multiply
+    their defaults, or a default contains itself, the default is invalid, instead of taking all
+    memory where it is used."""
+
+    def pair(name: str, inner: Any) -> dict[str, Any]:
+        fields = [{"name": each, "type": [inner, "null"], "default": {}} for each in "ab"]
+        return {"type": "record", "name": name, "fields": fields}
+
+    types = [{"type": "record", "name": "N0", "fields": []}]
+    types += [pair(f"N{at}", f"N{at - 1}") for at in range(1, 41)]
+    schema = {
+        "type": "record",
+        "name": "R",
+        "fields": [{"name": f"f{at}", "type": each} for at, each in enumerate(types)],
+    }
+    with pytest.raises(SchemaInvalid, match="with the defaults inside it, it has more than 10000"):
+        parse(schema)
+    record = parse(pair("R", "R"), check_defaults=False)
+    assert "has more than 10000 values" in str(default_fault(record, {}))
+    long = [{**pair(f"L{at}", f"L{at - 1}" if at else "int"), "aliases": []} for at in range(2000)]
+    for each in long:
+        del each["fields"][1]
+    schema["fields"] = [{"name": f"f{at}", "type": each} for at, each in enumerate(long)]
+    last = named_types(parse(schema, check_defaults=False))["L1999"]
+    assert default_fault(last, {}) == "it is nested too deeply"

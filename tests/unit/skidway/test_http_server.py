@@ -5,6 +5,8 @@ and a fake transport."""
 from __future__ import annotations
 
 import resource
+import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +14,9 @@ import pytest
 from uvicorn.server import ServerState
 
 from skidway.http import server
+from skidway.http.hosts import AllowedHosts
 from skidway.http.server import HEAD_WITHIN_S, KEEP_ALIVE_S, Config, Protocol
+from skidway.service import Shutdown
 
 
 class Timers:
@@ -129,6 +133,52 @@ def test_behind_an_answer_a_new_time_begins(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(timers.waiting) == 1
     assert timers.fire() == KEEP_ALIVE_S + HEAD_WITHIN_S
     assert transport.aborted
+
+
+def test_a_connection_asks_for_one_answer_at_a_time() -> None:
+    """A client that sends further requests before it has its answer gets the first answer, and then
+    its connection is closed; the others are not answered. A client that waits for each answer keeps
+    its connection."""
+    asked: list[str] = []
+
+    async def app(scope: Any, _receive: Any, send: Any) -> None:
+        asked.append(scope["path"])
+        headers = [(b"content-length", b"2")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    shutdown = Shutdown()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = listening.getsockname()
+        arguments = (app, [listening], [], None, shutdown)
+        hosts = {"hosts": AllowedHosts(())}
+        running = threading.Thread(target=server.serve, args=arguments, kwargs=hosts)
+        running.start()
+        try:
+            with socket.create_connection(address, timeout=30) as good:
+                for _ in range(3):
+                    good.sendall(_get("/good"))
+                    answer = b""
+                    while not answer.endswith(b"ok"):
+                        answer += good.recv(1000)
+            with socket.create_connection(address, timeout=30) as greedy:
+                greedy.sendall(_get("/greedy") * 200)
+                assert _until_closed(greedy).count(b"HTTP/1.1 200") == 1
+        finally:
+            shutdown.request()
+            running.join()
+    assert asked == ["/good"] * 3 + ["/greedy"]
+
+
+def _get(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+
+
+def _until_closed(sock: socket.socket) -> bytes:
+    found = b""
+    while data := sock.recv(1 << 16):
+        found += data
+    return found
 
 
 def test_half_requests_give_way_to_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -367,3 +367,20 @@ def test_a_cast_that_would_change_a_value_sets_its_row_apart(
 ) -> None:
     """If a cast would lose a part of a value, only the row of this value is rejected."""
     assert project(record(field("x", written)), record(field("x", read)), x=values)[1] == fits
+
+
+def test_too_many_types_that_contain_one_another_are_refused() -> None:
+    """If so many types contain one another that it would take hours to prepare how old rows become
+    new ones, the rows of the old schema are refused, with this reason."""
+
+    def circle(kind: str) -> str:
+        inside = [("back", ["null", "R"]), ("next", ["null", kind, "N0"])]
+        types = [avro_record(f"N{at}", *inside) for at in range(400)]
+        return json.dumps(avro_record("R", *((each["name"], each) for each in types)))
+
+    with pytest.raises(NotProjectable, match="the schemas have too many types that contain one"):
+        Projection(circle("int"), circle("long"))
+
+
+def avro_record(name: str, *fields: tuple[str, object]) -> dict[str, object]:
+    return {"type": "record", "name": name, "fields": [{"name": n, "type": t} for n, t in fields]}

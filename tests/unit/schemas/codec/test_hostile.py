@@ -1,6 +1,7 @@
-"""The codec needs memory and time only in proportion to the number of bytes that it decodes. This
-holds even for hostile datums, for example datums that claim a huge number of items, or that have
-items without bytes, deep nesting, or endless recursion."""
+"""The codec needs memory and time only in proportion to the number of bytes that it decodes, and of
+characters in the schema. This holds even for hostile datums, for example datums that claim a huge
+number of items, or that have items without bytes, deep nesting, or endless recursion; and for
+hostile schemas."""
 
 from __future__ import annotations
 
@@ -97,9 +98,9 @@ HUGE = 2**60
         ("bytes", zigzag(HUGE)),
         ("string", zigzag(HUGE) + b"x"),
         ("string", zigzag(-5) + b"x"),
-        (array(["null", table(5000)]), zigzag(100_000) + b"\0" * 100_001),
+        (array(["null", table(3000)]), zigzag(100_000) + b"\0" * 100_001),
         (
-            array(["null", array(["null", table(5000)])]),
+            array(["null", array(["null", table(3000)])]),
             zigzag(1) + zigzag(1) + zigzag(9000) + b"\0" * 9002,
         ),
         ({"type": "fixed", "name": "F", "size": 2**31 - 1}, b"x"),
@@ -231,6 +232,85 @@ def test_names_do_not_make_a_large_text_of_a_small_datum(more: Any, words: str) 
     schema["fields"].append(more)
     with pytest.raises(SchemaUnsupported, match=words):
         Codec(schema)
+
+
+def circle(count: int) -> dict[str, Any]:
+    """Returns a schema of records that all contain one another."""
+    fields = [
+        {"name": "x", "type": ["null", "R"]},
+        {"name": "y", "type": ["null", "int", "N"]},
+    ]
+    types = [
+        {"type": "record", "name": f"N{at}" if at else "N", "fields": fields} for at in range(count)
+    ]
+    return fields_of(*types)
+
+
+def fields_of(*types: Any) -> dict[str, Any]:
+    fields = [{"name": f"f{at}", "type": each} for at, each in enumerate(types)]
+    return {"type": "record", "name": "R", "fields": fields}
+
+
+def test_a_schema_of_records_that_contain_one_another_costs_little() -> None:
+    """A codec for 2,000 records that all contain one another takes little memory and time, and so
+    do the texts of their values. If each field had the whole schema once more, the test would never
+    end."""
+    found: list[Any] = []
+
+    def job() -> None:
+        codec = Codec(circle(2000))
+        found.append(codec.decode(pa.array([b"\0\x04\0\0" + b"\0" * 3998, b"\0"], pa.binary())))
+
+    assert peak(job) < 2 * MEMORY_MAX
+    assert found[0].good.tolist() == [True, False]
+    row = found[0].batch.to_pylist()[0]
+    nothing = '{"x":null,"y":null}'
+    assert row["f0"] == f'{{"x":null,"y":{{"member1":{nothing}}}}}'
+    assert {row[f"f{at}"] for at in range(1, 2000)} == {nothing}
+
+
+@pytest.mark.parametrize("inside", ["items", "values"])
+def test_types_that_references_nest_too_deeply_are_refused(inside: str) -> None:
+    """If records refer to one another, arrays and maps can be nested deeper than in the schema's
+    text. Too deep a schema is refused, and does not exhaust the stack."""
+    nested: Any = "null"
+    types = []
+    for number in range(10):
+        for _ in range(50):
+            nested = {"type": "array" if inside == "items" else "map", inside: nested}
+        record = {"type": "record", "name": f"N{number}", "fields": fields_of(nested)["fields"]}
+        types.append(record)
+        nested = record["name"]
+    for count in (2, 10):
+        with pytest.raises(SchemaUnsupported, match=r"levels deep|more than 10000 columns"):
+            Codec(fields_of(*types[:count]))
+
+
+NESTED: Any = "int"
+for _ in range(60):
+    NESTED = {"type": "map", "values": NESTED}
+LONG = "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        [NESTED] * 150,
+        [{"type": "enum", "name": "E", "symbols": [f"s{at}" for at in range(9000)]}, *["E"] * 5000],
+        [{"type": "enum", "name": "E", "symbols": [LONG]}, *["E"] * 5000],
+        [{"type": "record", "name": "N", "fields": [{"name": LONG, "type": "int"}]}, *["N"] * 5000],
+    ],
+)
+def test_what_columns_repeat_is_bounded(types: list[Any]) -> None:
+    """A schema is refused in bounded memory if its columns repeat much: symbols of an enum, names
+    of fields, and the items inside nested maps."""
+    text = json.dumps(fields_of(*types))
+
+    def job() -> None:
+        with pytest.raises(SchemaUnsupported, match="Record R has more than 10000 columns"):
+            Codec(text)
+
+    assert peak(job) < MEMORY_MAX
 
 
 @pytest.mark.parametrize(
