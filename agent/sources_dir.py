@@ -15,11 +15,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from skidway import settings
-from skidway.agent.settings import SourceSettings, SourcesRule
-from skidway.agent.values.path_texts import covers, expanded, literal
+from skidway.agent.settings import NAMES_MAX, SourceSettings, SourcesRule
+from skidway.agent.values.path_texts import expanded, lies_within, matcher
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.settings import setting
+
+PATTERNS_CHARACTERS_MAX = 200_000
 
 _OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -28,7 +30,19 @@ _OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 class SourcesFile:
     """A file of `sources.dir`."""
 
-    sources: list[SourceSettings] = setting("sources", help="What to tail.", at_least=1)
+    sources: list[SourceSettings] = setting(
+        "sources", help="What to tail.", at_least=1, at_most=NAMES_MAX
+    )
+
+    def check(self) -> None:
+        """Refuses patterns with which a look would take long."""
+        texts = [each for one in self.sources for each in (*one.paths, *one.exclude)]
+        patterns = [each for text in texts for each in expanded(text)]
+        if len(patterns) > NAMES_MAX or sum(map(len, patterns)) > PATTERNS_CHARACTERS_MAX:
+            raise ConfigurationRefused(
+                f"the paths of a file in sources.dir have at most {NAMES_MAX:,} patterns, each"
+                f" alternative of braces counted, and {PATTERNS_CHARACTERS_MAX:,} characters"
+            )
 
 
 def sources_in(
@@ -82,24 +96,21 @@ def _check_allowed(file: Path, source: SourceSettings, rule: SourcesRule, folder
     """Refuses a source that names what its file's rule does not allow."""
     if not any(fnmatchcase(source.topic, each) for each in rule.topics):
         raise _not_allowed(file, "topic", source.topic)
-    own = [f"{literal(str(folder.absolute()))}/**"]
     further = {
         "schema": source.schema_file,
         "hash.key.location": source.hash_key_location,
         "labels.location": None if source.labels is None else source.labels.location,
     }
+    allowed = [each for one in rule.paths for each in expanded(one)]
     for text in source.paths:
-        _check_path(file, "paths", text, rule.paths)
+        if not all(any(lies_within(each, one) for one in allowed) for each in expanded(text)):
+            raise _not_allowed(file, "paths", text)
+    own = f"{folder.absolute()}/"
     for key, path in further.items():
-        if path is not None:
-            text = os.path.normpath(folder.absolute() / path)
-            _check_path(file, key, literal(text), [*rule.paths, *own])
-
-
-def _check_path(file: Path, key: str, text: str, allowed: Sequence[str]) -> None:
-    patterns = [each for one in allowed for each in expanded(one)]
-    for each in expanded(text):
-        if not any(covers(pattern, each) for pattern in patterns):
+        text = "" if path is None else os.path.normpath(folder.absolute() / path)
+        if text and not (
+            text.startswith(own) or any(matcher(each).fullmatch(text) for each in allowed)
+        ):
             raise _not_allowed(file, key, text)
 
 
