@@ -19,7 +19,7 @@ _SOME_WORD: Final = r"\S+?"
 _BLANKS: Final = " *"
 _FEW_BLANKS: Final = " *?"
 _BEGINS_LATER: Final = "(?:[^ ].*?)??"
-_GROUPS_MAX: Final = 200
+_GROUPS_MAX: Final = 100
 _REPEATS_MAX: Final = 1000
 """The largest count that RE2 accepts in a repetition, such as `{0,1000}`."""
 
