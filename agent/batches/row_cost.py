@@ -12,8 +12,8 @@ from skidway.agent.parsing.framing import READ_LINES
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 
-COST_MAX: Final = 65_536
-TOGETHER_COST: Final = 64 << 20
+COST_MAX: Final = 16_384
+TOGETHER_COST: Final = 16 << 20
 """The records of one call of the press cost at most about this many bytes beside their lines."""
 
 

@@ -19,7 +19,7 @@ from pyarrow import types
 from skidway.agent.parsing.framing import Int64s
 from skidway.errors import ConfigurationRefused
 
-ADDED_BYTES_MAX: Final = 4_096
+ADDED_BYTES_MAX: Final = 2_048
 
 
 def path_groups(patterns: Sequence[str]) -> list[str]:

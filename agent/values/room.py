@@ -20,8 +20,9 @@ class Room:
     its lines, although compression may make the batch smaller."""
 
     def __init__(self, free: int, held: Mapping[str, int], stopped: Collection[str] = ()) -> None:
-        """stopped: the topics of which nothing may be read, whatever room there is. free: how many bytes may still be unacknowledged, for all topics together. held: the
-        unacknowledged bytes of each data topic, including those of its rejected topic."""
+        """free: how many bytes may still be unacknowledged, for all topics together. held: the
+        unacknowledged bytes of each data topic, including those of its rejected topic. stopped: the
+        topics of which nothing may be read."""
         self._free = free
         self._held = Counter(held)
         self._stopped = stopped
