@@ -21,6 +21,9 @@ from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.settings import setting
 
+FILE_BYTES_MAX = 256 << 10
+"""With as many, reading a file takes at most about a second. The agent reads changed files while it
+reads logs."""
 PATTERNS_CHARACTERS_MAX = 200_000
 
 _OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -81,6 +84,8 @@ def _check_owner(path: Path, owner: str | None) -> None:
         raise ConfigurationRefused(f"sources.dir.rules: there is no user {owner}") from None
     if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         raise ConfigurationRefused(f"{path} is no regular file")
+    if stat.S_ISREG(status.st_mode) and status.st_size > FILE_BYTES_MAX:
+        raise ConfigurationRefused(f"{path}: a file in sources.dir has at most 256 KiB")
     if status.st_uid not in allowed:
         whose = "root or the agent's user" if owner is None else f"root or {owner}"
         raise ConfigurationRefused(

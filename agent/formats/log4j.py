@@ -92,9 +92,10 @@ def compiled(pattern: str) -> Layout:
 
 def _is_bracketed(pieces: Sequence[Piece], index: int) -> bool:
     """Whether a piece is directly between `[` and `]`."""
-    before = [each.name for each in pieces[:index] if each.kind != "mark"]
-    behind = [each.name for each in pieces[index + 1 :] if each.kind != "mark"]
-    return before[-1:] == ["["] and behind[:1] == ["]"]
+    before = (pieces[at] for at in range(index - 1, -1, -1))
+    behind = (pieces[at] for at in range(index + 1, len(pieces)))
+    names = [next((x.name for x in each if x.kind != "mark"), "") for each in (before, behind)]
+    return names == ["[", "]"]
 
 
 def _told_again(pieces: Sequence[Piece]) -> str:

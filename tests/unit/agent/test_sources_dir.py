@@ -108,11 +108,12 @@ def test_a_file_that_others_can_write_is_refused(tmp_path: Path, mode: int) -> N
     [
         ("{topic: t, paths: [/a]}," * 1001, "sources must be at most 1000 entries, not 1001"),
         ("{topic: t, paths: [" + "/a," * 1001 + "]}", "paths must be at most 1000 entries"),
+        (" " * (256 << 10), "a file in sources.dir has at most 256 KiB"),
         ("{topic: t, paths: ['/{" + "a," * 98 + "b}1'" + ",'/{a,b}'" * 999 + "]}", "at most 1,000"),
-        ("{topic: t, paths: [" + f"/{'a' * 4_000}," * 60 + "]}", "and 200,000 characters"),
-        ("{topic: t, paths: [/a], exclude: [" + f"/{'a' * 4_000}," * 60 + "]}", "200,000"),
+        ("{topic: t, paths: [" + f"/{'a' * 4_000}," * 55 + "]}", "and 200,000 characters"),
+        ("{topic: t, paths: [/a], exclude: [" + f"/{'a' * 4_000}," * 55 + "]}", "200,000"),
     ],
-    ids=["sources", "paths", "braces", "characters", "exclude"],
+    ids=["sources", "paths", "bytes", "braces", "characters", "exclude"],
 )
 def test_a_file_has_a_bounded_number_of_patterns(tmp_path: Path, sources: str, words: str) -> None:
     """A file of `sources.dir` has so few sources and patterns that no look takes long."""
