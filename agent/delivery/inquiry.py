@@ -38,7 +38,7 @@ import numpy as np
 
 from skidway.agent.batches.parsers import framer_of
 from skidway.agent.batches.program_versions import at_present
-from skidway.agent.batches.recipe import Recipe
+from skidway.agent.batches.recipe import Recipe, has_refusal
 from skidway.agent.delivery.evidence import Evidence, proven_bytes
 from skidway.agent.delivery.presses import Presses
 from skidway.agent.delivery.progress import Progress
@@ -429,7 +429,7 @@ class Inquiry:
         for recipe in (at_present(asked.recipe), now):
             if recipe is None or not self._presses.can_press(recipe):
                 continue
-            if self._presses.can_make(recipe, reading):
+            if not has_refusal(asked.recipe) or self._presses.can_make(recipe, reading):
                 return recipe
         if now is not None and self._presses.has_failed(now):
             raise OSError(
