@@ -139,6 +139,11 @@ _RELOADS = Counter(
 _FULL = Counter("skidway_agent_state_full_total", "Transactions for which the disk had no room.")
 
 
+def press_failed(topic: str, error: Exception) -> None:
+    """A press could not make records of a topic's lines, so that the topic waits."""
+    _log.error("press_failed", exc=error, topic=topic)
+
+
 def pressed(topic: str, result: Pressed) -> None:
     """A press made records of a topic's lines, and batches of these records."""
     _RECORDS.inc(result.records)

@@ -629,7 +629,10 @@ class RunningAgent:
             detail["reason"] = self._loop.full_reason
         detail["rejecting"] = rejecting = self._loop.rejections.too_many()
         is_held = any(each.holds for each in report.unread)
-        delivers = not (self._loop.full_reason or troubled or silent or unread or rejecting)
+        if stopped := self._loop.stopped:
+            detail["stopped"] = dict(stopped)
+        is_stuck = self._loop.full_reason or troubled or silent or unread or stopped
+        delivers = not (is_stuck or rejecting)
         detail["delivers"] = delivers  # what can be read
         return Health(delivers and not is_held, detail)
 

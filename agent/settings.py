@@ -8,6 +8,7 @@ only inside the checks that need them.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Literal
 
@@ -32,6 +33,10 @@ GROUP_TYPES = ("int", "long", "float", "double", "boolean", "string")
 REJECTED_SUFFIX = ".rejected"
 
 LINE_BYTES_MAX = READ_BYTES // 4 * 3
+PATTERN_CHARACTERS_MAX = 8_192
+NAMES_MAX = 1_000
+"""The settings of a source name at most this many fields, and as many patterns of paths."""
+YEARS_MS = 10 * 365 * 86_400_000
 BATCH_BYTES_MIN = 16_384
 
 _TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
@@ -53,11 +58,13 @@ class ParserSettings:
         None,
         help="For regex: RE2 for the whole record, with named groups. For log4j: the conversion "
         "pattern of log4j or Logback. For python: the format of Python's logging.",
+        at_most=PATTERN_CHARACTERS_MAX,
     )
     date_format: str | None = setting(
         "date_format",
         None,
         help="For python: datefmt, the format of %(asctime)s; Python's default if not set.",
+        at_most=PATTERN_CHARACTERS_MAX,
     )
     types: dict[str, str] = setting(
         "types",
@@ -65,12 +72,14 @@ class ParserSettings:
         help="If schema is not set: the groups or columns that are int, long, float, double or "
         "boolean; an empty value becomes null. All other fields are strings. With json_field: "
         "also the members that become fields; the map _extra takes the other members.",
+        at_most=NAMES_MAX,
     )
     columns: list[str] = setting(
         "columns",
         [],
         help="For csv: the names of a line's values, in order. For logfmt, if schema is not set: "
         "the keys that become fields; the map _extra takes the other keys.",
+        at_most=NAMES_MAX,
     )
     delimiter: str = setting(
         "delimiter", ",", help="For csv: the one character between two values, or tab."
@@ -123,8 +132,9 @@ class ParserSettings:
                     f"parser.columns: {name!r} is no name of a field; it takes a-z A-Z 0-9 _, and "
                     "no digit at the beginning"
                 )
-            if self.columns.count(name) > 1:
-                raise ConfigurationRefused(f"parser.columns has {name!r} twice")
+        twice = next((name for name, n in Counter(self.columns).items() if n > 1), None)
+        if twice is not None:
+            raise ConfigurationRefused(f"parser.columns has {twice!r} twice")
         character = self.delimiter_character
         if len(character) != 1 or not character.isascii() or character.isalnum():
             raise ConfigurationRefused(
@@ -173,7 +183,10 @@ class MultilineSettings:
         "log4j, python), these types join all lines up to the next beginning.",
     )
     pattern: str | None = setting(
-        "pattern", None, help="RE2, searched in a line; ^ and $ are the line's beginning and end."
+        "pattern",
+        None,
+        help="RE2, searched in a line; ^ and $ are the line's beginning and end.",
+        at_most=PATTERN_CHARACTERS_MAX,
     )
     max_lines: int = setting(
         "max.lines",
@@ -187,6 +200,7 @@ class MultilineSettings:
         5_000,
         help="How long a file must not change before its last record counts as whole.",
         at_least=10,
+        at_most=YEARS_MS,
     )
 
     @property
@@ -223,11 +237,13 @@ class TimestampSettings:
         help="Groups or members that hold the time, joined by a blank. A member inside an object "
         "is written as meta.time.",
         at_least=1,
+        at_most=NAMES_MAX,
     )
     format: str = setting(
         "format",
         help="Python's strptime directives except %Z (%z reads letters of zones, too), or rfc3339, "
         "epoch (seconds), epoch_ms, epoch_us, epoch_ns.",
+        at_most=PATTERN_CHARACTERS_MAX,
     )
     timezone: str = setting(
         "timezone", "UTC", help="Time zone of times that name no zone, such as Europe/Berlin."
@@ -250,7 +266,9 @@ class LabelSettings:
         "container; or a list of pods, as kubectl prints it. Another program keeps it up to date.",
     )
     fields: dict[str, str] = setting(
-        "fields", help="The field for each label, such as app: app.kubernetes.io/name."
+        "fields",
+        help="The field for each label, such as app: app.kubernetes.io/name.",
+        at_most=NAMES_MAX,
     )
 
     def check(self) -> None:
@@ -282,9 +300,13 @@ class SourceSettings:
         help="Files to tail: absolute patterns with *, ?, [...], {a,b} and **; see Patterns of "
         "paths.",
         at_least=1,
+        at_most=NAMES_MAX,
     )
     exclude: list[str] = setting(
-        "exclude", [], help="Files to leave out: patterns like those of paths."
+        "exclude",
+        [],
+        help="Files to leave out: patterns like those of paths.",
+        at_most=NAMES_MAX,
     )
     optional: bool = setting(
         "optional",
@@ -304,6 +326,7 @@ class SourceSettings:
         help="If a file was last changed longer ago than this when the agent first finds it, the "
         "agent reads it only after it has changed; if not set, every file is read.",
         at_least=3_600_000,
+        at_most=YEARS_MS,
     )
     deleted_after_ms: int | None = setting(
         "deleted.after.ms",
@@ -312,6 +335,7 @@ class SourceSettings:
         "audit shows how much of this time is left. If not set, earlier files of the "
         "directory show it.",
         at_least=1_000,
+        at_most=YEARS_MS,
     )
     parser: ParserSettings = setting(
         "parser",
@@ -330,7 +354,10 @@ class SourceSettings:
         "if not set.",
     )
     fields: dict[str, str] = setting(
-        "fields", {}, help="Further fields with the same text in each record, such as env: prod."
+        "fields",
+        {},
+        help="Further fields with the same text in each record, such as env: prod.",
+        at_most=NAMES_MAX,
     )
     container: Literal["cri", "docker"] | None = setting(
         "container",
@@ -343,6 +370,7 @@ class SourceSettings:
         None,
         help="RE2, searched in a file's path; its named groups are fields. With container: cri, "
         "the default finds namespace, pod and container.",
+        at_most=PATTERN_CHARACTERS_MAX,
     )
     labels: LabelSettings | None = setting(
         "labels", None, help="With container: labels of the pod or container that become fields."

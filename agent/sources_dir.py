@@ -25,13 +25,17 @@ from skidway.agent.named_files import (
     trusted_owners,
     with_named,
 )
-from skidway.agent.settings import SourceSettings, SourcesRule
-from skidway.agent.values.path_texts import covers, expanded, literal
+from skidway.agent.settings import NAMES_MAX, SourceSettings, SourcesRule
+from skidway.agent.values.path_texts import expanded, lies_within, matcher
 from skidway.agent.values.source_files import Version
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.settings import setting
-from skidway.settings.source import FILE_BYTES_MAX
+
+FILE_BYTES_MAX = 256 << 10
+"""With as many, reading a file takes at most about a second. The agent reads changed files while it
+reads logs."""
+PATTERNS_CHARACTERS_MAX = 200_000
 
 _OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -40,7 +44,19 @@ _OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 class SourcesFile:
     """A file of `sources.dir`."""
 
-    sources: list[SourceSettings] = setting("sources", help="What to tail.", at_least=1)
+    sources: list[SourceSettings] = setting(
+        "sources", help="What to tail.", at_least=1, at_most=NAMES_MAX
+    )
+
+    def check(self) -> None:
+        """Refuses patterns with which a look would take long."""
+        texts = [each for one in self.sources for each in (*one.paths, *one.exclude)]
+        patterns = [each for text in texts for each in expanded(text)]
+        if len(patterns) > NAMES_MAX or sum(map(len, patterns)) > PATTERNS_CHARACTERS_MAX:
+            raise ConfigurationRefused(
+                f"the paths of a file in sources.dir have at most {NAMES_MAX:,} patterns, each"
+                f" alternative of braces counted, and {PATTERNS_CHARACTERS_MAX:,} characters"
+            )
 
 
 def files_in(directory: Path) -> list[Path]:
@@ -68,6 +84,8 @@ def read_file(file: Path, rules: Sequence[SourcesRule]) -> tuple[Version, list[S
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigurationRefused(f"cannot read {file}: {reason}") from error
+    if len(text) > FILE_BYTES_MAX:
+        raise ConfigurationRefused(f"{file}: a file in sources.dir has at most 256 KiB")
     owners, named = trusted_owners(status.st_uid), dict[str, bytes]()
 
     def read(path: Path, bytes_max: int) -> bytes:
@@ -138,24 +156,21 @@ def _check_allowed(file: Path, source: SourceSettings, rule: SourcesRule, folder
     """Refuses a source that names what its file's rule does not allow."""
     if not any(fnmatchcase(source.topic, each) for each in rule.topics):
         raise _not_allowed(file, "topic", source.topic)
-    own = [f"{literal(str(folder.absolute()))}/**"]
     further = {
         "schema": source.schema_file,
         "hash.key.location": source.hash_key_location,
         "labels.location": None if source.labels is None else source.labels.location,
     }
+    allowed = [each for one in rule.paths for each in expanded(one)]
     for text in source.paths:
-        _check_path(file, "paths", text, rule.paths)
+        if not all(any(lies_within(each, one) for one in allowed) for each in expanded(text)):
+            raise _not_allowed(file, "paths", text)
+    own = f"{folder.absolute()}/"
     for key, path in further.items():
-        if path is not None:
-            text = os.path.normpath(folder.absolute() / path)
-            _check_path(file, key, literal(text), [*rule.paths, *own])
-
-
-def _check_path(file: Path, key: str, text: str, allowed: Sequence[str]) -> None:
-    patterns = [each for one in allowed for each in expanded(one)]
-    for each in expanded(text):
-        if not any(covers(pattern, each) for pattern in patterns):
+        text = "" if path is None else os.path.normpath(folder.absolute() / path)
+        if text and not (
+            text.startswith(own) or any(matcher(each).fullmatch(text) for each in allowed)
+        ):
             raise _not_allowed(file, key, text)
 
 

@@ -5,6 +5,7 @@ zones once, and `rejections` and `fieldless` count.
     recipe            everything that decides which record a line becomes; the state stores recipes
     program_versions  the versions of code that are a part of a recipe
     source_recipes    makes a source's recipe from its settings, and a schema if the source has none
+    row_cost          how many lines may be read together, by what each record adds to its line
     parsers           the framer and the parser of a recipe
     framed_lines      the lines of readings, each with its position in its file
     records           records of one topic, as columns

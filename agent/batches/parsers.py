@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from skidway.agent.batches.recipe import STRIP, Recipe, of_source
+from skidway.agent.batches.row_cost import lines_max
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.added_fields import AddedFields
 from skidway.agent.parsing.aliases import aliases_of
@@ -46,22 +47,23 @@ from skidway.schemas.codec import Codec
 def framer_of(recipe: Recipe) -> Framer:
     """Returns the recipe's framer, which divides bytes into records. Raises
     ConfigurationRefused."""
+    most = lines_max(recipe)
     if recipe.is_replay:
-        return LineFramer()  # each line of a replay's file contains a whole record
+        return LineFramer(UTF_8, most)  # each line of a replay's file contains a whole record
     if recipe.multiline is None and recipe.container is None:
-        return LineFramer(recipe.encoding)
+        return LineFramer(recipe.encoding, most)
     has_colours = recipe.colours == STRIP
     if recipe.container is not None:
         from skidway.agent.parsing.streams import StreamsFramer
 
         return StreamsFramer(
-            recipe.multiline, recipe.line_bytes, recipe.container, has_colours=has_colours
+            recipe.multiline, recipe.line_bytes, recipe.container, most, has_colours=has_colours
         )
     assert recipe.multiline is not None
     from skidway.agent.parsing.multiline import JoiningFramer
 
     return JoiningFramer(
-        recipe.multiline, recipe.line_bytes, recipe.encoding, has_colours=has_colours
+        recipe.multiline, recipe.line_bytes, recipe.encoding, most, has_colours=has_colours
     )
 
 

@@ -224,14 +224,18 @@ class Press:
             Reject(row, NUL_BYTES, hole_detail(size))
             for row, size in zip(holes.tolist(), sizes, strict=True)
         ]
+        paths = [reading.path for reading in lines.readings]
+        labels = [reading.labels for reading in lines.readings]
+        excess = np.isin(lines.owner, self._added_fields.excess(paths, labels))
+        for row in np.setdiff1d(np.flatnonzero(excess), [each.row for each in rejects]):
+            detail = "path.pattern and labels add too much to it"
+            rejects.append(Reject(int(row), TOO_LONG, detail))
         if rejects:
-            fitting = np.delete(np.arange(len(texts)), np.union1d(too_long, holes))
+            fitting = np.delete(np.arange(len(texts)), [each.row for each in rejects])
             taken = self._parser.parse(texts.take(pa.array(fitting)), read_ms)
             parsed = in_places(taken, fitting)
         else:
             parsed = self._parser.parse(texts, read_ms)
-        paths = [reading.path for reading in lines.readings]
-        labels = [reading.labels for reading in lines.readings]
         batch = self._added_fields.add(parsed.batch, paths, lines.owner[parsed.rows], labels)
         parsed = replace(parsed, batch=batch)
         filtered = None

@@ -38,7 +38,7 @@ import numpy as np
 
 from skidway.agent.batches.parsers import framer_of
 from skidway.agent.batches.program_versions import at_present
-from skidway.agent.batches.recipe import Recipe
+from skidway.agent.batches.recipe import Recipe, has_refusal
 from skidway.agent.delivery.evidence import Evidence, proven_bytes
 from skidway.agent.delivery.presses import Presses
 from skidway.agent.delivery.progress import Progress
@@ -390,16 +390,18 @@ class Inquiry:
         as a whole or not at all. Returns each smaller part with the reading that sends it, or with
         the reason (a text) why it cannot be sent.
         """
-        recipe = self._sendable(asked, tracked)
+        recipe = self._sendable(asked, tracked, evidence)
         if recipe is None:
             return [(p, "; the settings do not say any more how to send it") for p in missing]
-        bounds = _record_bounds(asked.intent, evidence, framer_of(recipe))
+        framer = framer_of(recipe)
+        most = min(READ_LINES, framer.lines.lines_max)
+        bounds = _record_bounds(asked.intent, evidence, framer)
         ends = set(bounds.tolist())
         plans: list[tuple[Part, Reading | str]] = []
         readings: dict[Part, Reading] = {}
         for part in missing:
             if {part.first, part.end} <= ends:
-                for small in _smaller(part, bounds):
+                for small in _smaller(part, bounds, most):
                     reading = self._reading(asked.intent, small, tracked, evidence, recipe)
                     readings[small] = reading
             else:
@@ -415,15 +417,24 @@ class Inquiry:
                 plans.append((piece, reading))
         return plans
 
-    def _sendable(self, asked: _Asked, tracked: TrackedFile) -> Recipe | None:
+    def _sendable(self, asked: _Asked, tracked: TrackedFile, evidence: Evidence) -> Recipe | None:
         """Returns the recipe by which missing records are sent: the intent's settings with the
         versions of the present program, or else the file's present settings. Returns None if the
-        present program can use neither of these settings.
+        present program can use neither of these settings. Raises OSError if it can compile the
+        present settings, but fails to make records by them: they may be mended.
         """
         assert asked.recipe is not None
-        for recipe in (at_present(asked.recipe), self._recipe_now(tracked)):
-            if recipe is not None and self._presses.can_press(recipe):
+        now = self._recipe_now(tracked)
+        reading = tracked.reading(asked.intent, evidence.data)
+        for recipe in (at_present(asked.recipe), now):
+            if recipe is None or not self._presses.can_press(recipe):
+                continue
+            if not has_refusal(asked.recipe) or self._presses.can_make(recipe, reading):
                 return recipe
+        if now is not None and self._presses.has_failed(now):
+            raise OSError(
+                errno.EINVAL, "no records can be made of it by the settings of its source"
+            )
         return None
 
     def _reading(
@@ -521,11 +532,11 @@ def _record_bounds(intent: Intent, evidence: Evidence, framer: Framer) -> Int64s
     return np.append(intent.first, frames.borders + intent.first)
 
 
-def _smaller(part: Part, bounds: Int64s) -> Iterator[Part]:
-    """Divides a part into parts of at most READ_LINES records. An earlier version of the agent may
+def _smaller(part: Part, bounds: Int64s, most: int) -> Iterator[Part]:
+    """Divides a part into parts of at most `most` records. An earlier version of the agent may
     have made intents with more lines than this version reads at a time."""
     low, high = np.searchsorted(bounds, [part.first, part.end]).tolist()
-    for begin, end in pairwise([*range(low, high, READ_LINES), high]):
+    for begin, end in pairwise([*range(low, high, most), high]):
         yield replace(part, first=int(bounds[begin]), end=int(bounds[end]))
 
 

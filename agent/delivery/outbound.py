@@ -14,7 +14,7 @@ batches.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -169,10 +169,10 @@ class Outbound:
         """
         return not self._queue and self._sink.has_room
 
-    @property
-    def room(self) -> Room:
-        """How many bytes of each topic's files the next turn may read."""
-        return Room(self._limit_bytes - self._held.total(), self._held)
+    def room(self, stopped: Collection[str] = ()) -> Room:
+        """Returns how many bytes of each topic's files the next turn may read. stopped: the topics
+        of which it reads nothing."""
+        return Room(self._limit_bytes - self._held.total(), self._held, stopped)
 
     @property
     def held_bytes(self) -> dict[str, int]:

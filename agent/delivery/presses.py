@@ -6,8 +6,10 @@ This module stores the recipes, and a press for each recipe in use.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+
+import pyarrow as pa
 
 from skidway.agent import events
 from skidway.agent.batches.fieldless import Fieldless
@@ -19,7 +21,7 @@ from skidway.agent.cluster.topics import Topics
 from skidway.agent.delivery.outbound import Outbound
 from skidway.agent.delivery.read_back import Records, outcome_of
 from skidway.agent.files.reading import Taken
-from skidway.agent.parsing.framing import READ_BYTES, READ_LINES, count_lines
+from skidway.agent.parsing.framing import READ_BYTES, READ_LINES
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.intents import Intent, Reading
 from skidway.agent.values.tracked import ReadingOutcome
@@ -31,6 +33,10 @@ from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
 PRESSES_MAX = 64
+
+FAILURES = (MemoryError, RecursionError, ArithmeticError, ValueError, pa.ArrowException)
+"""With these errors, a press shows that it cannot make records by a recipe that it could compile.
+They stop one topic, because a team's settings may cause them."""
 
 TOGETHER_BYTES = READ_BYTES
 """One call of a press gets readings of at most this many bytes together, because the press needs
@@ -64,6 +70,11 @@ class Presses:
         self._kept = set(kept)
         self._rejections = rejections
         self._fieldless = fieldless
+        self._failed: set[bytes] = set()
+        self._unflagged: list[Intent] = []
+        self.stopped: dict[str, str] = {}
+        """By data topic: why its records cannot be made. Until the agent starts again, it reads no
+        more files of the topic, so that nothing of them is left out."""
         self._presses: OrderedDict[bytes, Press] = OrderedDict()
 
     def take_codec(self, codec: Codec) -> None:
@@ -105,14 +116,38 @@ class Presses:
             changes.put_intents([replace(intent, recipe=recipe.fingerprint)])
 
     def can_press(self, recipe: Recipe) -> bool:
-        """Returns whether this program can compile the recipe. Also adds the recipe, as `learn`
-        does."""
+        """Returns whether this program can compile the recipe, and has not failed to make records
+        by it. Also adds the recipe, as `learn` does."""
         self.learn(recipe)
+        if self.has_failed(recipe):
+            return False
         try:
             self._press_of(recipe.fingerprint)
         except ConfigurationRefused:
             return False
         return True
+
+    def has_failed(self, recipe: Recipe) -> bool:
+        """Whether this program has failed to make records by the recipe."""
+        return recipe.fingerprint in self._failed
+
+    def can_make(self, recipe: Recipe, reading: Reading) -> bool:
+        """Returns whether this program can make the records of a reading by the recipe, which it
+        can compile."""
+        press, sources = self._press_of(recipe.fingerprint), self._sources(recipe)
+        try:
+            press.press(self._agent, [reading], sources, self._bucket_ms)
+        except FAILURES as error:
+            self._failed.add(recipe.fingerprint)
+            events.press_failed(recipe.data.name, error)
+            return False
+        return True
+
+    def flag_failed(self, changes: Changes) -> None:
+        """Flags, in the state, the intents whose records could not be made. After the next start,
+        the agent makes them by the settings that it has then."""
+        self.mark_refused(changes, self._unflagged)
+        self._unflagged = []
 
     def places(
         self, recipe: Recipe, readings: Sequence[Reading]
@@ -133,15 +168,26 @@ class Presses:
         were found in the recipe's topics."""
         return outcome_of(records, self._agent, file, self._sources(recipe), self._bucket_ms)
 
+    def weight(self, reading: Reading) -> int:
+        """Returns for how many lines of READ_LINES the lines of a reading count."""
+        return self._press_of(reading.intent.recipe).framer.lines.weight(reading.data)
+
     def press(self, taken: Iterable[Taken], outbound: Outbound, now: float) -> None:
         """Makes batches of readings whose intents are durable, and gives the batches to
         `outbound`."""
-        for group in _groups(taken):
+        for group in _groups(taken, self.weight):
             press = self._press_of(group[0].reading.intent.recipe)
             recipe = press.recipe
             sources = self._sources(recipe)
             readings = [one.reading for one in group]
-            pressed = press.press(self._agent, readings, sources, self._bucket_ms)
+            try:
+                pressed = press.press(self._agent, readings, sources, self._bucket_ms)
+            except FAILURES as error:
+                self._failed.add(recipe.fingerprint)
+                self._unflagged += [each.intent for each in readings]
+                self.stopped[recipe.data.name] = f"its records cannot be made: {error!r}"[:500]
+                events.press_failed(recipe.data.name, error)
+                continue
             events.pressed(recipe.data.name, pressed)
             taken_in = pressed.records + (0 if pressed.filtered is None else len(pressed.filtered))
             self._rejections.saw(recipe.data.name, taken_in, pressed.rejected, now)
@@ -170,15 +216,15 @@ def _begins_labels(one: Taken) -> bool:
     return bool(labels) and labels[-1].first == one.reading.intent.first
 
 
-def _groups(taken: Iterable[Taken]) -> Iterator[list[Taken]]:
+def _groups(taken: Iterable[Taken], weight: Callable[[Reading], int]) -> Iterator[list[Taken]]:
     """Groups neighbouring readings that have the same recipe and the same moment of reading. A
-    group has at most TOGETHER_BYTES and READ_LINES, and one call of the press makes the batches of
-    the whole group. An over-long line is a group of its own.
+    group has at most TOGETHER_BYTES, and lines that weigh READ_LINES, and one call of the press
+    makes the batches of the whole group. An over-long line is a group of its own.
     """
     group: list[Taken] = []
     size = lines = 0
     for one in taken:
-        own_size, own_lines = len(one.reading.data), count_lines(one.reading.data)
+        own_size, own_lines = len(one.reading.data), weight(one.reading)
         size, lines = size + own_size, lines + own_lines
         is_full = size > TOGETHER_BYTES or lines > READ_LINES
         if group and (is_full or not _go_together(group[-1], one)):

@@ -23,7 +23,6 @@ from skidway.agent.delivery.presses import Presses
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.reading import TURN_BYTES, TURN_LINES, Taken
 from skidway.agent.files.tracking import Tracker
-from skidway.agent.parsing.framing import count_lines
 from skidway.agent.values.intents import GIVEN_UP, Intent
 from skidway.agent.values.room import Room
 from skidway.agent.values.tracked import Flight
@@ -79,7 +78,7 @@ class Replay:
             one = self._replay(intent, now)
             if one is not None:
                 left -= len(one.reading.data)
-                lines_left -= count_lines(one.reading.data)
+                lines_left -= self._presses.weight(one.reading)
                 room.take(one.tracked.birth.topic, len(one.reading.data))
                 taken.append(one)
             if left <= 0 or lines_left <= 0:

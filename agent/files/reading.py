@@ -43,7 +43,6 @@ from skidway.agent.parsing.framing import (
     READ_LINES,
     Framer,
     LineFramer,
-    count_lines,
     nul_bytes,
 )
 from skidway.agent.values.identity import (
@@ -226,7 +225,7 @@ class FileReader:
                 later.append(tracked)
             if one is not None:
                 left -= len(one.reading.data)
-                lines_left -= count_lines(one.reading.data)
+                lines_left -= self._source(tracked).framer.lines.weight(one.reading.data)
                 room.take(topic, len(one.reading.data))
                 taken.append(one)
             elif self._ready.discard(tracked):

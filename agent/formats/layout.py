@@ -19,6 +19,7 @@ _SOME_WORD: Final = r"\S+?"
 _BLANKS: Final = " *"
 _FEW_BLANKS: Final = " *?"
 _BEGINS_LATER: Final = "(?:[^ ].*?)??"
+_GROUPS_MAX: Final = 100
 _REPEATS_MAX: Final = 1000
 """The largest count that RE2 accepts in a repetition, such as `{0,1000}`."""
 
@@ -70,6 +71,8 @@ class Groups:
         """
         name = re.sub(r"\W", "_", name, flags=re.ASCII)
         name = f"_{name}" if name[:1].isdigit() else name
+        if len(self.names) == _GROUPS_MAX:
+            self.refuse(0, f"the pattern has more than {_GROUPS_MAX} directives")
         number, group = 1, name
         while group in self.names:
             number += 1
@@ -130,13 +133,12 @@ def settled(pieces: Sequence[Piece]) -> list[Piece]:
     found: list[Piece] = []
     is_behind = False
     for index, piece in enumerate(pieces):
-        rest = pieces[index + 1 :]
-        if piece.regex == _BLANKS and _text_follows(rest):
+        if piece.regex == _BLANKS and _text_follows(pieces[index + 1 :]):
             piece, is_behind = replace(piece, regex=_FEW_BLANKS), True
         elif is_behind and TEXT in piece.regex and piece.kind == "text":
             piece = replace(piece, regex=piece.regex.replace(TEXT, _BEGINS_LATER))
         elif is_behind and WORD in piece.regex:
-            if _is_between_blanks(rest):
+            if _is_between_blanks(pieces[index + 1 :]):
                 piece = replace(piece, regex=piece.regex.replace(WORD, _SOME_WORD))
             is_behind = False
         elif piece.kind not in ("mark", "optional") and not piece.regex.endswith("??"):

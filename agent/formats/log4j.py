@@ -46,9 +46,10 @@ from skidway.agent.formats.layout import (
     start_of,
 )
 
+_DEPTH_MAX: Final = 50
 _MESSAGES: Final = ("m", "msg", "message")
 _ANSI: Final = r"(?:\x1b\[[0-9;]*m)?"
-_DIRECTIVE: Final = re.compile(r"%(?P<left>-?)0?(?P<width>\d*)(?:\.-?\d+)?(?P<name>[A-Za-z]*)")
+_DIRECTIVE: Final = re.compile(r"%(?P<left>-?)0?(?P<width>\d{0,4})(?:\.-?\d+)?(?P<name>[A-Za-z]*)")
 _LOGBACK_ZONE: Final = re.compile(r"""^"?(.*?)"?,\s*([A-Z][A-Za-z_]+(?:[/+-][\w/+:-]*)?)$""")
 _BALANCED: Final = r"[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*"
 _OF_GROUPS: Final = {
@@ -80,7 +81,7 @@ def compiled(pattern: str) -> Layout:
                 again = _told_again(pieces[:index])
                 regex = piece.regex.replace(TEXT, f"(?!.*{again}).*" if again else ".*")
                 pieces[index] = Piece(piece.at, piece.name, regex, piece.kind)
-        elif piece.name in CHOSEN and _is_bracketed(pieces, index):
+        elif piece.kind != "literal" and piece.name in CHOSEN and _is_bracketed(pieces, index):
             pieces[index] = replace(piece, regex=piece.regex.replace(TEXT, _BALANCED))
     if not compiler.groups.names:
         compiler.groups.refuse(0, "the pattern has no directive such as %m")
@@ -91,9 +92,10 @@ def compiled(pattern: str) -> Layout:
 
 def _is_bracketed(pieces: Sequence[Piece], index: int) -> bool:
     """Whether a piece is directly between `[` and `]`."""
-    before = [each.name for each in pieces[:index] if each.kind != "mark"]
-    behind = [each.name for each in pieces[index + 1 :] if each.kind != "mark"]
-    return before[-1:] == ["["] and behind[:1] == ["]"]
+    before = (pieces[at] for at in range(index - 1, -1, -1))
+    behind = (pieces[at] for at in range(index + 1, len(pieces)))
+    names = [next((x.name for x in each if x.kind != "mark"), "") for each in (before, behind)]
+    return names == ["[", "]"]
 
 
 def _told_again(pieces: Sequence[Piece]) -> str:
@@ -165,6 +167,7 @@ class _Compiler:
     groups: Groups
     time: tuple[tuple[str, ...], str] | None = None
     zone: str | None = None
+    depth: int = 0
 
     def pieces(self) -> list[Piece]:
         """Returns the pieces of the regular expression for the whole pattern."""
@@ -175,6 +178,9 @@ class _Compiler:
     def _until(self, at: int, closing: str) -> tuple[list[Piece], int]:
         """Returns the pieces of the regular expression up to a closing bracket, and the index of
         this bracket."""
+        if self.depth > _DEPTH_MAX:
+            self.groups.refuse(at, f"brackets are nested in more than {_DEPTH_MAX} others")
+        self.depth += 1
         found: list[Piece] = []
         begin = at
         while at < len(self.text) and self.text[at] != closing:
@@ -187,6 +193,7 @@ class _Compiler:
             at += length
         if at == len(self.text) and closing:
             self.groups.refuse(begin - 1, "this bracket is not closed")
+        self.depth -= 1
         return found, at
 
     def _directive(self, at: int) -> tuple[list[Piece], int]:

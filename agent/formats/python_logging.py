@@ -53,8 +53,8 @@ _DATES: Final = {
     "b": r"[A-Za-z]{3,4}\.?", "B": "[A-Za-z]+", "a": "[A-Za-z]{3}", "A": "[A-Za-z]+", "%": "%",
 }  # fmt: skip
 _DEFAULT: Final = r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2},\d{3}"
-_PERCENT: Final = re.compile(r"%\((\w+)\)([-#0+ ]*)(\d*)(?:\.\d+)?[sdf]|(%%)")
-_BRACE: Final = re.compile(r"\{(\w+)(?::([^{}]*?[<>^])?0?(\d*)(?:\.\d+)?[sdf]?)?\}|(\{\{|\}\})")
+_PERCENT: Final = re.compile(r"%\((\w+)\)([-#0+ ]*+)(\d{0,4})(?:\.\d+)?[sdf]|(%%)")
+_BRACE: Final = re.compile(r"\{(\w+)(?::([^{}]*?[<>^])?0?(\d{0,4})(?:\.\d+)?[sdf]?)?\}|(\{\{|\}\})")
 
 
 def compiled(pattern: str, date_format: str | None = None) -> Layout:

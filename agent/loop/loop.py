@@ -287,6 +287,12 @@ class Loop:
         return {**self._refused.silent_s(now), **self._inquiry.silent_s(now)}
 
     @property
+    def stopped(self) -> Mapping[str, str]:
+        """For /health: the topics whose records cannot be made, each with the reason. The agent
+        reads no more of their files until it starts again."""
+        return self._presses.stopped
+
+    @property
     def held_seals(self) -> dict[str, dict[str, str]]:
         """For /health: the topics whose seal has waited for long, each with some of the files for
         which it waits: by path, what is missing.
@@ -356,6 +362,7 @@ class Loop:
         self._accounts.review(self.tracker)
         self._register.mind_published()
         self._refused.write(changes)
+        self._presses.flag_failed(changes)
         if now >= self._checkpoint_at:
             self._checkpoint_at = now + self._settings.checkpoint_interval_ms / 1000
             self._pass_flights(changes, now_ms)
@@ -405,7 +412,7 @@ class Loop:
         """
         if not self.outbound.has_room or self._refused.is_full:
             return []
-        room = self.outbound.room
+        room = self.outbound.room(self._presses.stopped)
         taken = [*self._replay.take(now, room), *self._inquiry.take(now, room)]
         if taken or self._replay.can_go_on:
             return taken

@@ -8,7 +8,9 @@ path under which the agent announced the file to the audit.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +18,8 @@ from pyarrow import types
 
 from skidway.agent.parsing.framing import Int64s
 from skidway.errors import ConfigurationRefused
+
+ADDED_BYTES_MAX: Final = 2_048
 
 
 def path_groups(patterns: Sequence[str]) -> list[str]:
@@ -54,7 +58,7 @@ class AddedFields:
         self._patterns, self._constants, self._labels = patterns, constants, labels
         self._groups = path_groups(patterns)
         self.names = [*self._groups, *(name for name, _ in (*constants, *labels))]
-        twice = next((name for name in self.names if self.names.count(name) > 1), None)
+        twice = next((name for name, n in Counter(self.names).items() if n > 1), None)
         if twice is not None:
             raise ConfigurationRefused(
                 f"two of path.pattern, fields and labels both fill the field {twice!r}"
@@ -66,6 +70,22 @@ class AddedFields:
                     f"{name!r} of path.pattern, fields or labels needs a string field of that name "
                     "in the schema"
                 )
+
+    def excess(
+        self, paths: Sequence[str], labels: Sequence[Sequence[tuple[str, str]]]
+    ) -> list[int]:
+        """Returns the indexes of the paths for which the fields of `path.pattern` and of labels may
+        have more than ADDED_BYTES_MAX bytes."""
+        if not self._groups and not self._labels:
+            return []
+        known = [dict(each) for each in labels] or [{} for _ in paths]
+        wanted = [label for _, label in self._labels]
+        return [
+            at
+            for at, (path, texts) in enumerate(zip(paths, known, strict=True))
+            if len(path) * len(self._groups) + sum(len(texts.get(each, "")) for each in wanted)
+            > ADDED_BYTES_MAX
+        ]
 
     def add(
         self,

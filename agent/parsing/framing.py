@@ -138,7 +138,9 @@ class Framer(Protocol):
 class LineFramer:
     """The framer that makes a record of each line."""
 
-    def __init__(self, encoding: str = UTF_8) -> None:
+    def __init__(self, encoding: str = UTF_8, lines_max: int = READ_LINES) -> None:
+        """lines_max: how many lines one reading gets at most."""
+        self.lines_max: Final = lines_max
         self.unit: Final = unit_bytes(encoding)
         self._encoding: Final = encoding
         order = "little" if encoding == UTF_16LE or self.unit == 1 else "big"
@@ -187,12 +189,17 @@ class LineFramer:
         return replace(found, first=first, content_end=content_end, end=found.end + begin)
 
     def first_lines_end(self, data: bytes) -> int:
-        """Returns where the first READ_LINES lines of `data` end; the length of `data` if it has
+        """Returns where the first `lines_max` lines of `data` end; the length of `data` if it has
         fewer lines."""
-        if count_lines(data) <= READ_LINES:
+        most = self.lines_max
+        if count_lines(data) <= most:
             return len(data)
         ends = np.flatnonzero(self._units(data, 0, len(data)) == LF)
-        return self.unit * (int(ends[READ_LINES - 1]) + 1) if len(ends) > READ_LINES else len(data)
+        return self.unit * (int(ends[most - 1]) + 1) if len(ends) > most else len(data)
+
+    def weight(self, data: bytes) -> int:
+        """Returns for how many lines of READ_LINES the lines of `data` count."""
+        return count_lines(data) * (READ_LINES // self.lines_max)
 
     def end_inside(self, data: bytes) -> int | None:
         """For `data` that begins inside a line, returns where this line ends: after its terminator,

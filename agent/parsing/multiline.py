@@ -36,7 +36,7 @@ from typing import Final
 
 import numpy as np
 
-from skidway.agent.parsing.framing import Frames, Int64s, LineFramer
+from skidway.agent.parsing.framing import READ_LINES, Frames, Int64s, LineFramer
 from skidway.agent.parsing.joins import Rule
 from skidway.agent.parsing.joints import Joins, Joints
 from skidway.agent.parsing.lines import UTF_8, slices
@@ -56,6 +56,7 @@ class JoiningFramer:
         rule: Rule,
         bytes_max: int,
         encoding: str = UTF_8,
+        lines_max: int = READ_LINES,
         *,
         has_colours: bool = False,
     ) -> None:
@@ -65,7 +66,7 @@ class JoiningFramer:
         for terminals.
         """
         self._joins = Joins(rule, bytes_max, encoding, has_colours=has_colours)
-        self.lines = LineFramer(encoding)
+        self.lines = LineFramer(encoding, lines_max)
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
         """Returns the records of one or several byte ranges, which follow one another in `data`."""

@@ -32,6 +32,9 @@ from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 
+GROUPS_MAX: Final = 100
+"""Groups may be nested, and each is a copy of its part of the line."""
+
 
 def groups_of(pattern: str) -> list[str]:
     """Returns the named groups of a pattern, in order. Raises ConfigurationRefused if RE2 refuses
@@ -53,6 +56,8 @@ def groups_of(pattern: str) -> list[str]:
         raise ConfigurationRefused(
             f"parser.pattern {pattern!r} has no named group such as (?P<message>.*)"
         )
+    if len(names) > GROUPS_MAX:
+        raise ConfigurationRefused(f"parser.pattern has more than {GROUPS_MAX} named groups")
     if _has_twins(pattern):
         raise ConfigurationRefused(f"parser.pattern {pattern!r} has two groups of the same name")
     return names

@@ -26,10 +26,17 @@ import numpy as np
 
 from skidway.agent.parsing import containers
 from skidway.agent.parsing.containers import Unwrapped
-from skidway.agent.parsing.framing import READ_BYTES, Booleans, Frames, Int64s, LineFramer
+from skidway.agent.parsing.framing import (
+    READ_BYTES,
+    READ_LINES,
+    Booleans,
+    Frames,
+    Int64s,
+    LineFramer,
+)
 from skidway.agent.parsing.joins import Rule
 from skidway.agent.parsing.joints import Joins
-from skidway.agent.parsing.lines import slices
+from skidway.agent.parsing.lines import UTF_8, slices
 from skidway.dataclass import dataclass
 
 APART_BYTES: Final = 1 << 16
@@ -65,7 +72,13 @@ class StreamsFramer:
     """The framer for the log of a container's runtime."""
 
     def __init__(
-        self, rule: Rule | None, bytes_max: int, container: str, *, has_colours: bool = False
+        self,
+        rule: Rule | None,
+        bytes_max: int,
+        container: str,
+        lines_max: int = READ_LINES,
+        *,
+        has_colours: bool = False,
     ) -> None:
         """rule: says by patterns which lines of a stream belong together; the patterns are searched
         in the text that the container wrote. None if only the parts of a line are joined.
@@ -73,7 +86,7 @@ class StreamsFramer:
         has_colours: whether the patterns are searched in texts without their codes for terminals.
         """
         self._joins = Joins(rule, bytes_max, has_colours=has_colours)
-        self._container, self.lines = container, LineFramer()
+        self._container, self.lines = container, LineFramer(UTF_8, lines_max)
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
         """Returns the records of one or several byte ranges, which follow one another in `data`."""

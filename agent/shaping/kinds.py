@@ -32,7 +32,7 @@ from skidway.dataclass import dataclass
 
 _BLANKS = r"(?:[\s\pZ]|%(?:25)*20)*"
 # PHP writes [password] => ..., and in URLs = is %3D, or %253D in a URL in a URL
-_BETWEEN = rf"{_BLANKS}(?:(?:\]{_BLANKS})?=>|[=:]|%(?:25)*3[AaDd]){_BLANKS}"
+_BETWEEN = rf"{_BLANKS}(?:(?:\]{_BLANKS})?=>|->|:=|[=:]|%(?:25)*3[AaDd]){_BLANKS}"
 _WRITTEN_QUOTE = (  # as nginx, .NET, HTML and URLs write quotes
     r"(?:\\+x2[27]|\\+u002[27]|&quot;|&#3[49];|%(?:25)*2[27])"
 )
@@ -43,7 +43,7 @@ _PEM = r"-----? ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-----?"
 _PEM_END = r"-----? ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-----?"
 _WORD = r"(?:\b|_|\\x2[27]|\\u002[27]|%22)"  # before a name that is also a part of other words
 _NAMES_OF_KEYS = (
-    rf"pass(?:wor[dt]|wd|phrase)|kennwort|secret|credentials?|{_WORD}cv[vc]2?"
+    rf"pass(?:wor[dt]|wd|phrase|code)|{_WORD}otp\b|kennwort|secret|credentials?|{_WORD}cv[vc]2?"
     rf"|(?:{_WORD}pin|(?-i:[a-z](?:Pin|PIN)))(?:[ _-]?(?:code|number))?\b"
     r"|(?:api|access|secret|private|encryption)[ _-]?key"
 )

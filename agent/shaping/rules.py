@@ -12,7 +12,7 @@ from typing import Final
 
 from skidway.dataclass import dataclass
 
-SHAPE_VERSION: Final = 3
+SHAPE_VERSION: Final = 4
 """Increase this version if a change to Skidway's own code makes the same rules give another result
 for the same record. tests/unit/agent/shaping/test_shaper.py finds such changes: it fails if the
 results for known records differ.

@@ -14,25 +14,31 @@ agent's state may have patterns that an earlier version accepted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from skidway.errors import ConfigurationRefused
 
+CHARACTERS_MAX = 4_096
+"""A pattern has at most this many characters, as a path has on Linux."""
+NAMES_MAX = 100
+"""A pattern has at most this many names between slashes."""
 EXPANDED_MAX: Final = 100
 """The braces of a pattern may stand for at most this many patterns."""
+EXPANDED_CHARACTERS_MAX = 4 * CHARACTERS_MAX
+"""The patterns for which braces stand have together at most this many characters."""
 
 _CLASS: Final = r"\[[!^]?+.[^\]]*\]"
 _TOKEN: Final = re.compile(rf"({_CLASS})|(\*+)|(.)", re.DOTALL)
 _CLASSES: Final = re.compile(_CLASS, re.DOTALL)
-_BRACES: Final = re.compile(rf"({_CLASS})|\{{((?:{_CLASS}|[^\[{{}}])*)\}}", re.DOTALL)
-_COMMA: Final = re.compile(r",(?![^\[]*\])")
+_OPEN: Final = re.compile(rf"{_CLASS}|(\[.*)", re.DOTALL)
+_BRACES: Final = re.compile(rf"([{{}},])|(?:{_CLASS}|[^{{}},])+", re.DOTALL)
 _SPECIAL: Final = re.compile(r"([*?\[{}])")
+_MAGIC: Final = re.compile(r"[*?\[]")
+_RANGE: Final = re.compile(r"(.)-(.)", re.DOTALL)
 _NO_CHARACTER: Final = re.compile(r"[\ud800-\udfff]")
 _NEVER: Final = "(?!)"
-_DEEP: Final = 70
-_LONG: Final = 300
 
 
 def check(setting: str, texts: Sequence[str]) -> None:
@@ -49,17 +55,10 @@ def refusal(text: str) -> str | None:
         return "must be absolute" + further
     if "\0" in text or (not text.isascii() and _is_broken(text)):
         return "has a character that no path has"
-    plain = _CLASSES.sub("", text)
-    if any(_COMMA.search(each[2]) is None for each in _BRACES.finditer(text) if not each[1]):
-        return "has braces without a comma; [{] means the character {"
-    patterns = expanded(text)
-    if len(patterns) > EXPANDED_MAX:
-        return f"stands for more than {EXPANDED_MAX} patterns"
-    left = "".join(_CLASSES.sub("", each) for each in patterns)
-    if "[" in plain or "[" in left:
-        return "has a bracket [ that is not closed in its name; [[] means the character ["
-    if "{" in left or "}" in left:
-        return "has a brace without its other; [{] means the character {"
+    try:
+        patterns = _expanded(text)
+    except _Refused as refused:
+        return str(refused)
     for each in patterns:
         if (why := _refusal_of_names(each)) is not None:
             return why
@@ -73,34 +72,48 @@ def literal(path: str) -> str:
 
 
 def expanded(text: str) -> list[str]:
-    """Returns the patterns for which the braces of a pattern stand; [text] if it has none. If there
-    are more than EXPANDED_MAX, some braces are left."""
-    found = [text]
-    while len(found) <= EXPANDED_MAX:
-        some = list(dict.fromkeys(each for one in found for each in _without_braces(one)))
-        if some == found:
-            break
-        found = some
-    return found
+    """Returns the patterns for which the braces of a pattern stand; [text] if it has none, or if
+    `refusal` refuses them."""
+    try:
+        return _expanded(text)
+    except _Refused:
+        return [text]
 
 
 @lru_cache(4096)
 def matcher(text: str) -> re.Pattern[str]:
-    """Returns the regular expression that matches the paths of a pattern without braces."""
-    *above, last = text.removeprefix("/").split("/")
-    directories = "".join(
-        f"(?:{_ANY_NAME}/)*" if each == "**" else f"{_name(each)}/" for each in above
-    )
-    file = f"(?:{_ANY_NAME}/)*{_ANY_NAME}" if last == "**" else _name(last)
-    return re.compile(f"/{directories}{file}" if text.startswith("/") else _NEVER, re.DOTALL)
+    """Returns the regular expression that matches the paths of a pattern without braces. What
+    stands between two `**` is matched at the first place, and at no other (see `_name`)."""
+    parts: list[list[str]] = [[]]
+    for each in text.removeprefix("/").split("/"):
+        if each == "**":
+            parts.append([])
+        else:
+            parts[-1].append(_name(each))
+    if not parts[-1]:  # a `**` as the last name
+        parts[-1].append(_ANY_NAME)
+    first, *between = ["/".join(each) for each in parts]
+    gap = f"(?:{_ANY_NAME}/)*"
+    last = f"{gap}{between.pop()}" if between else ""
+    whole = "".join([
+        "/", first, "/" if first and last else "",
+        *(f"(?>{gap}?{each}/)" for each in between if each), last,
+    ])  # fmt: skip
+    return re.compile(whole if text.startswith("/") else _NEVER, re.DOTALL)
 
 
-def covers(allowed: str, text: str) -> bool:
-    """Whether a pattern matches every path that another pattern matches. Both have no braces. In
-    some cases in which it does, the answer is no."""
-    if text == allowed:
-        return True
-    return all(matcher(allowed).fullmatch(each) is not None for each in _extremes(text))
+def lies_within(text: str, allowed: str) -> bool:
+    """Whether each name of a pattern lies within its name of another pattern, so that the other one
+    matches every path that the first matches. Both have no braces."""
+    names, others = _names(text), _names(allowed)
+    reached = _with_none({0}, others)
+    for name in names:
+        is_any = name == "**"
+        stays = {at for at in reached if others[at : at + 1] == ["**"]}
+        moves = {at + 1 for at in reached - stays if at < len(others)}
+        moves = {at for at in moves if not is_any and _is_narrower(name, others[at - 1])}
+        reached = _with_none(moves | ({*stays} if not name.startswith(".") else set()), others)
+    return len(others) in reached
 
 
 @lru_cache(4096)
@@ -129,29 +142,38 @@ def _name(name: str) -> str:
     return hidden + first + "".join(f"(?>[^/]*?{each})" for each in between) + last
 
 
-def _extremes(text: str) -> Iterator[str]:
-    """Yields paths that a pattern matches, such that a pattern that matches all of them matches all
-    paths of the first pattern: with as few and with very many directories and characters. A line
-    end, which no pattern names, stands for any character."""
-    for depth in (0, 1, 2, _DEEP):
-        for length in (0, 1, _LONG):
-            names = []
-            for name in text.split("/"):
-                if name == "**":
-                    names += ["\n"] * depth
-                else:
-                    filled = _TOKEN.sub(partial(_filled, length=length), name)
-                    is_hidden = name.startswith("*") and filled[:1] in ("", ".")  # matches no name
-                    names.append(f"\n{filled}" if is_hidden else filled)
-            last = ["\n"] if text.endswith("/**") else []
-            yield "/".join([*names, *last])
+def _names(text: str) -> list[str]:
+    """Returns the names of a pattern. A `**` at the end matches at least one name."""
+    names = text.split("/")
+    return [*names, "*"] if names[-1] == "**" else names
 
 
-def _filled(token: re.Match[str], *, length: int) -> str:
-    of_class, stars, character = token.groups()
-    if of_class is not None:
-        return of_class[1] if len(of_class) == 3 else "\n"
-    return "\n" * length if stars else "\n" if character == "?" else character
+def _with_none(places: set[int], names: Sequence[str]) -> set[int]:
+    """Adds the places that follow `**`, because it also matches no name."""
+    found = set(places)
+    for at in sorted(places):
+        while names[at : at + 1] == ["**"]:
+            at += 1
+            found.add(at)
+    return found
+
+
+def _is_narrower(name: str, other: str) -> bool:
+    """Whether a name of a pattern surely matches nothing that another name does not match."""
+    if name == other:
+        return True
+    if not _MAGIC.search(name):
+        return name_matcher(other).fullmatch(name) is not None
+    before, star, behind = other.partition("*")
+    return (
+        bool(star)
+        and not _MAGIC.search(before + behind)
+        and len(name) >= len(before) + len(behind)
+        and name.startswith(before)
+        and name.endswith(behind)
+        and name.startswith(".") == other.startswith(".")
+        and "]" not in behind
+    )
 
 
 def _character(character: str) -> str:
@@ -161,26 +183,71 @@ def _character(character: str) -> str:
 def _class(text: str) -> str:
     content = text[1:-1]
     negation = "^" if content[:1] in ("!", "^") else ""
-    content = re.sub(r"([\\\[\]^&~|])", r"\\\1", content[len(negation) :])
-    found = f"(?!/)[{negation}{content}]"
-    try:
-        re.compile(found)
-    except re.error:  # a range whose end comes before its beginning
-        return _NEVER
+    content = content[len(negation) :]
+    if any(low > high for low, high in _RANGE.findall(content)):
+        return _NEVER  # a range whose end comes before its beginning
+    escaped = re.sub(r"([\\\[\]^&~|])", r"\\\1", content)
+    return f"(?!/)[{negation}{escaped}]"
+
+
+class _Refused(Exception):
+    """Says what is wrong with a pattern."""
+
+
+def _expanded(text: str) -> list[str]:
+    """Returns the patterns for which the braces of a pattern stand. Raises _Refused if they are
+    too many or too long, or a bracket or brace has no other."""
+    if len(text) > CHARACTERS_MAX:
+        raise _Refused(f"has more than {CHARACTERS_MAX:,} characters")
+    if any(each[1] for each in _OPEN.finditer(text)):
+        raise _Refused("has a bracket [ that is not closed in its name; [[] means the character [")
+    above: list[tuple[list[str], list[str]]] = []  # the braces that are open here
+    done: list[str] = []  # the alternatives of the innermost braces before this one
+    found = [""]
+    plain: list[str] = []
+    for token in _BRACES.finditer(text):
+        if not token[1] or (token[1] == "," and not above):
+            plain.append(token[0])
+            continue
+        found, plain = _behind(found, ["".join(plain)]), []
+        if token[1] == "{":
+            above.append((done, found))
+            done, found = [], [""]
+        elif token[1] == ",":
+            done, found = [*done, *found], [""]
+        elif not above:
+            raise _Refused("has a brace without its other; [{] means the character {")
+        elif not done:
+            raise _Refused("has braces without a comma; [{] means the character {")
+        else:
+            alternatives = [*done, *found]
+            done, found = above.pop()
+            found = _behind(found, alternatives)
+        _check_size([*done, *found])
+    if above:
+        raise _Refused("has a brace without its other; [{] means the character {")
+    return list(dict.fromkeys(_behind(found, ["".join(plain)])))
+
+
+def _behind(texts: list[str], more: list[str]) -> list[str]:
+    found = [each + one for each in texts for one in more[: EXPANDED_MAX + 1]]
+    _check_size(found)
     return found
 
 
-def _without_braces(text: str) -> list[str]:
-    """Returns the patterns for which the first innermost braces of a pattern stand."""
-    for found in _BRACES.finditer(text):
-        if (inside := found[2]) is not None:
-            before, behind = text[: found.start()], text[found.end() :]
-            return [before + each + behind for each in _COMMA.split(inside)]
-    return [text]
+def _check_size(texts: list[str]) -> None:
+    if len(texts) > EXPANDED_MAX:
+        raise _Refused(f"stands for more than {EXPANDED_MAX} patterns")
+    if sum(map(len, texts)) > EXPANDED_CHARACTERS_MAX:
+        raise _Refused(
+            f"stands for patterns of more than {EXPANDED_CHARACTERS_MAX:,} characters together"
+        )
 
 
 def _refusal_of_names(text: str) -> str | None:
     names = text[1:].split("/")
+    if len(names) > NAMES_MAX:
+        return f"has more than {NAMES_MAX} names between slashes"
     if not names[-1]:
         return "ends in a slash, so it means no file; end it in /* or /**"
     if any(each in ("", ".", "..") for each in names):

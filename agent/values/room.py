@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 
 class Room:
@@ -19,11 +19,13 @@ class Room:
     of these bytes are not made yet, so this class assumes that a batch will have as many bytes as
     its lines, although compression may make the batch smaller."""
 
-    def __init__(self, free: int, held: Mapping[str, int]) -> None:
+    def __init__(self, free: int, held: Mapping[str, int], stopped: Collection[str] = ()) -> None:
         """free: how many bytes may still be unacknowledged, for all topics together. held: the
-        unacknowledged bytes of each data topic, including those of its rejected topic."""
+        unacknowledged bytes of each data topic, including those of its rejected topic. stopped: the
+        topics of which nothing may be read."""
         self._free = free
         self._held = Counter(held)
+        self._stopped = stopped
 
     @classmethod
     def unlimited(cls) -> Room:
@@ -32,7 +34,7 @@ class Room:
 
     def has(self, topic: str) -> bool:
         """Whether the turn may read more of this topic's files."""
-        return self._held[topic] < self._free
+        return topic not in self._stopped and self._held[topic] < self._free
 
     def take(self, topic: str, size: int) -> None:
         """Counts bytes that the turn has taken of this topic's files. The last range of bytes may

@@ -14,11 +14,11 @@ from skidway.errors import SkidwayError
 from skidway.schemas.avro_schema import leading_back, parse
 from skidway.schemas.bounds import ITEMS_BYTES_MAX, item_types
 from skidway.schemas.codec import metrics
-from skidway.schemas.codec.arrow import SchemaUnsupported, arrow_schema, as_record
+from skidway.schemas.codec.arrow import SchemaUnsupported, arrow_schema, as_record, column_bytes
 from skidway.schemas.codec.conform import ColumnsRefused, conform, default_column
 from skidway.schemas.codec.fast_path import FastPath, NotProven, wire_columns
 from skidway.schemas.codec.reading import read_columns, reader_of
-from skidway.schemas.codec.rows import Rows
+from skidway.schemas.codec.rows import Rows, default_bytes
 from skidway.schemas.codec.spreading import batch_of, spread
 from skidway.schemas.codec.writing import Fragment, TooLong, joined, writer_of
 
@@ -101,6 +101,16 @@ class Codec:
         if self._leading_back:
             place = self._leading_back
             raise SchemaUnsupported(f"Field {place} contains itself: its values are only read.")
+
+    def row_bytes(self, most: int) -> int:
+        """Returns about how many bytes each row takes at least: those of its columns and defaults.
+        Counts no further than a little above `most`."""
+        known: dict[str, int] = {}
+        total = sum(column_bytes(each.type, known) for each in self._record.fields)
+        for field in self._record.fields:
+            if field.has_default and total <= most:
+                total += default_bytes(field.type, field.default, most - total)
+        return total
 
     def default_column(self, name: str, count: int) -> pa.Array:
         """Returns a column with `count` rows that all have the default of a field. Raises

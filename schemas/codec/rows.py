@@ -11,7 +11,7 @@ has several types, the slow path adds the name of the member to each value of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
@@ -156,6 +156,30 @@ def default_value(avro: AvroType, value: Any) -> Any:
         raw = value.encode("latin-1")
         return raw if decimal_type(inner) is None else scaled(raw, decimal_type(inner))
     return checked_time(inner, value) if is_time(inner) else value
+
+
+def default_bytes(avro: AvroType, value: Any, most: int) -> int:
+    """Returns about how many bytes the default `value` takes; records inside it may have defaults
+    of their own. Counts no further than a little above `most`."""
+    if isinstance(avro, Union):
+        fitting = (avro.branches[at] for at in branches_of(avro))
+        avro = next((each for each in fitting if default_fault(each, value) is None), avro)
+    parts: Iterable[tuple[AvroType, Any]] = ()
+    total = 8
+    if isinstance(avro, Record) and isinstance(value, dict):
+        parts = ((each.type, value.get(each.name, each.default)) for each in avro.fields)
+    elif isinstance(avro, Array) and isinstance(value, list):
+        parts = ((avro.items, each) for each in value)
+    elif isinstance(avro, Map) and isinstance(value, dict):
+        total += sum(map(len, value))
+        parts = ((avro.values, each) for each in value.values())
+    elif isinstance(value, str):
+        total += len(value.encode(errors="replace"))
+    for type_, each in parts:
+        if total > most:
+            break
+        total += default_bytes(type_, each, most - total)
+    return total
 
 
 def _default_member(union: Union, value: Any) -> Any:

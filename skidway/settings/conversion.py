@@ -14,6 +14,8 @@ from skidway.settings.spec import REQUIRED, Kind, Shape, Spec, specs
 
 TRUE = frozenset({"true", "yes", "on"})
 FALSE = frozenset({"false", "no", "off"})
+INTEGER_MAX = (1 << 63) - 1
+"""What Avro, SQLite and Kafka take."""
 
 T = TypeVar("T")
 
@@ -89,6 +91,7 @@ def _list(spec: Spec, shape: Shape, given: Node | Tree, where: str, path: str) -
         nodes = tuple(Scalar(part.strip(), given.quoted, given.at) for part in parts)
     else:
         raise ConfigurationRefused(f"{_at(given, where)}: {path} must be a list")
+    _bounded(spec, nodes, given, where, path)
     values = [
         _value(spec, item, node, where, f"{path}[{index}]") for index, node in enumerate(nodes)
     ]
@@ -127,8 +130,6 @@ def _parsed(kind: type[Any], text: str) -> Any:
         if kind is float:
             number = float(text)
             return number if math.isfinite(number) else None
-        if kind is str or kind is Path:
-            text.encode()  # half of a surrogate pair cannot be encoded: UnicodeEncodeError
         if kind is Path and "\0" in text:
             return None
         return int(text) if kind is int else Path(text) if kind is Path else text
@@ -144,25 +145,32 @@ def _noun(shape: Shape) -> str:
         int: "a whole number",
         float: "a number",
         Path: "a path",
-        str: "text in UTF-8",
     }.get(shape.type, "one value")
 
 
 def _bounded(spec: Spec, value: Any, given: Node | Tree, where: str, path: str) -> None:
     size: float
-    if isinstance(value, list | tuple):
-        size, what = len(value), " entries" if spec.at_least != 1 else " entry"
+    if isinstance(value, list | tuple | dict):
+        size, unit = len(value), " entries"
+    elif isinstance(value, str):
+        size, unit = len(value), " characters"
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        size, what = value, ""
+        size, unit = value, ""
     else:
         return
-    if spec.at_least is not None and size < spec.at_least:
-        bound = f"at least {spec.at_least}{what}"
-    elif spec.at_most is not None and size > spec.at_most:
-        bound = f"at most {spec.at_most}{what}"
+    least, most = spec.at_least, spec.at_most
+    if isinstance(value, int):
+        least = -INTEGER_MAX if least is None else least
+        most = INTEGER_MAX if most is None else most
+    if least is not None and size < least:
+        bound = f"at least {least}{' entry' if least == 1 and unit == ' entries' else unit}"
+    elif most is not None and size > most:
+        bound = f"at most {most}{unit}"
     else:
         return
-    raise ConfigurationRefused(f"{_at(given, where)}: {path} must be {bound}, not {size}")
+    raise ConfigurationRefused(
+        f"{_at(given, where)}: {path} must be {bound}, not {str(size)[:100]}"
+    )
 
 
 def _at(given: Node | Tree, where: str) -> str:

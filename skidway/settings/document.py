@@ -131,7 +131,8 @@ def _type_text(spec: Spec) -> str:
     if spec.at_least is not None:
         parts.append(f"at least {spec.at_least}")
     if spec.at_most is not None:
-        parts.append(f"at most {spec.at_most}")
+        is_text = spec.shape.kind is Kind.SCALAR and spec.shape.type is str
+        parts.append(f"at most {spec.at_most}{' characters' if is_text else ''}")
     if spec.default is REQUIRED and spec.shape.kind is not Kind.SECTION:
         parts.append("required")
     return ", ".join(parts)

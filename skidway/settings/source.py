@@ -19,8 +19,11 @@ from skidway.text_file import NotUtf8, decoded
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 FILE_BYTES_MAX = 1 << 20
 """A larger file is a mistake, not a configuration (for example, a log file given as --config)."""
-VALUES_MAX = 100_000
-"""A configuration has at most this many keys and values. With as many, reading it takes 100 MB."""
+VALUES_MAX = 20_000
+"""A configuration has at most this many keys and values. With as many, reading it takes 20 MB, and
+less than a second."""
+TEXT_MAX = 65_536
+"""A key or value has at most this many characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +107,10 @@ def read_override(override: str) -> Section:
     at = f"--set {override}"
     if not equals or not key:
         raise ConfigurationRefused(f"{at}: it must be KEY=VALUE")
-    node: Node = Scalar(value, quoted=False, at=at)
+    node: Node = _scalar(value, at, quoted=False)
     if value[:1] in ("[", "{", "'", '"'):
         node = parse(value, at, lines=False)
-    return Section(((Scalar(key, quoted=False, at=at), node),), at)
+    return Section(((_scalar(key, at, quoted=False), node),), at)
 
 
 def parse(text: str, name: str, *, lines: bool = True) -> Node:
@@ -156,7 +159,7 @@ _TOO_MANY = f"a configuration has at most {VALUES_MAX:,} keys and values"
 def _node(node: yaml.Node, name: str, lines: bool) -> Node:
     at = f"{name}, line {node.start_mark.line + 1}" if lines else name
     if isinstance(node, yaml.ScalarNode):
-        return Scalar(node.value, quoted=node.style is not None, at=at)
+        return _scalar(node.value, at, quoted=node.style is not None)
     if isinstance(node, yaml.SequenceNode):
         return Items(tuple(_node(item, name, lines) for item in node.value), at)
     if not isinstance(node, yaml.MappingNode):
@@ -171,6 +174,18 @@ def _node(node: yaml.Node, name: str, lines: bool) -> Node:
             raise ConfigurationRefused(said)
         entries.append((key, _node(value_node, name, lines)))
     return Section(tuple(entries), at)
+
+
+def _scalar(text: str, at: str, *, quoted: bool) -> Scalar:
+    """Refuses a text that is too long, or that cannot be written as UTF-8: YAML and a command can
+    have half of a surrogate pair."""
+    if len(text) > TEXT_MAX:
+        raise ConfigurationRefused(f"{at}: a key or value has at most {TEXT_MAX:,} characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ConfigurationRefused(f"{at}: {text[:100]!r} is no text in UTF-8") from None
+    return Scalar(text, quoted, at)
 
 
 def _syntax(error: yaml.YAMLError, name: str, lines: bool) -> str:

@@ -79,8 +79,9 @@ def setting(
     """Declares a field of a settings class. `key` is the setting's name in the file. If Kafka,
     ZooKeeper or Confluent has the same setting, `key` is its name there.
 
-    Bounds are inclusive. The bounds of a list limit its length. `choices` are the allowed values;
-    they are ignored if the type is a Literal, because a Literal itself lists the allowed values.
+    Bounds are inclusive. The bounds of a text, a list or a dict limit its length. `choices` are the
+    allowed values; they are ignored if the type is a Literal, because a Literal itself lists the
+    allowed values.
     `example` is the value that the example file shows if the setting has no default, or if its
     default is None.
     """

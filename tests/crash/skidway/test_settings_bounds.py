@@ -13,7 +13,7 @@ import pytest
     ("text", "words"),
     [
         ("a: " + "x" * (1 << 20), "a configuration has at most 1 MiB"),
-        ("a: [" + "x," * 100_000 + "x]", "a configuration has at most 100,000 keys and values"),
+        ("a: [" + "x," * 100_000 + "x]", "a configuration has at most 20,000 keys and values"),
         ("[" * 100_000, "nested too deeply"),
         ("{a: " * 100_000, "nested too deeply"),
         ("- " * 100_000, "nested too deeply"),
@@ -35,7 +35,7 @@ def test_a_file_of_any_size_is_refused_in_bounded_memory(
 def test_a_source_of_endless_bytes_is_refused() -> None:
     """A device or pipe that never ends is read only as far as a configuration can be long."""
     said, hwm_kib = read_in_a_child(Path("/dev/zero"))
-    assert "a configuration has at most 1 MiB" in said
+    assert "it is not a regular file" in said
     assert hwm_kib <= HWM_KIB_MAX
 
 

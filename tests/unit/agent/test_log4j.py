@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.formats.catalog import of_source
+from skidway.agent.formats.log4j import compiled
 from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
 from skidway.agent.validation.preview import Preview, preview
 from skidway.errors import ConfigurationRefused
@@ -159,6 +160,24 @@ def test_every_pattern_works_or_is_refused(pattern: str) -> None:
     except ConfigurationRefused:
         return
     preview(made, b"a line\n", "/a")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("%d " + "%style{" * 1_000 + "%m", "brackets are nested in more than 50 others"),
+        ("%green(" * 1_000 + "%d %m" + ")" * 1_000, "brackets are nested in more than 50 others"),
+        ("%(" * 1_000 + "%d %m" + ")" * 1_000, "brackets are nested in more than 50 others"),
+        ("%notEmpty{" * 600 + "%m" + "}" * 600, "brackets are nested in more than 50 others"),
+        ("%X{a} " * 100 + "%m", "the pattern has more than 100 directives"),
+        ("%" + "9" * 5_000 + "m", "is no directive that can be read back"),
+    ],
+    ids=["style", "color", "group", "optional", "directives", "width"],
+)
+def test_a_pattern_without_end_is_refused(pattern: str, words: str) -> None:
+    """A pattern that is nested too deeply, or has too many directives, is refused."""
+    with pytest.raises(ConfigurationRefused, match=words):
+        compiled(pattern)
 
 
 def test_a_stack_trace_is_a_part_of_the_message() -> None:

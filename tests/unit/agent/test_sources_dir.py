@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from skidway.agent.settings import SourceSettings, SourcesRule
 from skidway.agent.sources_dir import files_in, read_file
-from skidway.agent.values.path_texts import covers, matcher
+from skidway.agent.values.path_texts import lies_within, matcher
+from skidway.agent.values.path_texts import refusal as refusal_of
 from skidway.errors import ConfigurationRefused
 
 SHOP = SourcesRule(
@@ -48,7 +49,7 @@ def refusal(folder: Path, *rules: SourcesRule) -> str:
     [
         "[/srv/shop/a.log]", "[/srv/shop/*]", "[/srv/shop/**]", "[/srv/shop/**/*.log]",
         "[/srv/shop/a/b/c.log, /var/log/shop/x.log]", "[/var/log/shop/*.log]",
-        "['/srv/shop/{a,b}/*.log']", "['/var/log/shop/[ab]?.log']",
+        "['/srv/shop/{a,b}/*.log']", "['/var/log/shop/web-*[ab].log']", "[/srv/shop/**/a/**]",
     ],
 )  # fmt: skip
 def test_what_a_rule_allows_is_read(tmp_path: Path, paths: str) -> None:
@@ -69,6 +70,7 @@ def test_what_a_rule_allows_is_read(tmp_path: Path, paths: str) -> None:
         ("topic: shop, paths: [/srv/shop*/a.log]", "paths /srv/shop*/a.log"),
         ("topic: shop, paths: [/var/log/shop/**/x.log]", "paths /var/log/shop/**/x.log"),
         ("topic: shop, paths: [/var/log/shop/*]", "paths /var/log/shop/*"),
+        ("topic: shop, paths: ['/var/log/shop/[.]x.log*']", "paths /var/log/shop/[.]x.log*"),
         ("topic: shop, paths: ['/srv/{shop,cart}/a.log']", "paths /srv/{shop,cart}/a.log"),
         ("topic: shop, paths: [/srv/shop/.hidden/a.log]", "paths /srv/shop/.hidden/a.log"),
         ("topic: shop, paths: [/srv/shop/a.log], schema: /etc/secret.avsc", "schema"),
@@ -109,6 +111,25 @@ def test_a_file_that_others_can_write_is_refused(tmp_path: Path, mode: int) -> N
     assert f"run chmod go-w {folder}" in refusal(folder)
 
 
+@pytest.mark.parametrize(
+    ("sources", "words"),
+    [
+        ("{topic: t, paths: [/a]}," * 1001, "sources must be at most 1000 entries, not 1001"),
+        ("{topic: t, paths: [" + "/a," * 1001 + "]}", "paths must be at most 1000 entries"),
+        (" " * (256 << 10), "a file in sources.dir has at most 256 KiB"),
+        ("{topic: t, paths: ['/{" + "a," * 98 + "b}1'" + ",'/{a,b}'" * 999 + "]}", "at most 1,000"),
+        ("{topic: t, paths: [" + f"/{'a' * 4_000}," * 55 + "]}", "and 200,000 characters"),
+        ("{topic: t, paths: [/a], exclude: [" + f"/{'a' * 4_000}," * 55 + "]}", "200,000"),
+    ],
+    ids=["sources", "paths", "bytes", "braces", "characters", "exclude"],
+)
+def test_a_file_has_a_bounded_number_of_patterns(tmp_path: Path, sources: str, words: str) -> None:
+    """A file of `sources.dir` has so few sources and patterns that no look takes long."""
+    said = refusal(write(tmp_path, f"sources: [{sources}]"))
+    assert "shop.yml" in said
+    assert words in said
+
+
 def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     """A FIFO in `sources.dir` does not block the agent, and a device does not fill its memory."""
     folder = write(tmp_path)
@@ -134,16 +155,36 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
     assert "belongs to user 1" in refusal(folder, own)
 
 
-NAMES = st.text("ab*?.", min_size=1, max_size=4) | st.sampled_from(["**", "[ab]", "a", "*"])
+NAMES = st.text("ab*?.", min_size=1, max_size=4) | st.sampled_from(
+    ["**", "[ab]", "[!o]*", "[.]a", "*a", "?*", "a", "*"]
+)
 PATTERNS = st.lists(NAMES, min_size=1, max_size=3).map(lambda names: "/" + "/".join(names))
-PATHS = st.lists(st.text("ab.", min_size=1, max_size=4), min_size=1, max_size=4).map(
+PATHS = st.lists(st.text("abo.", min_size=1, max_size=4), min_size=1, max_size=4).map(
     lambda names: "/" + "/".join(names)
 )
 
 
 @given(PATTERNS, PATTERNS, st.lists(PATHS, min_size=20, max_size=40))
-def test_a_covered_pattern_means_nothing_else(allowed: str, text: str, paths: list[str]) -> None:
-    """If one pattern covers another, it matches every path that the other one matches."""
-    if covers(allowed, text):
+def test_a_pattern_within_another_means_nothing_else(
+    allowed: str, text: str, paths: list[str]
+) -> None:
+    """If a pattern lies within the pattern of a rule, the rule's pattern matches every path that it
+    matches."""
+    assume(refusal_of(allowed) is None and refusal_of(text) is None)
+    if lies_within(text, allowed):
         meant = [path for path in paths if matcher(text).fullmatch(path)]
         assert all(matcher(allowed).fullmatch(path) for path in meant)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "text"),
+    [
+        ("/srv/[!o]*/**", "/srv/?*/*.txt"), ("/srv/**/?", "/srv/**"), ("/srv/**/?", "/srv/**/*"),
+        ("/srv/*/a", "/srv/**/a"), ("/srv/**", "/srv/.x/a"), ("/srv/*", "/srv/.*"),
+        ("/srv/**/a", "/srv/**"), ("/srv/*.log", "/srv/*[.log]"),
+    ],
+)  # fmt: skip
+def test_a_wider_pattern_does_not_lie_within_another(allowed: str, text: str) -> None:
+    """A rule's pattern does not allow a pattern that matches a path more."""
+    assert not lies_within(text, allowed)
+    assert lies_within(allowed, allowed)

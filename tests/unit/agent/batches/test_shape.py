@@ -225,7 +225,7 @@ def test_rules_that_a_program_refuses_are_of_another_program() -> None:
     reads them back from the brokers."""
     made = recipe(shape="drop line is null")
     unknown = replace(made, shape="forget line")
-    assert "shape-3" in made.program
+    assert "shape-4" in made.program
     assert at_present(made) == made
     assert at_present(unknown) != unknown
     with pytest.raises(ConfigurationRefused, match="a rule begins with"):

@@ -9,13 +9,18 @@ import pytest
 
 from skidway.agent.delivery.presses import TOGETHER_BYTES, _groups
 from skidway.agent.files.reading import Taken
-from skidway.agent.parsing.framing import READ_LINES
+from skidway.agent.parsing.framing import READ_LINES, count_lines
+from skidway.agent.values.intents import Reading
 from support.agent_press import reading
 
 
 def taken(size: int, file: int) -> Taken:
     nothing: Any = None  # these fields have no effect on the groups
     return Taken(nothing, reading(b"a" * size, file), nothing)
+
+
+def weight(reading: Reading) -> int:
+    return count_lines(reading.data)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +38,7 @@ def test_readings_are_pressed_together_up_to_a_size(
 ) -> None:
     """The agent combines small readings into groups of at most TOGETHER_BYTES. Groups are limited
     because each rejected line needs memory until its whole group is processed."""
-    groups = _groups(taken(size, file) for file, size in enumerate(sizes))
+    groups = _groups((taken(size, file) for file, size in enumerate(sizes)), weight)
     assert [[len(one.reading.data) for one in group] for group in groups] == expected
 
 
@@ -42,5 +47,5 @@ def test_readings_are_pressed_together_up_to_a_number_of_lines() -> None:
     nothing: Any = None
     sizes = [READ_LINES - 1, 1, 1, READ_LINES]
     made = (Taken(nothing, reading(b"\n" * size, at), nothing) for at, size in enumerate(sizes))
-    groups = [[len(one.reading.data) for one in group] for group in _groups(made)]
+    groups = [[len(one.reading.data) for one in group] for group in _groups(made, weight)]
     assert groups == [[READ_LINES - 1, 1], [1], [READ_LINES]]

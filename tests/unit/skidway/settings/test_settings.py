@@ -51,10 +51,10 @@ class Agent:
     )
     ratio: float = setting("ratio", 0.5, help="A ratio.", at_least=0, at_most=1)
     fsync: bool = setting("fsync", True, help="Whether to sync.")
-    cluster: str = setting("cluster.name", "main", help="Name of the cluster.")
+    cluster: str = setting("cluster.name", "main", help="Name of the cluster.", at_most=10)
     level: str = setting("level", "info", choices=("debug", "info"), help="A level.")
     limit: int | None = setting("limit", None, help="A limit.")
-    configs: dict[str, str] = setting("topic", {}, help="Topic settings.")
+    configs: dict[str, str] = setting("topic", {}, help="Topic settings.", at_most=3)
     sources: list[Source] = setting("sources", [], help="What to tail.")
 
 
@@ -200,7 +200,17 @@ def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, val
         ("sources=[{topic: t, paths: [a], parser.tpye: raw}]", "'sources[0].parser.type'"),
         ("sources=[{topic: t, paths: a, parser: {type: regex}}]", "needs a pattern"),
         ("sources=[{topic: t, paths: a, parser: regex}]", "parser must be a section with keys"),
-        ('sources=[{topic: t, paths: ["a\\udce9"]}]', "paths[0] must be text in UTF-8, not 'a"),
+        ('sources=[{topic: t, paths: ["a\\udce9"]}]', "'a\\udce9' is no text in UTF-8"),
+        ('topic={a: "\\ud800"}', "is no text in UTF-8"),
+        ('topic={"\\ud800": a}', "is no text in UTF-8"),
+        ("state.dir=/\udce9", "is no text in UTF-8"),
+        ('state.dir="\\ud800"', "is no text in UTF-8"),
+        ("limit=9223372036854775808", "limit must be at most 9223372036854775807, not 9223"),
+        ("limit=-9223372036854775808", "limit must be at least -9223372036854775807, not -9223"),
+        ("limit=" + "9" * 400, "limit must be at most 9223372036854775807, not 9999"),
+        ("limit=" + "9" * 5_000, "limit must be a whole number"),
+        ("cluster.name=" + "x" * 11, "cluster.name must be at most 10 characters, not 11"),
+        ("state.dir=" + "x" * 65_537, "a key or value has at most 65,536 characters"),
         ("topic={a: [1]}", "topic.a must be one value"),
         ("topic=x", "topic must be a section"),
         ("cluster=x", "unknown key 'cluster'"),
@@ -318,6 +328,13 @@ def test_named_file_must_be_readable(tmp_path: Path) -> None:
     assert "byte 3 is not UTF-8" in refusal(binary)
     binary.write_text("a: 1", "utf-16")
     assert "it is UTF-16; save it as UTF-8" in refusal(binary)
+
+
+def test_a_section_of_texts_has_at_most_its_entries(tmp_path: Path) -> None:
+    """A section of `key: value` lines with more entries than its setting takes is refused."""
+    assert load(Agent, given_file(tmp_path, "state.dir: /s\ntopic: {a: 1, b: 1, c: 1}")).configs
+    file = given_file(tmp_path, "topic: {a: 1, b: 1, c: 1, d: 1}")
+    assert "agent.yml: topic must be at most 3 entries, not 4" in refusal(file)
 
 
 def test_a_byte_order_mark_is_no_part_of_a_configuration(tmp_path: Path) -> None:
