@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from skidway.agent.formats import catalog
 from skidway.agent.settings import AgentSettings, SourceSettings
-from skidway.agent.sources_dir import sources_in
+from skidway.agent.sources_dir import files_in, read_file
 from skidway.agent.validation.checks import check_settings
 from skidway.errors import ConfigurationRefused
 from skidway.settings.spec import Kind, specs
@@ -82,7 +82,7 @@ def test_no_file_stops_the_agent(
     (folder / "a.yml").write_text(json.dumps({"sources": [source]}))
     begin = time.process_time()
     with contextlib.suppress(ConfigurationRefused):
-        found = [each for _, sources in sources_in(folder, []) for each in sources]
+        found = [each for file in files_in(folder) for each in read_file(file, [])[1]]
         agent = AgentSettings(
             bootstrap_servers="a:1", schema_registry_url="http://a:1", state_dir=folder,
             sources=found,
