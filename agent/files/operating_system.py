@@ -21,14 +21,13 @@ from skidway.agent.files.decompressed import (
 from skidway.agent.files.host import Handle, Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import Content, PlainSizes, not_yet
-from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
+from skidway.agent.values.found import DAMAGED, INTEGER_MAX, UNMEASURED, FileKey, Found, stored
 from skidway.ways import End, way
 
 if TYPE_CHECKING:
     from skidway.agent.settings import AgentSettings
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_LIMIT: Final = 1 << 63
 _MAGIC_BYTES: Final = 8
 
 
@@ -57,7 +56,7 @@ class OpenFile:
         """Returns the present status of the file."""
         found = os.fstat(self.descriptor)
         born_ns = born_of(self.descriptor)
-        return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns, born_ns)
+        return Status(_key(found), found.st_size, found.st_nlink, stored(found.st_mtime_ns), born_ns)
 
     def where(self) -> str:
         """Returns the path at which the file is now, according to the kernel; "" if the file has no
@@ -243,16 +242,16 @@ class OperatingSystem:
         up at the path, and raises FileNotFoundError if the file is no longer there.
         """
         size, before = self._size(real_path, status), self._seen.get(path)
-        key = _key(status)
+        key, changed_ns = _key(status), stored(status.st_mtime_ns)
         if before is not None and before.key == key:
             key = before.key
             # If the inode belongs to a new file by now, the inode has another time of change than
             # at the last search.
             if self._inode_changed.get(path, before.changed_ns) == status.st_ctime_ns:
-                found = Found(path, key, size, status.st_mtime_ns, before.born_ns, real_path)
+                found = Found(path, key, size, changed_ns, before.born_ns, real_path)
                 return before if found == before else self._note(found, status)
         born_ns = born_at(path, status.st_ino)
-        return self._note(Found(path, key, size, status.st_mtime_ns, born_ns, real_path), status)
+        return self._note(Found(path, key, size, changed_ns, born_ns, real_path), status)
 
     def _note(self, found: Found, status: os.stat_result) -> Found:
         if len(self._seen) >= _SEEN_MAX:
@@ -353,7 +352,7 @@ def _shared(device: int) -> int:
 
 def _key(status: os.stat_result) -> FileKey:
     device, inode = status.st_dev, status.st_ino
-    if device < _LIMIT and inode < _LIMIT:
+    if device <= INTEGER_MAX and inode <= INTEGER_MAX:
         return FileKey(_shared(device), inode)
     return FileKey(_signed(device), _signed(inode))
 

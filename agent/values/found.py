@@ -13,6 +13,17 @@ DAMAGED: Final = -2
 """This number in `Found.size` says that a compressed file cannot be decompressed."""
 
 
+INTEGER_MIN: Final = -(1 << 63)
+INTEGER_MAX: Final = (1 << 63) - 1
+"""The state stores signed numbers of 64 bits."""
+
+
+def stored(number: int) -> int:
+    """Returns the nearest number that the state can store. File systems have times far beyond it,
+    and every user may give such a time to a file."""
+    return min(max(number, INTEGER_MIN), INTEGER_MAX)
+
+
 class FileKey(NamedTuple):
     """Identifies a file by device and inode, whatever the file's name is. Device and inode numbers
     from 2^63 on become negative, because the state stores signed numbers of 64 bits.
