@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from skidway.dataclass import dataclass
-from skidway.ways import End
+from skidway.ways import End, Link
 
 Rule = Literal["owner", "all", "none"]
 
@@ -67,12 +67,16 @@ class Access:
         if self.rule == "none":
             return links[0].path, "it is a link, and links: none lets the agent follow no link"
         for link in links:
-            if link.owner not in (0, self.user, owner):
+            if self.is_users(link) and link.owner != owner:
                 return link.path, (
                     f"it is a link of user {link.owner} to something of user {owner}, so the agent"
                     " does not follow it; give it to root (chown -h), or see the setting links"
                 )
         return None
+
+    def is_users(self, link: Link) -> bool:
+        """Whether a link proves nothing but that its owner wants the agent to follow it."""
+        return self.rule != "all" and link.owner not in (0, self.user)
 
 
 def access_of(rule: Rule, state_dir: Path) -> Access:

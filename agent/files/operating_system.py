@@ -55,8 +55,8 @@ class OpenFile:
     def status(self) -> Status:
         """Returns the present status of the file."""
         found = os.fstat(self.descriptor)
-        born_ns = born_of(self.descriptor)
-        return Status(_key(found), found.st_size, found.st_nlink, stored(found.st_mtime_ns), born_ns)
+        changed_ns, born_ns = stored(found.st_mtime_ns), born_of(self.descriptor)
+        return Status(_key(found), found.st_size, found.st_nlink, changed_ns, born_ns)
 
     def where(self) -> str:
         """Returns the path at which the file is now, according to the kernel; "" if the file has no
@@ -219,7 +219,7 @@ class OperatingSystem:
                 scan.refused.append(refused)
                 return None
             try:
-                return self._described(path, end.real_path, status)
+                return self._described(path, end)
             except FileNotFoundError:
                 continue  # by now, another file is at the path, or no file
         scan.unreadable.append((path, "it is being renamed"))
@@ -237,21 +237,23 @@ class OperatingSystem:
             scan.refused.append(refused)
         return refused is None
 
-    def _described(self, path: str, real_path: str, status: os.stat_result) -> Found:
+    def _described(self, path: str, end: End) -> Found:
         """Returns the description of a file. If the file's time of birth is not known yet, looks it
         up at the path, and raises FileNotFoundError if the file is no longer there.
         """
-        size, before = self._size(real_path, status), self._seen.get(path)
-        key, changed_ns = _key(status), stored(status.st_mtime_ns)
+        real_path, status, before = end.real_path, end.status, self._seen.get(path)
+        key, size = _key(status), self._size(real_path, status)
+        changed_ns = stored(status.st_mtime_ns)
+        whose = status.st_uid, any(map(self._access.is_users, end.links))
         if before is not None and before.key == key:
             key = before.key
             # If the inode belongs to a new file by now, the inode has another time of change than
             # at the last search.
             if self._inode_changed.get(path, before.changed_ns) == status.st_ctime_ns:
-                found = Found(path, key, size, changed_ns, before.born_ns, real_path)
+                found = Found(path, key, size, changed_ns, before.born_ns, real_path, *whose)
                 return before if found == before else self._note(found, status)
         born_ns = born_at(path, status.st_ino)
-        return self._note(Found(path, key, size, changed_ns, born_ns, real_path), status)
+        return self._note(Found(path, key, size, changed_ns, born_ns, real_path, *whose), status)
 
     def _note(self, found: Found, status: os.stat_result) -> Found:
         if len(self._seen) >= _SEEN_MAX:

@@ -24,6 +24,10 @@ def stored(number: int) -> int:
     return min(max(number, INTEGER_MIN), INTEGER_MAX)
 
 
+NOBODY: Final = -1
+"""The owner of a file whose owner cannot be found out any more."""
+
+
 class FileKey(NamedTuple):
     """Identifies a file by device and inode, whatever the file's name is. Device and inode numbers
     from 2^63 on become negative, because the state stores signed numbers of 64 bits.
@@ -40,6 +44,9 @@ class Found(NamedTuple):
     link. changed_ns, born_ns: when the content last changed, and when the inode was made (as in the
     class `Status` of files/host). size: for a compressed file, the size of its plain bytes;
     UNMEASURED until the file was opened and measured, and DAMAGED if it cannot be decompressed.
+    owner: the user to whom the file belongs. is_lent: whether a link of another user than root and
+    the agent's is on the way to it, or may have been. Then a file to which no pattern leads is a
+    generation of it only if it has the same owner, as if the link led to it as well.
     """
 
     path: str
@@ -48,6 +55,8 @@ class Found(NamedTuple):
     changed_ns: int
     born_ns: int | None
     real_path: str
+    owner: int = 0
+    is_lent: bool = False
 
     @property
     def is_linked(self) -> bool:
