@@ -22,7 +22,7 @@ from skidway.agent.files.host import Handle, Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import Content, PlainSizes, not_yet
 from skidway.agent.values.found import DAMAGED, INTEGER_MAX, UNMEASURED, FileKey, Found, stored
-from skidway.ways import End, way
+from skidway.ways import End, Passed, way
 
 if TYPE_CHECKING:
     from skidway.agent.settings import AgentSettings
@@ -342,7 +342,7 @@ def _end(path: str, is_link: bool, resolved: _Resolved) -> End:
             above = resolved[directory] = found.end
     real = above.real_path
     real_path = path if real == directory else os.path.join(real, name)
-    return End(real_path, status, above.links, above.status)
+    return End(real_path, status, above.links, (*above.directories, Passed(real, above.status)))
 
 
 @lru_cache(64)
