@@ -28,15 +28,22 @@ class Link(NamedTuple):
     owner: int
 
 
+class Passed(NamedTuple):
+    """A directory on the way. path: without links."""
+
+    path: str
+    status: os.stat_result
+
+
 class End(NamedTuple):
     """What is at the end of a path. real_path: the path without links. status: of what is there.
-    links: those on the way, in their order. directory: the status of the directory of what is
+    links, directories: those on the way, in their order; the last directory is the one of what is
     there."""
 
     real_path: str
     status: os.stat_result
     links: tuple[Link, ...]
-    directory: os.stat_result
+    directories: tuple[Passed, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +67,17 @@ def way(path: str) -> Iterator[Way]:
         real: list[str] = []
         links: list[Link] = []
         at = os.fstat(descriptor)
-        directory = at
+        directories: list[Passed] = []
         while names:
             name = names.pop()
+            directories.append(Passed("/" + "/".join(real), at))
             below = os.open(name, _STEP, dir_fd=descriptor)
             status = os.fstat(below)
             user = user or status.st_uid
             if not stat.S_ISLNK(status.st_mode):
                 os.close(descriptor)
                 descriptor = below
-                directory, at = at, status
+                at = status
                 real = real[:-1] if name == ".." else [*real, name]
                 continue
             try:
@@ -85,7 +93,7 @@ def way(path: str) -> Iterator[Way]:
                 descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
                 at = os.fstat(descriptor)
                 real = []
-        end = End("/" + "/".join(real), at, tuple(links), directory)
+        end = End("/" + "/".join(real), at, tuple(links), tuple(directories))
         yield Way(descriptor, end, user)
     finally:
         os.close(descriptor)

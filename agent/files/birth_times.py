@@ -14,6 +14,8 @@ import os
 import struct
 from typing import Final
 
+from skidway.agent.values.found import stored
+
 _AT_FDCWD: Final = -100
 _AT_EMPTY_PATH: Final = 0x1000
 _STATX_INO: Final = 0x100
@@ -59,7 +61,7 @@ def _born(directory: int, path: bytes, flags: int, inode: int | None) -> int | N
     if not mask & _STATX_BTIME:
         return None
     seconds, nanoseconds = _BIRTH.unpack_from(buffer, _BIRTH_AT)
-    return int(seconds) * 1_000_000_000 + int(nanoseconds) or None
+    return stored(int(seconds) * 1_000_000_000 + int(nanoseconds)) or None
 
 
 def _moved(path: bytes) -> FileNotFoundError:

@@ -27,6 +27,7 @@ REPEATED: Final = "rotated more often than it was looked at: some may be deleted
 COMPRESSED: Final = "was compressed before it was read, in a way that cannot be read"
 AGED: Final = "is younger than its time of change: it may be a generation that nobody read"
 SET_BACK: Final = "the clock was set back while nobody looked: rotated files may be unread"
+OTHERS: Final = "belongs to another user than the log to which a user's link leads: not read"
 STRANGE: Final = "rotated to a name that is not known as one of rotation: others may be unread"
 
 _NUMBERED: Final = re.compile(r"(?P<stem>.+)\.(?P<number>\d{1,4})", re.DOTALL)
@@ -126,7 +127,7 @@ class History:
                 look.moment.reborn.add(base)
             newest = self._judge(look, base, names)
             if newest is not None and base not in look.here:
-                anchors[base] = newest
+                anchors[base] = newest._replace(is_lent=look.is_lent(base))
         return unjudged
 
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
@@ -151,6 +152,9 @@ class History:
             if not self._is_read(look, base, index, name, member.plain, found):
                 continue
             if not self._known.knows(found):
+                if not look.may_be_of(base, found):
+                    look.miss(index, found.path, OTHERS)
+                    continue
                 fresh.append(found)
             look.moment.findings.generations.append((found, index, base))
         if base not in look.moment.reborn | look.moment.truncated:
@@ -170,7 +174,7 @@ class History:
             if not is_decompressed(name) or not self._came_lately(look, name, member):
                 continue
             found = self._host.look(os.path.join(look.directory, name))
-            if found is None or self._known.knows(found):
+            if found is None or self._known.knows(found) or not look.may_be_of(base, found):
                 continue
             may_begin = look.is_judged(base) and not self._is_old(look, base, index, found)
             answer = self._adopt(found, index, base, may_begin)
@@ -343,10 +347,11 @@ class History:
         names = {os.path.basename(path) for path in strange}
         before = look.before.get(base)
         is_newest = before is not None and self._name_of(look, before) in names
+        owners = {there.owner for path in strange if (there := self._host.look(path)) is not None}
         strays = []
         for directory in sorted({os.path.dirname(path) for path in strange}):
             for found in self._others(look, directory):
-                if not self._is_stray(look, base, index, found):
+                if found.owner not in owners or not self._is_stray(look, base, index, found):
                     continue
                 if shares_name(os.path.basename(found.path), base, names):
                     strays.append(found)

@@ -145,6 +145,19 @@ class Look:
         is_first = self.place.looked_ms < 0
         return is_first or base in self.elsewhere or base not in self.here
 
+    def may_be_of(self, base: str, found: Found) -> bool:
+        """Whether a file may be a generation of a path, judged by their owners (see
+        `Found.is_lent`). If nothing tells any more who led the path here, the answer is no."""
+        if not self.is_lent(base):
+            return True
+        lay = self.here.get(base) or self.before.get(base)
+        return lay is not None and lay.owner == found.owner
+
+    def is_lent(self, base: str) -> bool:
+        """Whether a link of a user led the path here, or may have."""
+        lay = self.here.get(base) or self.before.get(base)
+        return os.path.dirname(base) != self.directory if lay is None else lay.is_lent
+
     def lay_plain(self, plain: str) -> bool:
         """Whether a file with the name `plain` was in the directory at the last look. If so, a
         compressed file that is made from this plain file was not complete at that look, because

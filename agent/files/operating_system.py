@@ -21,14 +21,13 @@ from skidway.agent.files.decompressed import (
 from skidway.agent.files.host import Handle, Scan, Status
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import Content, PlainSizes, not_yet
-from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
-from skidway.ways import End, way
+from skidway.agent.values.found import DAMAGED, INTEGER_MAX, UNMEASURED, FileKey, Found, stored
+from skidway.ways import End, Passed, way
 
 if TYPE_CHECKING:
     from skidway.agent.settings import AgentSettings
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_LIMIT: Final = 1 << 63
 _MAGIC_BYTES: Final = 8
 
 
@@ -56,8 +55,8 @@ class OpenFile:
     def status(self) -> Status:
         """Returns the present status of the file."""
         found = os.fstat(self.descriptor)
-        born_ns = born_of(self.descriptor)
-        return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns, born_ns)
+        changed_ns, born_ns = stored(found.st_mtime_ns), born_of(self.descriptor)
+        return Status(_key(found), found.st_size, found.st_nlink, changed_ns, born_ns)
 
     def where(self) -> str:
         """Returns the path at which the file is now, according to the kernel; "" if the file has no
@@ -220,7 +219,7 @@ class OperatingSystem:
                 scan.refused.append(refused)
                 return None
             try:
-                return self._described(path, end.real_path, status)
+                return self._described(path, end)
             except FileNotFoundError:
                 continue  # by now, another file is at the path, or no file
         scan.unreadable.append((path, "it is being renamed"))
@@ -238,21 +237,23 @@ class OperatingSystem:
             scan.refused.append(refused)
         return refused is None
 
-    def _described(self, path: str, real_path: str, status: os.stat_result) -> Found:
+    def _described(self, path: str, end: End) -> Found:
         """Returns the description of a file. If the file's time of birth is not known yet, looks it
         up at the path, and raises FileNotFoundError if the file is no longer there.
         """
-        size, before = self._size(real_path, status), self._seen.get(path)
-        key = _key(status)
+        real_path, status, before = end.real_path, end.status, self._seen.get(path)
+        key, size = _key(status), self._size(real_path, status)
+        changed_ns = stored(status.st_mtime_ns)
+        whose = status.st_uid, any(map(self._access.is_users, end.links))
         if before is not None and before.key == key:
             key = before.key
             # If the inode belongs to a new file by now, the inode has another time of change than
             # at the last search.
             if self._inode_changed.get(path, before.changed_ns) == status.st_ctime_ns:
-                found = Found(path, key, size, status.st_mtime_ns, before.born_ns, real_path)
+                found = Found(path, key, size, changed_ns, before.born_ns, real_path, *whose)
                 return before if found == before else self._note(found, status)
         born_ns = born_at(path, status.st_ino)
-        return self._note(Found(path, key, size, status.st_mtime_ns, born_ns, real_path), status)
+        return self._note(Found(path, key, size, changed_ns, born_ns, real_path, *whose), status)
 
     def _note(self, found: Found, status: os.stat_result) -> Found:
         if len(self._seen) >= _SEEN_MAX:
@@ -341,7 +342,7 @@ def _end(path: str, is_link: bool, resolved: _Resolved) -> End:
             above = resolved[directory] = found.end
     real = above.real_path
     real_path = path if real == directory else os.path.join(real, name)
-    return End(real_path, status, above.links, above.status)
+    return End(real_path, status, above.links, (*above.directories, Passed(real, above.status)))
 
 
 @lru_cache(64)
@@ -353,7 +354,7 @@ def _shared(device: int) -> int:
 
 def _key(status: os.stat_result) -> FileKey:
     device, inode = status.st_dev, status.st_ino
-    if device < _LIMIT and inode < _LIMIT:
+    if device <= INTEGER_MAX and inode <= INTEGER_MAX:
         return FileKey(_shared(device), inode)
     return FileKey(_signed(device), _signed(inode))
 

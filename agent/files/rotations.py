@@ -383,6 +383,9 @@ class Rotations:
                 if there is None or self._known.knows(there) or is_meant(place, moment.sources):
                     continue
                 if _lay_between(there, found, since_ms, is_set_back=is_set_back):
+                    if there.owner != found.owner:
+                        moment.findings.miss(source, found.path, REPOINTED, there)
+                        continue
                     moment.findings.generations.append((there, index, found.path))
                 elif is_set_back and self._looked_ms is None:
                     moment.findings.miss(source, found.path, SET_BACK, there)

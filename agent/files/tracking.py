@@ -50,7 +50,7 @@ from skidway.agent.files.sources import TailedSource, index_of, is_meant, source
 from skidway.agent.files.unbegun import Unbegun
 from skidway.agent.files.unopened import Unopened
 from skidway.agent.files.unreadable import Unreadable
-from skidway.agent.values.found import FileKey, Found, UnbegunFile, UnopenedFile
+from skidway.agent.values.found import NOBODY, FileKey, Found, UnbegunFile, UnopenedFile
 from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, Flight, TrackedFile
 
@@ -432,6 +432,8 @@ class Tracker:
                 continue
             found = Found(path, birth.key, tracked.size, -1, birth.born_ns, place)
             origin = self._place_of(path)
+            if origin != path or os.path.dirname(place) != os.path.dirname(path):
+                found = self._lent(found)
             if place != origin:
                 is_linked = origin == path and os.path.dirname(place) != os.path.dirname(path)
                 directory = os.path.dirname(place if is_linked else origin)
@@ -440,8 +442,14 @@ class Tracker:
                 lay.append(found)
         for found, base in self._unbegun.all():
             if base is None and is_meant(found.path, self.sources):
-                lay.append(found)
+                lay.append(self._lent(found) if found.is_linked else found)
         return lay, rotated
+
+    def _lent(self, found: Found) -> Found:
+        """Returns a file of an earlier process. Nobody knows by now whose links led to it."""
+        there = self._host.look(found.real_path)
+        owner = NOBODY if there is None or there.key != found.key else there.owner
+        return found._replace(owner=owner, is_lent=True)
 
     def _is_in_place(self, tracked: TrackedFile) -> bool:
         """Whether a known file whose id has ended, such as a log that rotation has emptied, is

@@ -13,6 +13,21 @@ DAMAGED: Final = -2
 """This number in `Found.size` says that a compressed file cannot be decompressed."""
 
 
+INTEGER_MIN: Final = -(1 << 63)
+INTEGER_MAX: Final = (1 << 63) - 1
+"""The state stores signed numbers of 64 bits."""
+
+
+def stored(number: int) -> int:
+    """Returns the nearest number that the state can store. File systems have times far beyond it,
+    and every user may give such a time to a file."""
+    return min(max(number, INTEGER_MIN), INTEGER_MAX)
+
+
+NOBODY: Final = -1
+"""The owner of a file whose owner cannot be found out any more."""
+
+
 class FileKey(NamedTuple):
     """Identifies a file by device and inode, whatever the file's name is. Device and inode numbers
     from 2^63 on become negative, because the state stores signed numbers of 64 bits.
@@ -29,6 +44,9 @@ class Found(NamedTuple):
     link. changed_ns, born_ns: when the content last changed, and when the inode was made (as in the
     class `Status` of files/host). size: for a compressed file, the size of its plain bytes;
     UNMEASURED until the file was opened and measured, and DAMAGED if it cannot be decompressed.
+    owner: the user to whom the file belongs. is_lent: whether a link of another user than root and
+    the agent's is on the way to it, or may have been. Then a file to which no pattern leads is a
+    generation of it only if it has the same owner, as if the link led to it as well.
     """
 
     path: str
@@ -37,6 +55,8 @@ class Found(NamedTuple):
     changed_ns: int
     born_ns: int | None
     real_path: str
+    owner: int = 0
+    is_lent: bool = False
 
     @property
     def is_linked(self) -> bool:

@@ -59,6 +59,7 @@ class MemoryFile:
     changed_ns: int = 0
     born_ns: int | None = None
     unreadable: bool = False
+    owner: int = 0
     # None if the file is not compressed. Otherwise its uncompressed size: -1 if the size is not
     # known yet, and -2 if the file is damaged.
     plain_size: int | None = None
@@ -225,7 +226,8 @@ class Files:
             return None
         key = FileKey(self.device, file.inode)
         size = len(file.data) if file.plain_size is None else file.plain_size
-        return Found(path, key, size, file.changed_ns, file.born_ns, real_path)
+        whose = file.owner, path in self.links
+        return Found(path, key, size, file.changed_ns, file.born_ns, real_path, *whose)
 
     def resolve(self, directory: str) -> str:
         return directory

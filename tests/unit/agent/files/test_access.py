@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from skidway.agent.files import access
 from skidway.agent.files.access import Access, Rule, access_of
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.patterns import patterns_of
-from skidway.ways import End, Link
+from skidway.ways import End, Link, Passed
 
 AGENT, WRITER, OTHER = 63_001, 63_002, 63_003
 FILE, LINK = "/log/a.log", "/log/link"
@@ -31,7 +32,8 @@ def end(
     """groups: of the file, and of its directory."""
     status = _status(stat.S_IFREG | mode, owner, groups[0], names)
     directory = _status(stat.S_IFDIR | directory_mode, directory_owner, groups[1])
-    return End(real_path, status, links, directory)
+    above = Passed("/", _status(stat.S_IFDIR | 0o755, 0, 0))
+    return End(real_path, status, links, (above, Passed(os.path.dirname(real_path), directory)))
 
 
 def _status(mode: int, owner: int, group: int, names: int = 1) -> os.stat_result:
@@ -114,7 +116,6 @@ ADM, SYSLOG, POSTGRES = 4, 110, 120
 REAL_LOGS = [  # owner, mode, directory's owner, groups of file and directory, directory's mode
     (0, 0o600, 0, (0, 0), 0o755),  # /var/log/secure
     (0, 0o600, 0, (0, 0), 0o700),  # /var/log/audit/audit.log
-    (0, 0o600, 0, (0, SYSLOG), 0o775),  # /var/log/boot.log of Ubuntu
     (SYSLOG, 0o640, 0, (ADM, SYSLOG), 0o775),  # /var/log/auth.log of Ubuntu
     (POSTGRES, 0o640, 0, (ADM, POSTGRES), 0o1775),  # /var/log/postgresql of Debian
     (POSTGRES, 0o600, POSTGRES, (POSTGRES, POSTGRES), 0o700),  # pg_log of Red Hat
@@ -131,6 +132,8 @@ DOUBTFUL = [
     (0, 0o600, 0, (0, 0), 0o1777),
     (OTHER, 0o640, 0, (OTHER, 0), 0o1777),
     (0, 0o000, WRITER, (0, WRITER), 0o755),
+    (0, 0o600, 0, (0, WRITER), 0o775),
+    (OTHER, 0o640, 0, (OTHER, WRITER), 0o2770),
 ]
 
 
@@ -139,10 +142,13 @@ DOUBTFUL = [
     [*((case, True) for case in REAL_LOGS), *((case, False) for case in DOUBTFUL)],
 )
 def test_a_file_that_was_moved_into_a_directory(
-    case: tuple[int, int, int, tuple[int, int], int], is_read: bool
+    monkeypatch: pytest.MonkeyPatch,
+    case: tuple[int, int, int, tuple[int, int], int],
+    is_read: bool,
 ) -> None:
     """If the agent may read every file, it reads one that not everybody may read only if whoever
     may have put it into its directory may read it, too. Logs as systems have them are read."""
+    monkeypatch.setattr(access, "_group_of", lambda user: user)
     owner, mode, directory_owner, groups, directory_mode = case
     found = end(
         FILE, (), owner, 1, directory_owner, mode=mode, groups=groups, directory_mode=directory_mode
@@ -151,6 +157,59 @@ def test_a_file_that_was_moved_into_a_directory(
     assert (refused is None) == is_read
     assert refused is None or "not everybody may read" in refused[1]
     assert Access(user=AGENT, reads_all=False).refusal(FILE, found) is None
+
+
+def test_the_directory_of_the_systems_logs_is_trusted() -> None:
+    """What root keeps in /var/log is read, although Ubuntu's group syslog may write there; but not
+    what is in a directory below it, into which a group may write."""
+    case = (0o600, (0, SYSLOG), 0o775)
+    for path, is_read in (("/var/log/boot.log", True), ("/var/log/shop/boot.log", False)):
+        found = end(path, (), 0, mode=case[0], groups=case[1], directory_mode=case[2])
+        assert (Access(user=AGENT, reads_all=True).refusal(path, found) is None) == is_read
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+@pytest.mark.parametrize("levels", [1, 2])
+def test_a_private_directory_of_root_is_not_published(
+    tmp_path: Path, mode: int, levels: int
+) -> None:
+    """Files in a directory that only root may search, and that a user renamed so that the pattern
+    matches, are not read by an agent that may read every file. The user's own directories are."""
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, WRITER, WRITER)
+    at = home / "private"
+    at.mkdir(mode=0o700)
+    for _ in range(levels - 1):
+        at = at / "below"
+        at.mkdir(mode=0o755)
+    (at / "key.log").write_text("secret\n")
+    (at / "key.log").chmod(mode)
+    (home / "private").rename(home / "logs")
+    host = OperatingSystem(Access(user=AGENT, reads_all=True))
+    scan = host.scan(patterns_of([f"{tmp_path}/*/logs/**"]))
+    assert (scan.found, len(scan.refused)) == ([], 1)
+    for path in (home / "logs", *(home / "logs").rglob("*")):
+        os.chown(path, WRITER, WRITER)
+    (found,) = host.scan(patterns_of([f"{tmp_path}/*/logs/**"])).found
+    host.open(found.path).close()
+
+
+@pytest.mark.root
+def test_a_link_of_root_that_a_user_moved_is_not_followed(tmp_path: Path) -> None:
+    """If a user may write into a directory in which root made a link to a private file, an agent
+    that may read every file does not read it: the user may have given the link its name."""
+    secret = tmp_path / "key"
+    secret.write_text("secret\n")
+    secret.chmod(0o600)
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "a.log").symlink_to(secret)
+    host = OperatingSystem(Access(user=AGENT, reads_all=True))
+    assert len(host.scan(patterns_of([f"{logs}/*"])).found) == 1
+    os.chown(logs, WRITER, WRITER)
+    assert host.scan(patterns_of([f"{logs}/*"])).found == []
 
 
 @pytest.mark.root

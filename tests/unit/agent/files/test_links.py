@@ -321,3 +321,29 @@ def test_containers_that_are_started_again_between_two_looks(world: World) -> No
     world.settle()
     assert sorted(world.values()) == ["line 1", "line 2", "line 3", "seen"]
     assert losses(world) == []
+
+
+@promise("1 link leads elsewhere")
+def test_files_of_another_user_where_a_link_led_in_between_are_declared() -> None:
+    """If a file to which a link may have led between two looks, or a rotated file beside what it
+    leads to, belongs to another user, the agent does not read it, and declares it."""
+    made = World(settings(raw("logs", "/log/latest.log")))
+    for number, line in enumerate((b"one\n", b"two\n", b"three\n")):
+        made.files.append(f"/log/{number}/app.log", line)
+        if number == 0:
+            made.files.link("/log/latest.log", "/log/0/app.log")
+            made.start()
+            made.settle()
+        made.clock.advance(60)
+    made.files.by_path["/log/1/app.log"].owner = 7
+    made.files.link("/log/latest.log", "/log/2/app.log")
+    made.settle()
+    assert made.values() == ["one", "three"]
+    assert ["the link leads elsewhere" in each.reason for each in losses(made)] == [True]
+    made.files.append("/log/2/app.log.1", b"secret\n")
+    made.files.by_path["/log/2/app.log.1"].owner = 7
+    made.files.rename("/log/2/app.log", "/log/2/app.log.2")
+    made.files.append("/log/2/app.log", b"four\n")
+    made.settle()
+    assert made.values() == ["one", "three", "four"]
+    assert "belongs to another user" in losses(made)[-1].reason
