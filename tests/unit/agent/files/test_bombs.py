@@ -23,6 +23,7 @@ from skidway.agent.files.unpacking import Unpacking
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
 from support.processes import eventually
+from support.running_agent import running
 
 ZEROS = bytes(16 << 20)
 PLAIN = bytes(range(256)) * 40
@@ -187,3 +188,28 @@ def is_measured(host: OperatingSystem, path: Path) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+@pytest.mark.parametrize("more", [10, 300_000])
+def test_long_lines_of_a_compressed_file_are_decompressed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    """The agent reads a compressed file with many long lines without decompressing what is before
+    a line again and again: in the loop that reads all topics, that would take the square of the
+    file's size."""
+    lines = [bytes([65 + number]) * ((2 << 20) + more) + b"\n" for number in range(12)]
+    (tmp_path / "a.log.gz").write_bytes(gzip.compress(b"".join(lines), 1))
+    count = [0]
+    step = Decompressor.step
+
+    def counted(self: Decompressor, most: int) -> bytes:
+        made = step(self, most)
+        count[0] += len(made)
+        return made
+
+    monkeypatch.setattr(Decompressor, "step", counted)
+    with running(tmp_path, monkeypatch) as site:
+        site.write(sources=[site.source("logs", "*.gz")])
+        site.reload()
+        eventually(lambda: site.turns(5) or site.lines("logs.rejected") == len(lines))
+    assert count[0] <= 3 * sum(map(len, lines))
