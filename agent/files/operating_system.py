@@ -97,7 +97,7 @@ class OperatingSystem:
         self._seen: dict[str, Found] = {}
         # by path: when the inode last changed (ns), if this differs from the file's `changed_ns`
         self._inode_changed: dict[str, int] = {}
-        self._plain_sizes = PlainSizes(self._bounds)
+        self._plain_sizes = PlainSizes(self._bounds, self._descriptor_of)
 
     def open(self, path: str) -> Handle:
         """Opens a regular file for reading."""
@@ -265,6 +265,9 @@ class OperatingSystem:
         else:
             self._inode_changed[found.path] = status.st_ctime_ns
         return found
+
+    def _descriptor_of(self, path: str) -> int:
+        return OpenFile(path, self._access).descriptor
 
     def _plain_size(self, file: OpenFile, path: str) -> int | None:
         """Returns the plain size of a compressed file; None if the file is not compressed, although
