@@ -16,7 +16,7 @@ OFFSET: Final = r"[+-](?:0\d|1[0-4])(?::?(?:00|15|30|45))?"
 YEAR: Final = r"(?:19|20)\d\d"
 
 _NEAR: Final = 20
-_APART: Final = r"[\s\])},;|-]*[\[({<]?\s*"
+_APART: Final = r"[\s\])},;|-]*(?:[\[({<]\s*)?"  # one way to match a text (see parsing/joins)
 _ANY_ZONE: Final = (
     rf"(?:(?:[Zz]|{OFFSET}|\+\d{{1,4}}|-\d{{3}}|\u2212\d+|(?:UTC|GMT|utc|gmt)(?:[+-]\d+)?"
     rf"|{zone_letters.PATTERN}|{zone_letters.REGION})(?!\w)|{zone_letters.IN_WORDS})"

@@ -2,8 +2,8 @@
 file from which it was made.
 
 Positions count plain bytes. A file can only be decompressed forwards. To go back, this module
-decompresses the file again from its first byte. The module keeps only the first bytes of the file
-and the bytes that were read last.
+decompresses the file again from its first byte. The module keeps only the first bytes of the file,
+the bytes that were read last with a few before them, and those that the reader asks it to keep.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from skidway.agent.files.host import Handle, Status
+from skidway.agent.values.identity import GUARD_BYTES
 from skidway.dataclass import dataclass
 
 if sys.version_info >= (3, 14):
@@ -50,6 +51,7 @@ file that was made to do harm has so many empty streams, or so many bytes betwee
 
 _CHUNK: Final = 1 << 20
 _HEAD: Final = 4096
+_BACK: Final = GUARD_BYTES
 _FIRST_BYTES: Final = 256
 _NO_NUL: Final = re.compile(rb"[^\0]")
 
@@ -281,28 +283,34 @@ class Decompressed:
         self._at = 0
         self._last = b""  # the plain bytes before position `_at`
         self._head = b""
+        self._kept = 0, b""  # a position, and the plain bytes from there on
 
     def read(self, count: int, position: int) -> bytes:
         """Returns at most `count` plain bytes of the file, from a position on."""
         count = max(min(count, self._size - position), 0)
         if position + count <= len(self._head):
             return self._head[position : position + count]
+        if position == self._kept[0] and 0 < count <= len(self._kept[1]):
+            data, self._kept = self._kept[1][:count], (0, b"")
+            return data
         if position < self._at - len(self._last):
             self._plain.rewind()
             self._at, self._last = 0, b""
         while self._at < position and (part := self._plain.read(min(_CHUNK, position - self._at))):
-            self._pass(part)
+            self._pass(part, 0)
         data = self._last[len(self._last) - (self._at - position) :] if self._at > position else b""
         if len(data) < count:
             part = self._plain.read(count - len(data))
             data += part
-            if self._at == 0:
-                self._head = part[:_HEAD]
-            self._at += len(part)
-            self._last = data
+            self._pass(part, max(self._at - position, 0))
         if self._at >= self._size:
             self._plain.rewind()  # the last bytes are here; what decompressed them takes memory
         return data[:count]
+
+    def keep(self, data: bytes, position: int) -> None:
+        """Keeps plain bytes in memory, in place of those that were kept before, until they are read
+        once more or `rest` is called. The file does not change, so nobody needs to go back."""
+        self._kept = position, data
 
     @property
     def is_live(self) -> bool:
@@ -312,7 +320,7 @@ class Decompressed:
     def rest(self) -> None:
         """Frees what takes memory. The next read decompresses the file from its beginning."""
         self._plain.rewind()
-        self._at, self._last = 0, b""
+        self._at, self._last, self._kept = 0, b"", (0, b"")
 
     def status(self) -> Status:
         """Returns the file's present status, but with the number of its plain bytes as the size."""
@@ -326,8 +334,10 @@ class Decompressed:
         """Closes the descriptor."""
         self._handle.close()
 
-    def _pass(self, part: bytes) -> None:
+    def _pass(self, part: bytes, read: int) -> None:
+        """Goes on behind new plain bytes. read: how many of the bytes before them are wanted,
+        besides those from which the next read may begin (the guard before its position)."""
         if self._at == 0:
             self._head = part[:_HEAD]
         self._at += len(part)
-        self._last = part
+        self._last = self._last[-(read + _BACK) :] + part

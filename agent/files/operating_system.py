@@ -18,7 +18,7 @@ from skidway.agent.files.decompressed import (
     begins_compressed,
     is_decompressed,
 )
-from skidway.agent.files.host import Handle, Scan, Status
+from skidway.agent.files.host import Handle, Scan, Status, shown
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import Content, PlainSizes, not_yet
 from skidway.agent.values.found import DAMAGED, INTEGER_MAX, UNMEASURED, FileKey, Found, stored
@@ -77,6 +77,10 @@ class OpenFile:
 
 LEADS_NOWHERE: Final = "it is a link that leads nowhere: remove it, or leave it out with exclude"
 LEADS_ROUND: Final = "it is a link in a circle: remove it, or leave it out with exclude"
+PATH_MAX: Final = 4_096
+"""The agent reads no file whose path has more characters as people see it. A path in UTF-8 never
+has; in other paths, a byte is four characters, and agent and audit keep each path several times."""
+TOO_LONG: Final = f"of a path in it, people would see more than {PATH_MAX:,} characters"
 _SEEN_MAX: Final = 100_000
 _FIND_TRIES: Final = 10
 
@@ -97,7 +101,7 @@ class OperatingSystem:
         self._seen: dict[str, Found] = {}
         # by path: when the inode last changed (ns), if this differs from the file's `changed_ns`
         self._inode_changed: dict[str, int] = {}
-        self._plain_sizes = PlainSizes(self._bounds)
+        self._plain_sizes = PlainSizes(self._bounds, self._descriptor_of)
 
     def open(self, path: str) -> Handle:
         """Opens a regular file for reading."""
@@ -214,9 +218,10 @@ class OperatingSystem:
                 else:
                     scan.unreadable.append((path, error.strerror or str(error)))
                 return None
-            refused = self._access.refusal(path, end)
+            refused = _too_long(path, end) or self._access.refusal(path, end)
             if refused is not None:
-                scan.refused.append(refused)
+                if refused not in scan.refused[-1:]:
+                    scan.refused.append(refused)
                 return None
             try:
                 return self._described(path, end)
@@ -266,6 +271,9 @@ class OperatingSystem:
             self._inode_changed[found.path] = status.st_ctime_ns
         return found
 
+    def _descriptor_of(self, path: str) -> int:
+        return OpenFile(path, self._access).descriptor
+
     def _plain_size(self, file: OpenFile, path: str) -> int | None:
         """Returns the plain size of a compressed file; None if the file is not compressed, although
         its name ends like that of a compressed file."""
@@ -309,6 +317,17 @@ def _add_other(path: str, mode: int, scan: Scan) -> None:
     else:
         kind = "FIFO" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
         scan.special.append((path, kind))
+
+
+def _too_long(path: str, end: End) -> tuple[str, str] | None:
+    """Returns the lowest directory of a path that is not too long, and the reason; None if neither
+    the path nor the one to which it leads is too long."""
+    for each in (path, end.real_path):
+        if 4 * len(each) > PATH_MAX and len(shown(each)) > PATH_MAX:
+            while len(shown(path)) > PATH_MAX:
+                path = os.path.dirname(path)
+            return path, TOO_LONG
+    return None
 
 
 def _is_at(path: str, status: os.stat_result) -> bool:

@@ -15,6 +15,7 @@ import os
 import queue
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from skidway.agent.files.decompressed import INPUT_BYTES, Bounds, Decompressor
@@ -48,8 +49,11 @@ class PlainSizes:
     to `learn`.
     """
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: Bounds, open_: Callable[[str], int]) -> None:
+        """open_: returns a descriptor of the regular file at a path, if the agent may read it by
+        the rules (module access). Raises OSError."""
         self._bounds = bounds
+        self._open = open_
         self._found: dict[Content, int | OSError] = {}
         self._asked: set[Content] = set()
         self._queue: queue.Queue[tuple[str, Content]] = queue.Queue(_ASKED_MAX)
@@ -101,7 +105,8 @@ class PlainSizes:
 
     def _next(self, *, is_waiting: bool) -> _Measurement | None:
         try:
-            return _Measurement(*self._queue.get(block=is_waiting), self._bounds)
+            path, content = self._queue.get(block=is_waiting)
+            return _Measurement(path, content, self._bounds, self._open)
         except queue.Empty:
             return None
 
@@ -134,8 +139,10 @@ class _Measurement:
     """The measurement of one file. size: its plain bytes so far; None if the file at `path` no
     longer has this `content`, or is gone."""
 
-    def __init__(self, path: str, content: Content, bounds: Bounds) -> None:
-        self._path, self.content, self._bounds = path, content, bounds
+    def __init__(
+        self, path: str, content: Content, bounds: Bounds, open_: Callable[[str], int]
+    ) -> None:
+        self._path, self.content, self._bounds, self._open = path, content, bounds, open_
         self._descriptor: int | None = None
         self._plain: Decompressor | None = None
         self._slices, self._turn_slices = 0, 1
@@ -175,16 +182,13 @@ class _Measurement:
 
     def _begin(self) -> Decompressor | None:
         try:
-            self._descriptor = os.open(self._path, _FLAGS)
-        except FileNotFoundError:
-            return None
+            self._descriptor = self._open(self._path)
+        except (FileNotFoundError, PermissionError):
+            return None  # something else is at the path by now
         if Content.of(os.fstat(self._descriptor)) != self.content:
             return None
         self._plain = Decompressor(self._path, self._descriptor, self._bounds)
         return self._plain
-
-
-_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 def _too_many(most: int) -> str:

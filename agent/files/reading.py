@@ -312,6 +312,8 @@ class FileReader:
             used = body if is_hole else body[: framer.lines.size_before_nuls(body)]
             crc, prefix = crc_of(used), crc_of(used, tracked.read_crc)
             tracked.long_line = LongLine(len(used), crc, prefix, used[-GUARD_BYTES:], is_hole)
+            if isinstance(handle, Decompressed):
+                handle.keep(body, tracked.read_position)  # `_go_through` reads them once more
             self.wake(tracked)
             return None
         if end > 0:

@@ -62,7 +62,8 @@ _WHOLE_DATES: Final = (
     r"(?:\d{4}[-/.]\d\d[-/.]\d\d|\d\d?[-/.]\d\d?[-/.]\d{4})(?:[^\w.:/-]|$)"
     r"|\d{4}[^\x00-\x7f]+\d\d?[^\x00-\x7f]"
 )
-_MARKS: Final = r"(?:(?:[\[({<>\"'#*|]|[^\x00-\x7f])+ ?)*"
+# there is only one way to match a text, because Python's re tries all
+_MARKS: Final = r"(?:(?:[\[({<>\"'#*|]|[^\x00-\x7f]) ?)*"
 _EPOCHS: Final = r"1\d{9}(?:\d{3}|\.\d+)?(?:[\s\])}>|,;]|$)"
 TIMED: Final = (
     rf"(?:<\d+>\d* ?)?{_MARKS}(?:(?:{'|'.join(_DATES)})[T_:, -]+(?:at )?\d\d?[:.]\d\d"

@@ -75,7 +75,10 @@ CHILD = """
 import os, sys, time
 from skidway.agent.files.decompressed import Bounds
 from skidway.agent.files.plain_sizes import Content, PlainSizes
-path, sizes = sys.argv[1], PlainSizes(Bounds(*map(int, sys.argv[2:])))
+path = sys.argv[1]
+sizes = PlainSizes(
+    Bounds(*map(int, sys.argv[2:])), lambda path: os.open(path, os.O_RDONLY)
+)
 content = Content.of(os.stat(path))
 while (found := sizes.known(content)) is None:
     sizes.ask(path, content)

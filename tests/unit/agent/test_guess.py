@@ -621,3 +621,19 @@ def test_a_file_with_any_name(
     for form in ((), ("--json",), ("--schema",)):
         assert main(["agent", "guess", *form, str(log)]) == 0
         assert "\ufffd" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "#" * 3_000 + " section",
+        "2026-11-21 12:00:00 " + "#" * 3_000,
+        "é" * 3_000 + " section",
+        "2026-11-21 12:00:00 " + " " * 30_000 + "x",
+    ],
+)
+def test_no_line_takes_guess_for_ever(tmp_path: Path, line: str) -> None:
+    """A proposal comes also for lines with long runs of signs and blanks: no regular expression
+    tries all ways to divide them."""
+    (tmp_path / "a.log").write_text(f"{line}\n" * 5)
+    assert guess(tmp_path / "a.log", 1_000).block

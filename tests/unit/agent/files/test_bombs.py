@@ -15,17 +15,23 @@ import pytest
 import zstandard
 
 from skidway.agent.files import plain_sizes
+from skidway.agent.files.access import Access
 from skidway.agent.files.decompressed import STREAM_WORK, WORK_MAX, Bounds, Decompressor
 from skidway.agent.files.handles import Handles
-from skidway.agent.files.operating_system import OperatingSystem
+from skidway.agent.files.operating_system import OpenFile, OperatingSystem
 from skidway.agent.files.plain_sizes import Content, PlainSizes
 from skidway.agent.files.unpacking import Unpacking
 from skidway.agent.values.identity import Fingerprint, Guard
 from skidway.agent.values.tracked import Birth, Checkpoint, TrackedFile
 from support.processes import eventually
+from support.running_agent import running
 
 ZEROS = bytes(16 << 20)
 PLAIN = bytes(range(256)) * 40
+
+
+def opened(path: str) -> int:
+    return OpenFile(path, Access()).descriptor
 
 
 def test_a_large_file_delays_no_small_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +39,7 @@ def test_a_large_file_delays_no_small_ones(tmp_path: Path, monkeypatch: pytest.M
     that came later; then it learns those of the large ones, of each once."""
     monkeypatch.setattr(plain_sizes, "SLICE_BYTES", 1 << 20)
     learned: list[int | OSError] = []
-    sizes, before = PlainSizes(Bounds()), set(os.listdir("/proc/self/fd"))
+    sizes, before = PlainSizes(Bounds(), opened), set(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(sizes, "learn", lambda _, size: learned.append(size))
     parts = {"large": 12, "larger": 13, "small": 0, "smaller": 0}
     for name, count in parts.items():
@@ -52,7 +58,7 @@ def test_the_largest_file_delays_no_large_ones(
     largest one is measured, too."""
     monkeypatch.setattr(plain_sizes, "SLICE_BYTES", 1 << 20)
     learned: list[int | OSError] = []
-    sizes = PlainSizes(Bounds())
+    sizes = PlainSizes(Bounds(), opened)
     monkeypatch.setattr(sizes, "learn", lambda _, size: learned.append(size))
     for count in (90, 20, 3):
         path = tmp_path / f"{count}.log.1.gz"
@@ -83,7 +89,7 @@ def test_what_follows_a_stream_is_no_damage(
     pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
     path = tmp_path / f"app.log.1{ending}"
     path.write_bytes(pack.get(ending, zstandard.compress)(b"first") + tail)
-    sizes, content = PlainSizes(Bounds()), Content.of(os.stat(path))
+    sizes, content = PlainSizes(Bounds(), opened), Content.of(os.stat(path))
     sizes.ask(str(path), content)
     eventually(lambda: sizes.known(content) is not None, every_s=0.01)
     assert sizes.known(content) == 5 + len(more)
@@ -187,3 +193,28 @@ def is_measured(host: OperatingSystem, path: Path) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+@pytest.mark.parametrize("more", [10, 300_000])
+def test_long_lines_of_a_compressed_file_are_decompressed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    """The agent reads a compressed file with many long lines without decompressing what is before
+    a line again and again: in the loop that reads all topics, that would take the square of the
+    file's size."""
+    lines = [bytes([65 + number]) * ((2 << 20) + more) + b"\n" for number in range(12)]
+    (tmp_path / "a.log.gz").write_bytes(gzip.compress(b"".join(lines), 1))
+    count = [0]
+    step = Decompressor.step
+
+    def counted(self: Decompressor, most: int) -> bytes:
+        made = step(self, most)
+        count[0] += len(made)
+        return made
+
+    monkeypatch.setattr(Decompressor, "step", counted)
+    with running(tmp_path, monkeypatch) as site:
+        site.write(sources=[site.source("logs", "*.gz")])
+        site.reload()
+        eventually(lambda: site.turns(5) or site.lines("logs.rejected") == len(lines))
+    assert count[0] <= 3 * sum(map(len, lines))

@@ -241,3 +241,26 @@ def test_no_exchange_of_names_is_an_error(tmp_path: Path) -> None:
             scan = HOST.scan([Pattern(f"{here}/*.log")])
             assert scan.unreadable == []
             assert {each.real_path for each in scan.found} <= names
+
+
+def test_paths_that_take_much_memory_are_left_out(tmp_path: Path) -> None:
+    """A file whose path people would see with thousands of characters, because its bytes are not
+    UTF-8, is not read, also if a link leads to it. The lowest directory with a shorter path, or the
+    link, is named once. A path as long in UTF-8 is read."""
+    before, names = os.getcwd(), (b"\xff" * 240, "é".encode() * 120)
+    try:
+        for name in names:
+            os.chdir(tmp_path)
+            for _ in range(6):
+                os.mkdir(name)
+                os.chdir(name)
+            for number in range(3):
+                Path(f"{number}.log").touch()
+    finally:
+        os.chdir(before)
+    long = os.fsencode(tmp_path) + 6 * (b"/" + names[0])
+    (tmp_path / "link.log").symlink_to(os.fsdecode(long + b"/0.log"))
+    scan = HOST.scan([Pattern(f"{tmp_path}/**")])
+    assert len(scan.found) == 3
+    lowest = os.fsdecode(long[: -2 * 241])
+    assert [path for path, _ in scan.refused] == [f"{tmp_path}/link.log", lowest]
