@@ -89,6 +89,12 @@ class Host(Protocol):
         """
         ...
 
+    def lender(self, path: str) -> int | None:
+        """Returns the first user but root and the agent's whose link is on the way to a path, also
+        if the link leads nowhere. Returns None if there is no such link, and NOBODY if nothing is
+        at the path, or nobody can know."""
+        ...
+
     def find(self, directory: str, key: FileKey) -> str | None:
         """Returns the path of a file in a directory; None if the directory does not contain the
         file.

@@ -21,8 +21,16 @@ from skidway.agent.files.decompressed import (
 from skidway.agent.files.host import Handle, Scan, Status, shown
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import Content, PlainSizes, not_yet
-from skidway.agent.values.found import DAMAGED, INTEGER_MAX, UNMEASURED, FileKey, Found, stored
-from skidway.ways import End, Passed, way
+from skidway.agent.values.found import (
+    DAMAGED,
+    INTEGER_MAX,
+    NOBODY,
+    UNMEASURED,
+    FileKey,
+    Found,
+    stored,
+)
+from skidway.ways import End, Link, Passed, way
 
 if TYPE_CHECKING:
     from skidway.agent.settings import AgentSettings
@@ -140,6 +148,19 @@ class OperatingSystem:
         """Returns the regular file at a path; None if there is none, or if it cannot be
         examined."""
         return self._found(path, os.path.islink(path), {}, Scan())
+
+    def lender(self, path: str) -> int | None:
+        """See Host."""
+        at = ""
+        for name in path.split("/")[1:]:
+            at = f"{at}/{name}"
+            try:
+                status = os.lstat(at)
+            except OSError:
+                return NOBODY
+            if stat.S_ISLNK(status.st_mode) and self._access.is_users(Link(at, status.st_uid)):
+                return status.st_uid
+        return None
 
     def find(self, directory: str, key: FileKey) -> str | None:
         """Returns the path in `directory` at which the file with this key is; None if there is

@@ -50,7 +50,7 @@ from skidway.agent.files.sources import TailedSource, index_of, is_meant, source
 from skidway.agent.files.unbegun import Unbegun
 from skidway.agent.files.unopened import Unopened
 from skidway.agent.files.unreadable import Unreadable
-from skidway.agent.values.found import NOBODY, FileKey, Found, UnbegunFile, UnopenedFile
+from skidway.agent.values.found import FileKey, Found, UnbegunFile, UnopenedFile
 from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, Flight, TrackedFile
 
@@ -446,10 +446,16 @@ class Tracker:
         return lay, rotated
 
     def _lent(self, found: Found) -> Found:
-        """Returns a file of an earlier process. Nobody knows by now whose links led to it."""
+        """Returns a file of an earlier process. Nobody knows by now whose links led to it, so a
+        link that is there now counts."""
         there = self._host.look(found.real_path)
-        owner = NOBODY if there is None or there.key != found.key else there.owner
-        return found._replace(owner=owner, is_lent=True)
+        if there is not None and there.key == found.key:
+            return found._replace(owner=there.owner, is_lent=True)
+        lender = self._host.lender(found.path)
+        if lender is None:
+            return found
+        there = self._host.look(found.path)
+        return found._replace(owner=lender if there is None else there.owner, is_lent=True)
 
     def _is_in_place(self, tracked: TrackedFile) -> bool:
         """Whether a known file whose id has ended, such as a log that rotation has emptied, is

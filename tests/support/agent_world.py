@@ -32,7 +32,7 @@ from skidway.agent.loop.loop import Loop
 from skidway.agent.loop.parts import Surroundings
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.agent.state.database import StateDatabase, create_tables
-from skidway.agent.values.found import DAMAGED, UNMEASURED, FileKey, Found
+from skidway.agent.values.found import DAMAGED, NOBODY, UNMEASURED, FileKey, Found
 from skidway.audit.topic import messages
 from skidway.kafka.batch import EncodedBatch, seal
 from skidway.kafka.client import BufferFull, Delivery, Drained
@@ -228,6 +228,11 @@ class Files:
         size = len(file.data) if file.plain_size is None else file.plain_size
         whose = file.owner, path in self.links
         return Found(path, key, size, file.changed_ns, file.born_ns, real_path, *whose)
+
+    def lender(self, path: str) -> int | None:
+        if path in self.links:
+            return 0
+        return None if self.look(path) else NOBODY
 
     def resolve(self, directory: str) -> str:
         return directory
