@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "869a2c8e54efb1b9e398aba851a9a5f57c9a247f"
+COMMIT = "d86ddeda7"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
