@@ -72,7 +72,8 @@ def test_a_file_that_asks_for_too_much_stops_nobody(
         wanted = other.read_text().splitlines()
         eventually(partial(has, own_broker, wanted), what="the line of another team")
     eventually(
-        lambda: "refused" in process.health().get("configuration", {}), what="the agent's look"
+        lambda: process.health().get("configuration", {}).get("refused_files"),
+        what="the agent's look",
     )
     assert process.program.running
     process.program.kill()
