@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from skidway.agent.files.access import access_of
+from skidway.agent.files.operating_system import OperatingSystem
+from skidway.agent.values.found import NOBODY
 from support.running_agent import running
 
 pytestmark = pytest.mark.root
@@ -81,3 +84,17 @@ def test_the_neighbours_of_what_a_link_leads_to_stay_private(
         write(shared / "out.txt.3", "2\n", WRITER)
         site.turns(60)
         assert site.lines("logs") == 2
+
+
+def test_a_link_that_leads_nowhere_says_whose_it_is(tmp_path: Path) -> None:
+    """After a restart, a link that is there tells whose rotated files count, also if it leads
+    nowhere: a user's its owner's, root's everybody's; without a link, nobody knows."""
+    host = OperatingSystem(access_of("owner", Path("/nowhere")))
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    link(logs / "users.log", tmp_path / "gone")
+    link(logs / "roots.log", tmp_path / "gone", 0)
+    link(tmp_path / "way", logs)
+    found = [host.lender(str(logs / name)) for name in ("users.log", "roots.log", "none.log")]
+    assert found == [WRITER, None, NOBODY]
+    assert host.lender(str(tmp_path / "way" / "roots.log")) == WRITER

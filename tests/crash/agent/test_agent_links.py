@@ -18,7 +18,7 @@ from skidway.agent.files.likeness import open_at
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.patterns import patterns_of
 from support.exchanges import exchange
-from support.other_users import as_user, become
+from support.other_users import as_user, become, open_way_to
 from support.processes import WITHIN_S
 
 pytestmark = pytest.mark.root
@@ -31,10 +31,7 @@ ROUNDS = 400
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
     """A directory of logs that WRITER owns, beside secrets that only readers may read."""
-    above = tmp_path
-    while above != above.parent and above.stat().st_uid == os.geteuid():
-        above.chmod(0o755)
-        above = above.parent
+    open_way_to(tmp_path)
     folder, secrets = tmp_path / "logs", tmp_path / "secrets"
     folder.mkdir()
     secrets.mkdir()

@@ -18,7 +18,7 @@ from skidway.agent import configuration
 from skidway.agent.batches import program_versions
 from skidway.agent.settings import AgentSettings
 from support.exchanges import exchange
-from support.other_users import as_user, become
+from support.other_users import as_user, become, open_way_to
 from support.processes import WITHIN_S
 
 pytestmark = pytest.mark.root
@@ -32,10 +32,7 @@ EXCHANGES_MIN = 2_000
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """The directory of a team, beside secrets that the agent may read and the team may not."""
-    above = tmp_path
-    while above != above.parent and above.stat().st_uid == os.geteuid():
-        above.chmod(0o755)
-        above = above.parent
+    open_way_to(tmp_path)
     made, secrets, folder = tmp_path / "shop", tmp_path / "other", tmp_path / "agent.d"
     for each in (made, secrets, folder):
         each.mkdir()

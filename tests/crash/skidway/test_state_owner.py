@@ -23,7 +23,7 @@ from skidway.audit.evidence.ledger import Ledger
 from skidway.cli import main
 from skidway.errors import UNEXPECTED_EXIT_CODE
 from skidway.state_owner import become_owner
-from support.other_users import as_user
+from support.other_users import as_user, open_way_to
 from support.processes import eventually, run_skidway
 
 pytestmark = pytest.mark.root
@@ -35,10 +35,7 @@ NOWHERE = "127.0.0.1:1"
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     """A directory that belongs to USER, on a way that everybody may go."""
-    above = tmp_path
-    while above != above.parent and above.stat().st_uid == os.geteuid():
-        above.chmod(0o755)
-        above = above.parent
+    open_way_to(tmp_path)
     folder = tmp_path / "state"
     folder.mkdir()
     os.chown(folder, USER, GROUP)
