@@ -42,7 +42,11 @@ from skidway.agent.settings import AgentSettings
 from skidway.agent.state.database import StateDatabase, check_machine, open_state
 from skidway.agent.state.renewal import renew
 from skidway.agent.values import identity
+from skidway.audit.signing.keys import KeyRefused
+from skidway.audit.signing.setting import signer_of
+from skidway.audit.signing.signer import Signer
 from skidway.audit.topic import topic
+from skidway.audit.topic.claims import sender_overclaim
 from skidway.audit.topic.messages import TOPIC, Bounds, Sender, Tier
 from skidway.audit.topic.program_status import Kind, Obstacle
 from skidway.audit.topic.publisher import Newest, Publisher, check_restored, newest_own
@@ -224,6 +228,7 @@ class Found:
     destinations: list[Destination]
     audit_partition: TopicPartition
     ends: dict[TopicPartition, int]
+    signer: Signer | None
     registry_away: str = ""
 
 
@@ -254,26 +259,33 @@ def find(
         security=settings.registry_security,
     )
     audit_partition: TopicPartition | None = None
+    signer: Signer | None = None
 
     def attempt() -> Found:
-        nonlocal audit_partition
+        nonlocal audit_partition, signer
         cluster, is_kafka = connection.cluster_of(client, settings.cluster_name)
         if audit_partition is None:  # a later attempt need not search the audit topic again
             partitions = topic.ensure(client, pause)
-            newest = newest_of(state, client, clock)
+            mine = TopicPartition(TOPIC, topic.partition_of(str(state.agent), partitions))
+            sender = _sender(settings, state, cluster)
+            signer = signer or signer_of(
+                settings.audit_key_location,
+                lambda identity: sender_overclaim(identity, sender),
+                clock,
+            )
+            own.reached(sender, mine, 0, signer)
+            newest = newest_of(state, client, clock, signer)
             check_restored(newest, state.epoch, state.number, f"the state in {settings.state_dir}")
             renew(state, newest)
-            mine = topic.partition_of(str(state.agent), partitions)
-            audit_partition = TopicPartition(TOPIC, mine)
+            audit_partition = mine
             told = newest is not None and newest.epoch == state.epoch
-            sender = _sender(settings, state, cluster)
-            own.reached(sender, audit_partition, newest.number if newest and told else 0)
+            own.reached(sender, mine, newest.number if newest and told else 0, signer)
         schemas = KnownSchemas(registry, settings.schema_registry_url, state.schemas())
         of_sources = connection.schemas_of(schemas, settings)
         connection.ensure_topics(client, settings, is_kafka, pause)
         destinations = connection.resolve(client, of_sources, settings, cluster)
         ends = connection.ends_of(client, beginning.without_floor(state, destinations))
-        return Found(cluster, destinations, audit_partition, ends, schemas.failure)
+        return Found(cluster, destinations, audit_partition, ends, signer, schemas.failure)
 
     own = OwnStatus(Producer(client), clock, settings.heartbeat_interval_ms / 1000)
     try:
@@ -313,14 +325,16 @@ class Waiting:
             self.own.poll(left_ms, shutdown.fileno(), is_waiting=True)
 
 
-def newest_of(state: StateDatabase, client: Client, clock: Clock) -> Newest | None:
+def newest_of(
+    state: StateDatabase, client: Client, clock: Clock, signer: Signer | None
+) -> Newest | None:
     """Returns the agent's newest message on the audit topic. Returns None without a search if this
     process has just made the agent's id. The id is random, so no message can have it, and the
     search would read the whole topic.
     """
     if state.is_new:
         return None
-    return newest_own(client, Fetcher(client), Tier.AGENT, str(state.agent), clock)
+    return newest_own(client, Fetcher(client), (Tier.AGENT, str(state.agent)), clock, signer)
 
 
 def _insist(
@@ -338,7 +352,7 @@ def _insist(
             return None
         try:
             return attempt()
-        except (Unreachable, KafkaError) as error:
+        except (Unreachable, KafkaError, KeyRefused) as error:
             detail = {"status": "waiting", "reason": str(error), "host": waiting.host_name}
             status.health = Health(False, detail)
             _log.error("waiting", reason=str(error))
@@ -410,9 +424,11 @@ class RunningAgent:
         self._loop = Loop(settings, state, self._surroundings(client, found), found.destinations)
         status.pending = self._pending
         events.pending_from(self._pending)
-        self._publisher = Publisher(Producer(client), self._loop.mail, found.audit_partition, clock)
+        mail, partition = self._loop.mail, found.audit_partition
+        self._signer = found.signer
+        self._publisher = Publisher(Producer(client), mail, partition, clock, found.signer)
         self._own = OwnStatus(Producer(client), clock, 0)
-        self._own.reached(_sender(settings, state, found.cluster), found.audit_partition, 0)
+        self._own.reached(_sender(settings, state, found.cluster), partition, 0, found.signer)
         self._registry_away = found.registry_away
         self._watch = Watch(_patterns(settings))
         self._status_at = self._refresh_at = 0.0
@@ -608,6 +624,8 @@ class RunningAgent:
         if bool(silent) != self._told_silence:
             self._told_silence = bool(silent)
             events.brokers_silent(sorted(map(str, silent)))
+        if self._signer is not None and self._signer.refusal is not None:
+            troubles["audit"] = self._signer.refusal
         known = {*self._producer.troubles, *silent, *unread}
         leaders = {str(tp): self._producer.leader(tp) for tp in known}
         report = self._loop.source_reports.report
@@ -634,7 +652,7 @@ class RunningAgent:
         is_stuck = self._loop.full_reason or troubled or silent or unread or stopped
         delivers = not (is_stuck or rejecting)
         detail["delivers"] = delivers  # what can be read
-        return Health(delivers and not is_held, detail)
+        return Health(delivers and not is_held and "audit" not in troubles, detail)
 
     def _remarks(self) -> dict[str, Any]:
         """Returns, for /health, what keeps the agent from no work."""

@@ -18,6 +18,7 @@ from skidway.agent.parsing.joins import CONTINUATION, END, START, TRACES, Rule
 from skidway.agent.parsing.runtimes import CRI, KUBERNETES
 from skidway.agent.values import path_texts
 from skidway.agent.values.source_files import RefusedFile, Version
+from skidway.audit.signing.setting import audit_key_setting
 from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
@@ -642,6 +643,7 @@ class AgentSettings(RegistrySecuritySettings):
         "complete.",
         at_least=100,
     )
+    audit_key_location: Path | None = audit_key_setting()
     audit_interval_ms: int = setting(
         "audit.interval.ms",
         15_000,

@@ -11,6 +11,7 @@ from skidway.audit.commands import (
     compare,
     complete,
     hosts,
+    keys,
     options,
     recount,
     report,
@@ -42,7 +43,7 @@ def register(subparsers: Any) -> None:
         help="forget the state and count everything again from the beginning of every log",
     )
     count.set_defaults(run=_count)
-    for command in (report, why, complete, recount, hosts, accept, trace, compare):
+    for command in (report, why, complete, recount, hosts, accept, keys, trace, compare):
         command.register(verbs)
     validate = verbs.add_parser("validate", help="check settings, and end")
     validate.add_argument("program", nargs="?", choices=("run", "count"), default="run")

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from skidway.audit.signing.setting import audit_key_setting
 from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.host_name import host_name, host_name_setting
@@ -61,6 +62,7 @@ class LoaderSettings(RegistrySecuritySettings):
         " for it.",
     )
     host_name: str | None = host_name_setting()
+    audit_key_location: Path | None = audit_key_setting()
     group_id: str = setting(
         "group.id",
         "skidway-loader",

@@ -30,7 +30,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int | None = None) -> Non
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, 0o644)
+    descriptor = os.open(temporary, flags, 0o644 if mode is None else 0o600)
     try:
         try:
             if mode is not None:

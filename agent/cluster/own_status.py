@@ -11,15 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-import numpy as np
-import pyarrow as pa
-
 from skidway import invocation
+from skidway.audit.signing.signer import Signer
 from skidway.audit.topic.messages import Heartbeat, Sender, encode
 from skidway.audit.topic.program_status import Kind, Obstacle, ProgramStatus
+from skidway.audit.topic.publisher import batch_of, signer_or_none
 from skidway.audit.topic.status_notes import StatusNotes
 from skidway.clock import Clock
-from skidway.kafka import columns
 from skidway.kafka.client import Producer
 from skidway.kafka.types import TopicPartition
 
@@ -37,14 +35,18 @@ class OwnStatus:
         self._producer = producer
         self._clock = clock
         self._heartbeat_s = heartbeat_s
+        self._signer: Signer | None = None
         self._beat_at = clock.monotonic()
         self._started = invocation.of_this_process()
         self._to: tuple[Sender, TopicPartition, int] | None = None
         self._notes: StatusNotes | None = None
 
-    def reached(self, sender: Sender, partition: TopicPartition, number: int) -> None:
+    def reached(
+        self, sender: Sender, partition: TopicPartition, number: int, signer: Signer | None
+    ) -> None:
         """Notes that the cluster answers. From now on, there is somebody to tell. number: the
         number of the newest message of the agent that the audit topic has; 0 if it has none."""
+        self._signer = signer
         if self._to is None or self._to[0] != sender:
             self._notes = StatusNotes(sender, self._present, self._clock)
         self._to = sender, partition, number
@@ -65,8 +67,7 @@ class OwnStatus:
             if message is None and self._notes is not None:
                 message = self._notes.due(0)  # the time orders these notes
             if message is not None and self._producer.has_room:
-                times = np.full(1, self._clock.time_ms(), np.int64)
-                batch = columns.encode(pa.array([message], pa.binary()), times)
+                batch = batch_of([message], self._clock.time_ms(), signer_or_none(self._signer))
                 self._producer.send(partition, batch, None)
         self._producer.poll(timeout_ms, *wake)
 

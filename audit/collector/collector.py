@@ -33,6 +33,7 @@ from skidway.audit.collector.roster_file import RosterFile
 from skidway.audit.collector.web.dashboard import Dashboard
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.database import failures
+from skidway.audit.evidence.admission import Mode
 from skidway.audit.evidence.collection import Collection
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.explanation.next_command import Access
@@ -44,12 +45,14 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import NOTHING_JUDGED
 from skidway.audit.reports import clock_report, report
 from skidway.audit.settings import AuditSettings
+from skidway.audit.signing.keys import KeyRefused
+from skidway.audit.signing.master_file import MasterFile
 from skidway.audit.topic.load_note import RejectedRecord
 from skidway.audit.topic.notes import Note, encode
 from skidway.audit.topic.program_status import KIND as STATUS
 from skidway.audit.topic.program_status import Kind, Obstacle, ProgramStatus, body_of
 from skidway.clock import Clock
-from skidway.errors import SkidwayError, Unreachable
+from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 from skidway.files import DirectoryLock
 from skidway.host_name import host_name
 from skidway.http import server
@@ -95,8 +98,12 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
     with contextlib.ExitStack() as stack:
         stack.enter_context(DirectoryLock(settings.store_dir))
         path = settings.store_dir / DATABASE
+        masters = _masters(settings, clock)
+        verifier = None if masters is None else masters.verifier
+        signatures = settings.judged_signatures(verifier)
         stack.enter_context(failures(path))
-        ledger, pruner, *readers = (Ledger(path) for _ in range(4))
+        ledger = Ledger(path, signatures=signatures)
+        pruner, *readers = (Ledger(path) for _ in range(3))
         for each in (ledger, pruner, *readers):
             stack.callback(each.close)
         histories = [
@@ -113,7 +120,7 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         stopping = threading.Event()
         old = OldBuckets(pruner, lambda: expectation.policy, clock, settings.keep_days, stopping)
         editions = Editions(readers, ledger.checkpoint)
-        loop = _Loop(settings, expectation, ledger, clock, histories[0], old, editions)
+        loop = _Loop(settings, expectation, ledger, clock, histories[0], old, editions, masters)
         access = Access.of(
             invocation.of_this_process(), host_name(settings.host_name), settings.bootstrap_servers,
             settings.start_commands,
@@ -140,6 +147,20 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         loop.until(shutdown)
     _log.info("collector_stopped")
     return 0
+
+
+def _masters(settings: AuditSettings, clock: Clock) -> MasterFile | None:
+    """Returns the file with the master keys; None if the settings name none. Raises
+    ConfigurationRefused if it is needed and cannot be used."""
+    path = settings.master_keys_location
+    if path is None and settings.mode is not Mode.OFF:
+        raise ConfigurationRefused(
+            f"audit.signatures: {settings.signatures} needs audit.master.keys.location"
+        )
+    try:
+        return None if path is None else MasterFile(path, clock)
+    except KeyRefused as error:
+        raise ConfigurationRefused(str(error)) from error
 
 
 def _insecure(settings: AuditSettings) -> list[str]:
@@ -199,7 +220,9 @@ class _Loop:
         history: HistoryStore | None = None,
         old: OldBuckets | None = None,
         editions: Editions | None = None,
+        masters: MasterFile | None = None,
     ) -> None:
+        self._masters = masters
         self._editions = editions
         self._old = old
         self._prune_at = self._risks_at = clock.monotonic()
@@ -289,6 +312,8 @@ class _Loop:
 
     def _examine(self) -> None:
         self._expected.look()
+        if self._masters is not None:
+            self._masters.look()
         self._prune()
         missing = self._ledger.rebuilding
         has_turned = bool(missing) != bool(self.standing.rebuilding)
@@ -297,9 +322,11 @@ class _Loop:
         silent_s = self._clock.monotonic() - self._good_at
         unread = self._ledger.unread()
         metrics.tell_unread(sum(unread.values()))
+        refused = self._ledger.refused_by_reason()
+        metrics.tell_refused(refused)
         detail: dict[str, Any] = {
             "partitions": self._partitions,
-            "messages_refused": self._ledger.refused_count,
+            "messages_refused": sum(refused.values()),
             "messages_unread": sum(unread.values()),
             "seconds_since_read": round(silent_s, 1) if self._has_read else None,
             "verdict": report.sentence(self.standing),
@@ -313,12 +340,15 @@ class _Loop:
             detail["clocks"] = said
         if self._expected.problem is not None:
             detail["roster"] = self._expected.problem
+        if self._masters is not None and self._masters.problem is not None:
+            detail["master_keys"] = self._masters.problem
         if unread:
             detail["schemas"] = reasons.of_unread(unread)
         if self._blocked:
             detail["blocked"] = [str(error) for error in self._blocked.values()]
         has_read_all = not unread and not self._blocked
-        is_well = self._expected.problem is None and has_read_all and not self._clocks.is_ours_wrong
+        is_well = has_read_all and not self._clocks.is_ours_wrong
+        is_well = is_well and not {"roster", "master_keys"} & detail.keys()
         self.health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
 
     def _judge(self) -> None:

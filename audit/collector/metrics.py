@@ -76,6 +76,12 @@ _UNREAD = Gauge(
     "Messages of a schema that this version does not have; while there are any, every bucket is"
     " unknown.",
 )
+_REFUSED = Gauge(
+    "skidway_audit_refused_messages",
+    "Messages that were not taken, or would not be with audit.signatures: require; pages and"
+    " reports name their senders.",
+    ["reason"],
+)
 _BLOCKED = Gauge(
     "skidway_audit_blocked_partitions",
     "Partitions of audit topics that the collector cannot read, for example because a batch is"
@@ -153,6 +159,12 @@ def tell_clocks(found: Clocks) -> None:
     _CLOCK.clear()
     for x in found.others[:CLOCKS_MAX]:
         _CLOCK.labels(x.tier.value.lower(), x.host, x.producer).set(x.ahead_ms / 1000)
+
+
+def tell_refused(by_reason: Mapping[str, int]) -> None:
+    """Sets how many messages were refused, by reason."""
+    for reason, count in by_reason.items():
+        _REFUSED.labels(reason=reason).set(count)
 
 
 def tell_unread(messages: int) -> None:

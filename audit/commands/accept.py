@@ -11,6 +11,7 @@ import argparse
 import os
 import pwd
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from skidway.audit.commands import options, publication
@@ -63,7 +64,12 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reason", required=True, metavar="TEXT", help="why; `audit report --decisions` shows it"
     )
-    parser.add_argument("--name", metavar="NAME", help="who decides (the login name)")
+    parser.add_argument(
+        "--name", metavar="NAME", help="who decides (the name in the key, or the login name)"
+    )
+    parser.add_argument(
+        "--key", type=Path, metavar="FILE", help=f"the person's key (~/{publication.PERSON_KEY})"
+    )
     parser.add_argument("--revoke", action="store_true", help="take it back")
     add_config_options(parser)
     add_json_option(parser)
@@ -73,7 +79,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 def _accept(args: argparse.Namespace) -> int:
     clock = SystemClock()
     settings = options.settings_of(args)
-    signed = _signature(args, clock)
+    signed = _signature(args, settings, clock)
     found, standing = _buckets(args, settings, clock)
     decisions: Sequence[Decision]
     if args.revoke:
@@ -91,7 +97,7 @@ def _accept(args: argparse.Namespace) -> int:
 def _retire(args: argparse.Namespace) -> int:
     clock = SystemClock()
     settings = options.settings_of(args)
-    signed = _signature(args, clock)
+    signed = _signature(args, settings, clock)
     place = " ".join(args.place)
     ledger = options.ledger_of(args, settings, clock)
     try:
@@ -123,17 +129,25 @@ def publish(
 ) -> None:
     """Publishes decisions on the audit topic. Raises UsageError if a decision is too large for a
     message, and the errors of `publication.say`."""
+    signer, person = publication.person_signer(settings, args.key, clock)
+    if person is not None and any(each.person != person for each in decisions):
+        raise UsageError(f"The key is that of {person}, who cannot decide for another person.")
     values = [encode(each) for each in decisions]
     if max(map(len, values)) > LIMIT_BYTES:
         raise UsageError("One bucket has more findings than fit a message: nothing was accepted.")
-    publication.say(args, settings, values, clock, "the decision")
+    publication.say(args, settings, values, clock, "the decision", signer)
 
 
-def _signature(args: argparse.Namespace, clock: Clock) -> Signature:
-    person = args.name or os.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name
+def _signature(args: argparse.Namespace, settings: AuditSettings | None, clock: Clock) -> Signature:
+    _, person = publication.person_signer(settings, args.key, clock)
+    person = args.name or person or os.environ.get("SUDO_USER") or _login_name()
     if not args.reason.strip():
         raise UsageError("--reason must say something.")
     return Signature(clock.time_ms(), person.strip(), args.reason.strip())
+
+
+def _login_name() -> str:
+    return pwd.getpwuid(os.getuid()).pw_name
 
 
 def _buckets(

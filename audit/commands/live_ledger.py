@@ -28,7 +28,10 @@ class LiveLedger:
         self._clock = clock
         folder = options.store_of(args, settings)
         self.is_store = folder is not None
-        self.ledger = Ledger() if folder is None else Ledger(folder / DATABASE, only_read=True)
+        if folder is None:
+            self.ledger = Ledger(signatures=options.signatures_of(settings, clock))
+        else:
+            self.ledger = Ledger(folder / DATABASE, only_read=True)
         self._client: Client | None = None
         self._collection: Collection | None = None
 

@@ -15,12 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from skidway import invocation, settings
+from skidway.audit.evidence.admission import Mode, Signatures
 from skidway.audit.evidence.collection import collect_all
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.explanation.next_command import Access
 from skidway.audit.judgement import roster
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.settings import TIERS, AuditSettings, check_tiers
+from skidway.audit.signing.keys import KeyRefused
+from skidway.audit.signing.master_file import MasterFile
 from skidway.audit.topic.messages import Tier
 from skidway.cli.options import bootstrap_server
 from skidway.cli.topics import REFUSED_TIMEOUT_MS
@@ -93,7 +96,10 @@ def policy_of(args: argparse.Namespace, given: AuditSettings | None) -> Policy:
     """Returns the policy (what the audit expects), from settings, roster and options. Prints a note
     if there are no settings. Raises ConfigurationRefused if the roster's file has a mistake, and
     UsageError if an option has a mistake."""
-    policy = given.policy(listed(given)) if given is not None else Policy()
+    if given is not None:
+        policy = given.policy(listed(given))
+    else:  # signed messages that this command reads itself, nobody has verified
+        policy = Policy(proven_from_ms=None if store_of(args, given) is not None else 0)
     if args.tiers is not None:
         policy = replace(policy, tiers=tiers_of(args.tiers), exemptions=())
     if args.lateness_ms is not None:
@@ -138,10 +144,28 @@ def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Cloc
     folder = store_of(args, given)
     if folder is not None:
         return _stored(folder / DATABASE, clock)
-    ledger = Ledger()
+    ledger = Ledger(signatures=signatures_of(given, clock))
     with client_of(args, given) as client:
         collect_all(client, ledger, clock)
     return ledger
+
+
+def signatures_of(given: AuditSettings | None, clock: Clock) -> Signatures:
+    """Returns how a command judges the signatures of messages that it reads itself. Prints a note
+    if it should, but cannot verify them. Without settings, it assumes that signatures are required
+    if there are any."""
+    if given is None:
+        return Signatures(Mode.WARN)
+    if given.mode is Mode.OFF:
+        return Signatures()
+    path, why = given.master_keys_location, "audit.master.keys.location names no file."
+    try:
+        verifier = None if path is None else MasterFile(path, clock).verifier
+    except KeyRefused as error:
+        verifier, why = None, str(error)
+    if verifier is None:
+        print(f"note: not verified: {why} The collector's own host has the keys.", file=sys.stderr)
+    return given.judged_signatures(verifier)
 
 
 def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:

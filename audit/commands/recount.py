@@ -61,7 +61,8 @@ def _recount(args: argparse.Namespace) -> int:
         host = options.here(settings)
         results = recount_report.results(compared, host, output.url, since_ms, clock.time_ms())
         values = [encode(result) for result in results]
-        publication.say(args, settings, values, clock, "what the recount found")
+        signer = publication.recount_signer(settings, host, clock)
+        publication.say(args, settings, values, clock, "what the recount found", signer)
     if args.json:
         print_json(recount_report.document(compared))
     else:

@@ -12,18 +12,22 @@ from skidway.audit.counter.retentions import Retentions
 from skidway.audit.counter.state import CounterState
 from skidway.audit.database import failures
 from skidway.audit.settings import CounterSettings
+from skidway.audit.signing.setting import signer_of
+from skidway.audit.signing.signer import Signer
 from skidway.audit.topic import topic
-from skidway.audit.topic.messages import TOPIC, Tier
+from skidway.audit.topic.claims import sender_overclaim
+from skidway.audit.topic.messages import TOPIC, Sender, Tier
 from skidway.audit.topic.publisher import Heartbeats, Publisher, check_restored, newest_own
 from skidway.audit.topic.status_notes import StatusNotes
 from skidway.clock import Clock
 from skidway.errors import StateRefused, Unreachable
 from skidway.files import DirectoryLock
+from skidway.host_name import host_name
 from skidway.kafka.client import Client, Fetcher, Producer
 from skidway.kafka.source import cluster_name_of
 from skidway.kafka.types import TopicPartition
 from skidway.service import Shutdown
-from skidway.telemetry import TelemetryServer
+from skidway.telemetry import Health, TelemetryServer
 
 DATABASE = "counter.db"
 TURN_MS = 200
@@ -53,11 +57,12 @@ def run_counter(
         with failures(path), contextlib.closing(CounterState(path)) as state:
             settings = _named(settings, client)
             partitions = topic.ensure(client, shutdown.wait)
-            _settle_epoch(settings, client, state, clock, new_epoch=new_epoch)
+            signer = _signer(settings, clock)
+            _settle_epoch(settings, client, state, clock, signer, new_epoch=new_epoch)
             state.settle_bucket(settings.bucket_ms)
             name = settings.producer_name
             partition = TopicPartition(TOPIC, topic.partition_of(name, partitions))
-            return _Running(settings, client, state, partition, clock).until(shutdown)
+            return _Running(settings, client, state, partition, clock, signer).until(shutdown)
 
 
 def _named(settings: CounterSettings, client: Client) -> CounterSettings:
@@ -67,14 +72,27 @@ def _named(settings: CounterSettings, client: Client) -> CounterSettings:
     return replace(settings, cluster_name=name)
 
 
+def _signer(settings: CounterSettings, clock: Clock) -> Signer | None:
+    tier, producer = Tier(settings.tier.upper()), settings.producer_name
+    sender = Sender(tier, settings.cluster, producer, host_name(settings.host_name), 0)
+    return signer_of(
+        settings.audit_key_location, lambda identity: sender_overclaim(identity, sender), clock
+    )
+
+
 def _settle_epoch(
-    settings: CounterSettings, client: Client, state: CounterState, clock: Clock, *, new_epoch: bool
+    settings: CounterSettings,
+    client: Client,
+    state: CounterState,
+    clock: Clock,
+    signer: Signer | None,
+    *,
+    new_epoch: bool,
 ) -> None:
     """Raises StateRefused if the state is older than the published messages. With `new_epoch`,
     begins a new epoch instead."""
-    newest = newest_own(
-        client, Fetcher(client), Tier(settings.tier.upper()), settings.producer_name, clock
-    )
+    who = Tier(settings.tier.upper()), settings.producer_name
+    newest = newest_own(client, Fetcher(client), who, clock, signer)
     if new_epoch:
         epoch = max(state.epoch, newest.epoch if newest is not None else 0) + 1
         state.begin_epoch(epoch)
@@ -96,15 +114,23 @@ class _Running:
     state: CounterState
     partition: TopicPartition
     clock: Clock
+    signer: Signer | None
+
+    def _health(self, counter: Counter) -> Health:
+        """The health of the counter, and why it cannot sign its messages. Another thread asks."""
+        health, refusal = counter.health, self.signer and self.signer.last_refusal
+        if not refusal:
+            return health
+        return Health(False, {**health.detail, "audit_key": refusal})
 
     def until(self, shutdown: Shutdown) -> int:
         settings = self.settings
         fetcher = Fetcher(self.client)
         counter = Counter(settings, self.client, fetcher, self.state, self.clock)
         producer = Producer(self.client)
-        publisher = Publisher(producer, self.state, self.partition, self.clock)
+        publisher = Publisher(producer, self.state, self.partition, self.clock, self.signer)
         telemetry = TelemetryServer(
-            settings.metrics_listener, lambda: counter.health, settings.allowed_hosts,
+            settings.metrics_listener, lambda: self._health(counter), settings.allowed_hosts,
             settings.host_name,
         )  # fmt: skip
         telemetry.start()
@@ -127,7 +153,7 @@ class _Running:
                 or retentions.due(number)
             )
 
-        heartbeats = Heartbeats(beats, publisher, self.partition, self.clock)
+        heartbeats = Heartbeats(beats, publisher, self.partition, self.clock, self.signer)
         try:
             while not shutdown.requested:
                 try:

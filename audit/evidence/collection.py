@@ -101,13 +101,16 @@ def _heard(arrivals: Sequence[_Arrival]) -> Iterator[tuple[bytes, Heard]]:
     for part in topic.decoded([arrival.batch for arrival in arrivals]):
         for index, count, is_appended in zip(*part[:-1], strict=True):
             ((name, partition), begin, _), topic_id, taken_ms, is_live = arrivals[index]
-            for offset, value, time_ms in islice(part.rows, count):
+            for offset, value, time_ms, signature in islice(part.rows, count):
                 if offset >= begin and value is not None:
                     sent_ms, appended_ms = (None, time_ms) if is_appended else (time_ms, None)
-                    where = Heard(
-                        name, topic_id, partition, offset, sent_ms, taken_ms, is_live, appended_ms
-                    )
-                    yield value, where
+                    yield (
+                        value,
+                        Heard(
+                            name, topic_id, partition, offset, sent_ms, taken_ms, is_live,
+                            appended_ms, signature,
+                        ),
+                    )  # fmt: skip
 
 
 class Collection:

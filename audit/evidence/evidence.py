@@ -200,6 +200,8 @@ class Evidence:
     bounds: by agent, the widest bounds for event times that the agent ever announced.
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
         program does not have.
+    unproven_ms: when the ledger last took a message that its sender had not proven; 0 if it never
+        did (see module admission).
     rebuilding: how many messages the ledger still lacks while it is being rebuilt; 0 if it is
         complete. While the ledger is being rebuilt, nothing can be judged.
     heard: when each sender sent its last delta, seal or heartbeat.
@@ -233,6 +235,7 @@ class Evidence:
     began_here: dict[int, int] = field(default_factory=dict)
     bounds: dict[int, Bounds] = field(default_factory=dict)
     unread: dict[str, int] = field(default_factory=dict)
+    unproven_ms: int = 0
     rebuilding: int = 0
     heard: dict[SenderName, int] = field(default_factory=dict)
     counted: dict[SenderKey, CountedUntil] = field(default_factory=dict)

@@ -52,6 +52,7 @@ class Heard(NamedTuple):
     is_live: whether we had been at the end of the log just before we read the record.
     appended_ms: the time by the broker's clock at which it appended the record; None if the broker
         does not write this time into records.
+    signature: the record's signature; None if it has none.
     """
 
     topic: str
@@ -62,6 +63,7 @@ class Heard(NamedTuple):
     taken_ms: int
     is_live: bool
     appended_ms: int | None = None
+    signature: bytes | None = None
 
     @property
     def arrived_ms(self) -> int:

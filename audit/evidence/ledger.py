@@ -24,6 +24,13 @@ from typing import NamedTuple
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.database import IN_MEMORY, open_database, transaction
 from skidway.audit.evidence import ledger_evidence, ledger_tables
+from skidway.audit.evidence.admission import (
+    Refused,
+    Signatures,
+    refused,
+    refused_by_reason,
+    signers,
+)
 from skidway.audit.evidence.agent_numbers import AgentNumbers
 from skidway.audit.evidence.announced import Announced
 from skidway.audit.evidence.evidence import (
@@ -33,7 +40,7 @@ from skidway.audit.evidence.evidence import (
 )
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger_changes import LedgerChanges
-from skidway.audit.evidence.ledger_rows import Rows
+from skidway.audit.evidence.ledger_rows import NOT_SIGNED, Rows
 from skidway.audit.evidence.line_evidence import LineEvidence
 from skidway.audit.evidence.loss_buckets import start_of_loss
 from skidway.audit.evidence.pruning import OldBucket, is_pruned
@@ -72,12 +79,19 @@ class Ledger:
     """One connection to the database. The writer opens one `Ledger`, and each reader in another
     thread opens a `Ledger` of its own."""
 
-    def __init__(self, path: Path | str = IN_MEMORY, *, only_read: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path | str = IN_MEMORY,
+        *,
+        signatures: Signatures = NOT_SIGNED,
+        only_read: bool = False,
+    ) -> None:
         """only_read: for commands, which read a store that may be another user's."""
         self._connection = open_database(
             path, ledger_tables.SCHEMA, ledger_tables.FORMAT, only_read=only_read
         )
-        self._rows = Rows(self._connection)
+        self._signatures = signatures
+        self._rows = Rows(self._connection, signatures)
         self._changes: LedgerChanges | None = None
         self._is_in_memory = path == IN_MEMORY
         self._senders = SenderIds()
@@ -244,10 +258,17 @@ class Ledger:
         """
         return self._rows.unread()
 
-    @property
-    def refused_count(self) -> int:
-        """The number of records in audit topics that could not be decoded as audit messages."""
-        return int(self._connection.execute("SELECT refused FROM meta").fetchone()[0])
+    def refused_by_reason(self) -> dict[str, int]:
+        """How many records in audit topics were refused (see module admission), by reason."""
+        return refused_by_reason(self._connection)
+
+    def signers(self) -> dict[str, int]:
+        """For each sender that has signed a message, the number of the key that it used last."""
+        return signers(self._connection)
+
+    def refused(self) -> list[Refused]:
+        """The refused records, those that were read last first."""
+        return list(refused(self._connection))
 
     @property
     def taken_ms(self) -> int:
@@ -265,7 +286,7 @@ class Ledger:
                 yield
         except BaseException:
             del self._rows  # nobody may use it, even if making a new object fails
-            self._rows = Rows(self._connection)
+            self._rows = Rows(self._connection, self._signatures)
             raise
 
     # Reading.

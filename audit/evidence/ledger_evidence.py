@@ -312,6 +312,7 @@ class _Reader:
         rows = select("SELECT tier, producer, time FROM last_seen")
         found.last_seen = {(_TIERS[tier], producer): time for tier, producer, time in rows}
         found.unread = dict(select("SELECT fingerprint, count FROM unread"))
+        (found.unproven_ms,) = select("SELECT unproven FROM meta").fetchone()
         values = select("SELECT value FROM notes WHERE kind = ? ORDER BY producer", (KIND,))
         found.statuses = Statuses([value for (value,) in values])
         values = select("SELECT value FROM notes WHERE kind = ?", (source_report.KIND,))

@@ -1,8 +1,6 @@
 """Turns one message into the ledger's rows. The rows depend neither on the order of messages nor on
 repetitions, with these exceptions:
 
-    results    if several recounts have checked the same topic of the same output, the ledger keeps
-               the result that it read last
     clones     of several messages with one number and different contents, the ledger adds the
                counts and the seals of the message that it read first
     hearings   some rows depend on when and where messages were read (see the module hearing)
@@ -25,6 +23,7 @@ from collections.abc import Iterable
 from skidway import log
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence import pruning
+from skidway.audit.evidence.admission import Admission, Signatures
 from skidway.audit.evidence.evidence import agent_named, agent_of, agents_in, sender_key
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.number_rows import NumberRows, digest_of
@@ -90,6 +89,8 @@ them are deleted from memory before the next pair is added."""
 
 _log = log.get(__name__)
 
+NOT_SIGNED = Signatures()
+
 _INODE_UPSERT = """
 INSERT INTO inodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET
@@ -104,14 +105,17 @@ class Rows:
     """Writes messages into the tables, and assigns the numbers by which the tables name source
     topics and senders. A ledger has only one writer."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, signatures: Signatures = NOT_SIGNED) -> None:
         self._connection = connection
+        self._admission = Admission(connection, signatures)
         self._sources: dict[Source, int] = {}
         self._senders: dict[SenderKey, int] = {}
         self._known: dict[int, tuple[Sender, int]] = {}
         """For each object `Sender`, by Python's `id` of the object: the object, and the ledger's id
         of the sender. (See SenderRows.)"""
         self._heard = SenderRows(connection)
+        self._beats: dict[int, tuple[int, int]] = {}
+        """Number and time of the newest heartbeat of each sender, by the ledger's id."""
         self._pending = PendingRows()
         self._numbers = NumberRows(connection)
         self._tallies = TallyRows(connection)
@@ -123,19 +127,23 @@ class Rows:
         """Decodes a record of an audit topic, and writes some of its rows into the ledger; `write`
         writes its other rows. Returns False for a message that only a newer version can read.
         """
+        proof = self._admission.verify(value, where)
         try:
             message = usual_messages.decode(value)
         except SchemaUnknown as error:
+            if not self._admission.admits_unread(proof, where):
+                return True
             self._take_unread(error)
             return False
-        except MessageRefused as error:
-            _log.warning("message_refused", reason=str(error))
-            self._connection.execute("UPDATE meta SET refused = refused + 1")
+        except MessageRefused:
+            self._admission.refuse(proof, where)
+            return True
+        if not self._admission.admits(proof, message, where):
             return True
         if isinstance(message, Delta | Seal):  # nearly all messages
             self._take_numbered(message, value, where)
         elif isinstance(message, Announcement):
-            self._heard.announce(message, where)
+            self._heard.announce(message)
             self._take_announcement(message)
         elif isinstance(message, Acceptance | Retirement | Revocation):
             self._take_decision(message, value)
@@ -149,6 +157,7 @@ class Rows:
 
     def write(self) -> None:
         """Writes the rows of all records that were taken since the last call."""
+        self._admission.write()
         pending, self._pending = self._pending, PendingRows()
         pending.write(self._connection)
         self._heard.write()
@@ -191,7 +200,8 @@ class Rows:
         """For the next `count` senders, deletes the digests of messages from before `settled_ms`,
         and the seals from before `before_ms` that no verdict needs (see pruning). If the message
         with the number 1 of a sender is missing, the limit for the sender's digests is `before_ms`,
-        too. Also deletes all notes from before `before_ms`. after: the id of the last sender that
+        too. Also deletes all notes from before `before_ms`, and the counts of messages that
+        were refused before then. after: the id of the last sender that
         the previous call handled. Returns the id of the last sender that this call handled; None if
         fewer than `count` senders were left."""
         rows = self._connection.execute(
@@ -211,6 +221,7 @@ class Rows:
         agents = [producer for producer, _ in epochs.values()]
         pruning.delete_seals(self._connection, agents, before_ms)
         self._connection.execute("DELETE FROM notes WHERE time < ?", (before_ms,))
+        self._connection.execute("DELETE FROM refused WHERE taken < ?", (before_ms,))
         return rows[-1][0] if len(rows) == count else None
 
     def unread(self) -> dict[str, int]:
@@ -275,22 +286,42 @@ class Rows:
         )
 
     def _take_result(self, message: RecountResult, value: bytes) -> None:
-        """Stores the result of a recount in place of the earlier result with the same topic and
+        """Stores the result of a recount in place of an older result with the same topic and
         output."""
         self._connection.execute(
-            "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)",
-            (self._source(message.source), message.output, value),
-        )
+            "INSERT INTO recounts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " (loads, time, value) = (excluded.loads, excluded.time, excluded.value)"
+            " WHERE (excluded.loads, excluded.time, excluded.value) > (loads, time, value)",
+            (
+                self._source(message.source), message.output, message.loads, message.time_ms, value,
+            ),
+        )  # fmt: skip
 
     def _take_heartbeat(self, message: Heartbeat, where: Heard | None) -> None:
-        self._heard.add(message, where)
-        self._pending.claim(self._sender(message.sender), message, where)
+        sender = self._sender(message.sender)
+        if self._is_newest(sender, message):
+            self._heard.add(message, where)
+        self._pending.claim(sender, message, where)
+
+    def _is_newest(self, sender: int, message: Heartbeat) -> bool:
+        """Whether the sender sent no later heartbeat before this one, nor the same. Anybody can
+        repeat a heartbeat, and a repeated one does not show that its sender is alive."""
+        said, known = (message.number, message.time_ms), self._beats.get(sender)
+        if known is None:
+            if len(self._beats) >= _SENDERS_KNOWN_MAX:
+                self._beats.clear()
+            known = self._connection.execute(
+                "SELECT claimed, claimed_time FROM senders WHERE id = ?", (sender,)
+            ).fetchone()
+        self._beats[sender] = max(known, said)
+        return said > known
 
     def _take_numbered(self, message: Delta | Seal, value: bytes, where: Heard | None) -> None:
-        self._heard.add(message, where)
         sender = self._sender(message.sender)
         digest = digest_of(value)
         known = self._numbers.add(sender, message.number, digest, message.time_ms)
+        if known != digest:
+            self._heard.add(message, where)
         if known is None:
             self._pending.number(sender, message)
             if isinstance(message, Seal):

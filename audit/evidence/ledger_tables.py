@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FORMAT = 2
+FORMAT = 3
 SCHEMA = """
 CREATE TABLE senders (
     id INTEGER PRIMARY KEY, tier TEXT, producer TEXT, epoch INTEGER, cluster TEXT, host TEXT,
@@ -76,7 +76,17 @@ CREATE TABLE positions (
     PRIMARY KEY (topic, partition)
 ) WITHOUT ROWID;
 CREATE INDEX tallies_by_bucket ON tallies (bucket);
-CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), refused INTEGER, taken INTEGER);
+CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), unproven INTEGER, taken INTEGER);
+CREATE TABLE owners (agent INTEGER PRIMARY KEY, identity TEXT);
+CREATE TABLE signers (identity TEXT PRIMARY KEY, key INTEGER);
+CREATE TABLE signed_logs (
+    topic TEXT, topic_id TEXT, partition INTEGER, PRIMARY KEY (topic, topic_id, partition)
+) WITHOUT ROWID;
+CREATE TABLE refused (
+    sender TEXT, kind TEXT, reason TEXT, detail TEXT, topic TEXT, count INTEGER,
+    partition INTEGER, first INTEGER, last INTEGER, taken INTEGER,
+    PRIMARY KEY (sender, kind, reason, detail, topic)
+) WITHOUT ROWID;
 CREATE TABLE filtered (
     source INTEGER, bucket INTEGER, bucket_ms INTEGER, agent INTEGER, sender INTEGER, rule TEXT,
     records INTEGER, bytes INTEGER,
@@ -135,7 +145,8 @@ CREATE TABLE decisions (
 ) WITHOUT ROWID;
 CREATE INDEX decisions_by_bucket ON decisions (source, bucket);
 CREATE TABLE recounts (
-    source INTEGER, output TEXT, value BLOB, PRIMARY KEY (source, output)
+    source INTEGER, output TEXT, loads INTEGER, time INTEGER, value BLOB,
+    PRIMARY KEY (source, output)
 ) WITHOUT ROWID;
 CREATE TABLE notes (
     kind TEXT, producer TEXT, slot INTEGER, epoch INTEGER, number INTEGER, time INTEGER,
@@ -163,6 +174,12 @@ INSERT INTO meta VALUES (1, 0, 0)
     bounds: the bounds for event times that agents announced.
     inodes: when the inode of each announced file was made, and the id of the file whose content the
         inode had before (see module rereading).
+    meta: when the last record was read; when the last message was taken that its sender had not
+        proven (see module admission); 0 if there is none.
+    owners: the identities to which agents' ids belong.
+    signers: the number of the key with which each sender signed last.
+    signed_logs: the logs with a signed record from the time at which the fleet began to sign.
+    refused: refused messages (see module admission).
     unread: how many messages have a schema that this version of the program does not have.
     unread_from: the positions from which a version that has these schemas reads the topics again.
     pruned: which buckets were deleted because they are old (see module pruning).

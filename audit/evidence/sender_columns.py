@@ -251,8 +251,8 @@ class _Places(NamedTuple):
     def of(cls, places: Sequence[Heard | None]) -> Self:
         at = [index for index, where in enumerate(places) if where is not None]
         found = [where for where in places if where is not None]
-        topics, topic_ids, partitions, offsets, sent, taken, live, appended = (
-            zip(*found, strict=True) if found else ((),) * 8
+        topics, topic_ids, partitions, offsets, sent, taken, live, appended, _ = (
+            zip(*found, strict=True) if found else ((),) * 9
         )
         logs: dict[tuple[str, str, int], int] = {}
         log = [

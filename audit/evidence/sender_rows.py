@@ -88,15 +88,15 @@ class SenderRows:
         self._said.append((index, _KINDS[type(message)], message.number, message.time_ms))
         self._places.append(where)
 
-    def announce(self, message: Announcement, where: Heard | None) -> None:
-        """Adds an announcement. It shows the host of its agent and the clock of this host, but it
-        does not prove that the agent is alive."""
+    def announce(self, message: Announcement) -> None:
+        """Adds an announcement. It shows the host of its agent. It shows neither that the agent is
+        alive nor the clock of the host, because anybody can repeat it."""
         sender = _announcer(message.agent, message.host)
         index = self._indexes.get(id(sender))
         if index is None:
             index = self._add_sender(sender, message.agent)
         self._said.append((index, Kind.ANNOUNCEMENT, 0, message.time_ms))
-        self._places.append(where)
+        self._places.append(None)
 
     def write(self) -> None:
         """Writes the rows of all messages that were added since the last call."""

@@ -21,6 +21,7 @@ class Cause(StrEnum):
     COLLECTOR_STOPPED = "collector stopped"
     REBUILDING = "rebuilding"
     NEWER_VERSION = "newer version"
+    NOT_VERIFIED = "not verified"
     ZOOKEEPER_AWAY = "zookeeper away"
     CLUSTER_AWAY = "cluster away"
     CLUSTER_SILENT = "cluster silent"
@@ -115,6 +116,9 @@ _TABLE = {
     ),
     Cause.NEWER_VERSION: _Row(
         "A newer version of Skidway wrote messages that this audit cannot read."
+    ),
+    Cause.NOT_VERIFIED: _Row(
+        "This program cannot check the signatures of the senders, or took messages before it could."
     ),
     Cause.ZOOKEEPER_AWAY: _Row(
         "Brokers and registries need ZooKeeper: without it, nothing is created or registered.",

@@ -70,6 +70,7 @@ class Dependence:
             frozenset(facts.needed),
             tuple((key, _numbers_of(x)) for key, x in facts.common.counters),
             tuple(sorted(evidence.unread.items())),
+            facts.policy.doubts(evidence.unproven_ms),
             tuple((x.sender, x.time_ms, x.gap) for x in facts.topic.gaps),
             tuple(
                 (key, partition, covered.first)

@@ -181,6 +181,9 @@ def of_unread(unread: Mapping[str, int]) -> str:
     )
 
 
+NOT_VERIFIED = "messages were taken whose senders nobody has verified, so any of them may be forged"
+"""The reason why nothing is complete if the ledger took messages without a proof."""
+
 REBUILDING = "the audit's store is being rebuilt from the audit topics, so evidence is missing"
 """The reason why nothing is judged while the ledger has only a part of the evidence."""
 

@@ -453,6 +453,8 @@ class TopicJudgement:
         Such messages may concern any agent, tier and bucket."""
         if self._facts.evidence.rebuilding:
             yield Finding(Status.UNKNOWN, reasons.REBUILDING, Cause.REBUILDING)
+        if self._facts.policy.doubts(self._facts.evidence.unproven_ms):
+            yield Finding(Status.UNKNOWN, reasons.NOT_VERIFIED, Cause.NOT_VERIFIED)
         if self._facts.evidence.unread:
             words = reasons.of_unread(self._facts.evidence.unread)
             yield Finding(Status.UNKNOWN, words, Cause.NEWER_VERSION)

@@ -22,13 +22,17 @@ import pyarrow as pa
 from prometheus_client import Counter
 
 from skidway import log
+from skidway.audit.signing.signature import HEADER as SIGNATURE
+from skidway.audit.signing.signer import Signer
 from skidway.audit.topic import messages, topic
 from skidway.audit.topic.messages import Delta, Heartbeat, MessageRefused, Seal, Tier
 from skidway.clock import Clock
 from skidway.dataclass import dataclass
 from skidway.errors import SkidwayError, StateRefused
 from skidway.kafka import columns
+from skidway.kafka.batch import EncodedBatch
 from skidway.kafka.client import Client, Drained, Fetcher, Producer
+from skidway.kafka.columns import OneHeader
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
 
@@ -90,21 +94,30 @@ class Publisher:
     """
 
     def __init__(
-        self, producer: Producer, outbox: Outbox, partition: TopicPartition, clock: Clock
+        self,
+        producer: Producer,
+        outbox: Outbox,
+        partition: TopicPartition,
+        clock: Clock,
+        signer: Signer | None = None,
     ) -> None:
+        """signer: signs the messages; None if this sender has no key."""
         self._producer = producer
         self._outbox = outbox
         self._partition = partition
         self._clock = clock
+        self._signer = signer
         self._sent = self._published = -1
 
     def poll(self, timeout_ms: int = 0, *wake: int) -> None:
-        """Sends waiting messages, and waits at most `timeout_ms` for acknowledgements.
+        """Sends waiting messages, and waits at most `timeout_ms` for acknowledgements. While the
+        signer has no usable key, messages wait.
 
         wake: further file descriptors; the wait also ends when one of them becomes readable. Raises
         PublishRefused.
         """
-        self._send()
+        if self._signer is None or self._signer.refusal is None:
+            self._send()
         refusal: KafkaError | None = None
         for delivery in self._producer.poll(timeout_ms, *wake):
             if delivery.error is None:
@@ -134,11 +147,12 @@ class Publisher:
             entries = self._outbox.pending(self._sent, ENTRIES_MAX)
             if not entries:
                 return
-            for last, values in _batches(entries):
+            signature_bytes = 0 if self._signer is None else self._signer.signature_bytes
+            for last, values in _batches(entries, signature_bytes):
                 if not self._producer.has_room:
                     return
-                times = np.full(len(values), self._clock.time_ms(), np.int64)
-                self._producer.send(self._partition, columns.encode(values, times), last)
+                batch = batch_of(values, self._clock.time_ms(), self._signer)
+                self._producer.send(self._partition, batch, last)
                 self._sent = last
 
     def _acknowledged(self, token: object) -> None:
@@ -154,12 +168,18 @@ class Heartbeats:
     message. Therefore heartbeats are sent only while the publisher's outbox is empty."""
 
     def __init__(
-        self, producer: Producer, publisher: Publisher, partition: TopicPartition, clock: Clock
+        self,
+        producer: Producer,
+        publisher: Publisher,
+        partition: TopicPartition,
+        clock: Clock,
+        signer: Signer | None = None,
     ) -> None:
         self._producer = producer
         self._publisher = publisher
         self._partition = partition
         self._clock = clock
+        self._signer = signer
 
     def poll(self, due: Callable[[], bytes | None]) -> None:
         """Sends the heartbeat or note that `due` returns; nothing if `due` returns None. Does not
@@ -170,9 +190,24 @@ class Heartbeats:
             return
         message = due()
         if message is not None and self._producer.has_room:
-            times = np.full(1, self._clock.time_ms(), np.int64)
-            batch = columns.encode(pa.array([message], pa.binary()), times)
+            batch = batch_of([message], self._clock.time_ms(), signer_or_none(self._signer))
             self._producer.send(self._partition, batch, _HEARTBEAT)
+
+
+def batch_of(values: Sequence[bytes], time_ms: int, signer: Signer | None) -> EncodedBatch:
+    """Returns the messages as one batch. signer: signs them; None if nobody signs. Raises
+    KeyRefused if the signer has no usable key."""
+    header = None
+    if signer is not None:
+        header = OneHeader(SIGNATURE, pa.array(signer.sign(values), pa.binary()))
+    times = np.full(len(values), time_ms, np.int64)
+    return columns.encode(pa.array(values, pa.binary()), times, header=header)
+
+
+def signer_or_none(signer: Signer | None) -> Signer | None:
+    """Returns the signer; None if it has no usable key. A heartbeat or a note is then sent without
+    a signature, so that the collector can say that this sender does not sign."""
+    return signer if signer is not None and signer.refusal is None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +220,21 @@ class Newest:
 
 
 def newest_own(
-    client: Client, fetcher: Fetcher, tier: Tier, producer: str, clock: Clock
+    client: Client,
+    fetcher: Fetcher,
+    who: tuple[Tier, str],
+    clock: Clock,
+    signer: Signer | None = None,
 ) -> Newest | None:
-    """The message of `tier` and `producer` with the highest (epoch, number). Searches the audit
-    topic backwards from its end.
+    """The message of the sender `who` (tier and producer) with the highest (epoch, number).
+    Searches the audit topic backwards from its end.
 
-    Returns None if the topic has no message of this producer or does not exist.
+    signer: only messages that this signer has signed count; None if the sender has no key. Returns
+    None if the topic has no message of this sender or does not exist. Raises KeyRefused if the
+    signer has no usable key.
     """
     found = [
-        _newest_in(client, fetcher, tp, offsets, (tier, producer), clock)
+        _newest_in(client, fetcher, tp, offsets, _Own(*who, signer), clock)
         for tp, offsets in topic.bounds(client, [messages.TOPIC]).items()
     ]
     known = [newest for newest in found if newest is not None]
@@ -216,14 +257,15 @@ def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -
     )
 
 
-def _batches(entries: Sequence[tuple[int, bytes]]) -> list[tuple[int, pa.BinaryArray]]:
+def _batches(
+    entries: Sequence[tuple[int, bytes]], signature_bytes: int
+) -> list[tuple[int, list[bytes]]]:
     """Divides the entries into groups, each small enough for one batch. Returns for each group the
     sequence number of its last entry, and the values of all of its entries."""
-    sizes = np.array([len(value) for _, value in entries], np.int64)
+    sizes = np.array([len(value) + signature_bytes for _, value in entries], np.int64)
     batches, start = [], 0
     for end in columns.cuts(sizes, LIMIT_BYTES):
-        values = pa.array([value for _, value in entries[start:end]], pa.binary())
-        batches.append((entries[end - 1][0], values))
+        batches.append((entries[end - 1][0], [value for _, value in entries[start:end]]))
         start = end
     return batches
 
@@ -233,19 +275,19 @@ def _newest_in(
     fetcher: Fetcher,
     tp: TopicPartition,
     offsets: tuple[int, int],
-    who: tuple[Tier, str],
+    own: _Own,
     clock: Clock,
 ) -> Newest | None:
-    """Returns the newest message of the sender `who` (tier and producer) in one partition, or None
-    if there is none. Searches backwards from the end of the partition; each step reads twice as
-    many offsets as the step before."""
+    """Returns the newest message of a sender in one partition, or None if there is none. Searches
+    backwards from the end of the partition; each step reads twice as many offsets as the step
+    before."""
     (first, end), step = offsets, FIRST_LOOK_OFFSETS
     while end > first:
         begin = max(first, end - step)
         found = [
             newest
-            for _, _, value in topic.read(client, fetcher, {tp: (begin, end)}, clock)
-            if (newest := _own(value, *who)) is not None
+            for record in topic.read(client, fetcher, {tp: (begin, end)}, clock)
+            if (newest := own.newest(record)) is not None
         ]
         if found:
             return max(found, key=lambda x: (x.epoch, x.number))
@@ -253,16 +295,27 @@ def _newest_in(
     return None
 
 
-def _own(value: bytes, tier: Tier, producer: str) -> Newest | None:
-    if producer.encode() not in value:  # saves decoding other producers' messages
-        return None
-    try:
-        message = messages.decode(value)
-    except MessageRefused as error:
-        _log.warning("message_refused", reason=str(error))
-        return None
-    if not isinstance(message, Delta | Seal | Heartbeat):
-        return None
-    if (message.sender.tier, message.sender.producer) != (tier, producer):
-        return None
-    return Newest(message.sender.epoch, message.number, message.time_ms)
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """Recognizes the messages of one sender."""
+
+    tier: Tier
+    producer: str
+    signer: Signer | None
+
+    def newest(self, record: topic.Record) -> Newest | None:
+        """Returns what a message says about its number, if it is one of this sender."""
+        if self.producer.encode() not in record.value:  # saves decoding other producers' messages
+            return None
+        if self.signer is not None and not self.signer.is_own(record.value, record.signature):
+            return None
+        try:
+            message = messages.decode(record.value)
+        except MessageRefused as error:
+            _log.warning("message_refused", reason=str(error))
+            return None
+        if not isinstance(message, Delta | Seal | Heartbeat):
+            return None
+        if (message.sender.tier, message.sender.producer) != (self.tier, self.producer):
+            return None
+        return Newest(message.sender.epoch, message.number, message.time_ms)

@@ -1,7 +1,8 @@
 """The result of a recount, as a message to the collector.
 
-For each topic of each output, only the newest result counts. All results go to one partition of the
-audit topic, so the newest result is the last in the log, and clocks do not matter.
+For each topic of each output, only the newest result counts: the one with the most loads, and of
+those the one with the latest time. The order in the log does not matter, because anybody can repeat
+an older result.
 """
 
 from __future__ import annotations

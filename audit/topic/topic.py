@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skidway.audit.signing.signature import HEADER as SIGNATURE_HEADER
 from skidway.audit.topic.messages import TOPIC
 from skidway.clock import Clock
 from skidway.errors import Unreachable
@@ -27,7 +28,7 @@ from skidway.kafka.client import (
     NewTopic,
     ensure_topics,
 )
-from skidway.kafka.columns import TOGETHER_BYTES, DecodedRecords, Workspace
+from skidway.kafka.columns import TOGETHER_BYTES, ValueColumns, Workspace, joined
 from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
@@ -84,16 +85,21 @@ class DamagedBatch(CorruptBatch):
         self.offset = offset
 
 
+Row = tuple[int, bytes | None, int, bytes | None]
+"""Offset, value, timestamp and signature of a record. Value and signature are None if the record
+has none."""
+
+
 class DecodedBatches(NamedTuple):
     """Batches that were decoded together, perhaps of several partitions. indexes: the index of each
     batch. counts: the number of its records; 0 for a control batch. are_appended: whether the
-    broker has written the timestamps of its records (LogAppendTime). rows: offset, value and
-    timestamp of each record of all batches; the value is None if the record has none."""
+    broker has written the timestamps of its records (LogAppendTime). rows: the records of all
+    batches."""
 
     indexes: Sequence[int]
     counts: Sequence[int]
     are_appended: Sequence[bool]
-    rows: Iterator[tuple[int, bytes | None, int]]
+    rows: Iterator[Row]
 
 
 def decoded(batches: Sequence[TopicBatch]) -> Iterator[DecodedBatches]:
@@ -124,7 +130,7 @@ def _decoded(
     if not len(taken.headers):
         return _decoded_alone(batches[indexes[0]], indexes[0])
     try:
-        records = columns.decode_records(taken.run)
+        records = columns.decode_values(taken.run, SIGNATURE_HEADER)
     except CorruptBatch:  # the records of one of these batches are damaged
         return _decoded_alone(batches[indexes[0]], indexes[0])
     attributes = taken.headers["attributes"]
@@ -137,27 +143,37 @@ def _decoded_alone(batch: TopicBatch, index: int) -> DecodedBatches:
     """Decodes a batch that cannot be decoded together with others. Raises DamagedBatch."""
     try:
         alone = columns.unpack(batch.raw)
-        records = columns.decode_batches([alone])
+        records = columns.decode_values(joined([alone]), SIGNATURE_HEADER)
     except CorruptBatch as error:
         raise DamagedBatch(batch.tp, batch.begin, error) from error
     is_appended = alone.header.has_log_append_time
     return DecodedBatches([index], [alone.count], [is_appended], _rows(records))
 
 
-def _rows(records: DecodedRecords) -> Iterator[tuple[int, bytes | None, int]]:
+def _rows(records: ValueColumns) -> Iterator[Row]:
     offsets, times = records.offsets.tolist(), records.timestamps.tolist()
-    return zip(offsets, records.values.to_pylist(), times, strict=True)
+    return zip(offsets, records.values.to_pylist(), times, records.header, strict=True)
 
 
-def records_of(batches: Sequence[TopicBatch]) -> Iterator[tuple[TopicPartition, int, bytes]]:
-    """Yields (partition, offset, value) for the records of these batches. Leaves out records
-    without a value, and those that are not wanted. Raises DamagedBatch."""
+class Record(NamedTuple):
+    """A record of an audit topic. signature: the value of its header SIGNATURE_HEADER; None if it
+    is not signed."""
+
+    tp: TopicPartition
+    offset: int
+    value: bytes
+    signature: bytes | None
+
+
+def records_of(batches: Sequence[TopicBatch]) -> Iterator[Record]:
+    """Yields the records of these batches. Leaves out records without a value, and those that are
+    not wanted. Raises DamagedBatch."""
     for part in decoded(batches):
         for index, count in zip(part.indexes, part.counts, strict=True):
             tp, begin, _ = batches[index]
-            for offset, value, _ in islice(part.rows, count):
+            for offset, value, _, signature in islice(part.rows, count):
                 if offset >= begin and value is not None:
-                    yield tp, offset, value
+                    yield Record(tp, offset, value, signature)
 
 
 def bounds(client: Client, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, int]]:
@@ -179,10 +195,9 @@ def read(
     clock: Clock,
     *,
     stalled_after_s: float = STALLED_AFTER_S,
-) -> Iterator[tuple[TopicPartition, int, bytes]]:
-    """Yields (partition, offset, value) for the records at the offsets [begin, end) that `ranges`
-    has for each partition. Skips records without a value, and records that expire while this
-    function reads.
+) -> Iterator[Record]:
+    """Yields the records at the offsets [begin, end) that `ranges` has for each partition. Skips
+    records without a value, and records that expire while this function reads.
 
     Raises Unreachable if nothing arrives for `stalled_after_s`, and DamagedBatch.
     """
@@ -192,9 +207,9 @@ def read(
         fetcher.seek(tp, begin)
     deadline = clock.monotonic() + stalled_after_s
     while todo:
-        for tp, offset, value in records_of(poll(client, fetcher, begins)):
-            if tp in todo and offset < todo[tp]:
-                yield tp, offset, value
+        for record in records_of(poll(client, fetcher, begins)):
+            if record.tp in todo and record.offset < todo[record.tp]:
+                yield record
         positions = fetcher.positions
         if any(positions.get(tp, 0) > begins[tp] for tp in todo):
             deadline = clock.monotonic() + stalled_after_s

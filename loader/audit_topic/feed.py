@@ -36,6 +36,7 @@ from uuid import UUID
 
 from skidway import log
 from skidway.audit.counts.marks import FileKey
+from skidway.audit.signing.signer import Signer
 from skidway.audit.topic import head, topic
 from skidway.audit.topic.head import head_of, sort_of
 from skidway.audit.topic.messages import (
@@ -220,11 +221,18 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
     return sorted(wanted.intersection(existing))
 
 
-def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
+def read_on(
+    client: Client,
+    topics: Iterable[str],
+    feed: Feed,
+    clock: Clock,
+    signer: Signer | None = None,
+) -> None:
     """Reads every message from the feed's positions up to the present high watermarks. If the feed
     has no position for a partition, this function reads from the log start. If an audit topic was
     deleted and created again, reads it from its start. Such a topic has a new id, or a log that
-    ends before the feed's position."""
+    ends before the feed's position. signer: of an output's own messages, only those that it has
+    signed count; None if the loader has no key. Raises KeyRefused if it has no usable key."""
     names = sorted(topics)
     # This request for the ids comes before the request for the bounds. If a topic is deleted and
     # created again between the two requests, the feed stores its position under the old id, so the
@@ -237,8 +245,8 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
     for tp, (first, end) in found.items():
         position = feed.positions.get(keys[tp], 0)
         ranges[tp] = (max(position, first) if position <= end else first, end)
-    for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
-        _take(feed, tp, Place(keys[tp], offset), value)
+    for record in topic.read(client, Fetcher(client), ranges, clock):
+        _take(feed, record, Place(keys[record.tp], record.offset), signer)
     # This second request returns the present log start offsets. Messages below them have expired,
     # perhaps before the loader read them.
     left = topic.bounds(client, names)
@@ -250,10 +258,11 @@ def _key(tp: TopicPartition, topic_id: UUID | None) -> str:
     return f"{tp.topic}/{tp.partition}/{'' if topic_id is None else topic_id.hex}"
 
 
-def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
+def _take(feed: Feed, record: topic.Record, place: Place, signer: Signer | None) -> None:
     """Passes a message to the feed. Decodes only messages that the feed needs, because most
     messages are agents' deltas, which the feed does not need.
     """
+    value = record.value
     if is_note(value):
         return
     try:
@@ -261,12 +270,16 @@ def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
             case None | (head.SEAL, Tier.AGENT):
                 feed.take(decode(value), place)
             case (head.DELTA | head.SEAL, Tier.HDFS):
-                own = head_of(value)
-                feed.take_number(own.producer, own.epoch, own.number)
+                if signer is None or signer.is_own(value, record.signature):
+                    own = head_of(value)
+                    feed.take_number(own.producer, own.epoch, own.number)
     except MessageRefused as error:
         feed.unread = True
         _log.warning(
-            "audit_message_unreadable", topic=tp.topic, offset=place.offset, reason=str(error)
+            "audit_message_unreadable",
+            topic=record.tp.topic,
+            offset=record.offset,
+            reason=str(error),
         )
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from skidway.audit.signing.signer import Signer, require_key
 from skidway.audit.topic import topic
 from skidway.audit.topic.messages import TOPIC, Delta, encode
 from skidway.audit.topic.notes import Note
@@ -20,24 +21,30 @@ TIMEOUT_S: Final = 60.0
 
 
 def publish(
-    client: Client, messages: Sequence[Delta], clock: Clock, notes: Sequence[Note] = ()
+    client: Client,
+    messages: Sequence[Delta],
+    clock: Clock,
+    notes: Sequence[Note] = (),
+    signer: Signer | None = None,
 ) -> None:
     """Sends the given audit messages of one output to the audit topic, and then the output's notes
     (messages that change no verdict). Waits until the broker has acknowledged all of them. Does
     nothing if there are no messages.
 
     The newest manifest also contains these messages. So if the sending fails, the next run
-    publishes the same messages again. Raises Unreachable if the broker has not acknowledged all
-    messages within TIMEOUT_S, and SkidwayError if the broker refuses a message.
+    publishes the same messages again. signer: signs the messages; None if nobody does. Raises
+    Unreachable if the broker has not acknowledged all messages within TIMEOUT_S, and SkidwayError
+    if the broker refuses a message, or if the signer has no usable key.
     """
     if not messages:
         return
     count = topic.ensure(client, time.sleep)
     partition = TopicPartition(TOPIC, topic.partition_of(messages[0].sender.producer, count))
     outbox = MemoryOutbox([*map(encode, messages), *map(encode, notes)])
+    require_key(signer)
     producer = Producer(client)
     try:
-        if not Publisher(producer, outbox, partition, clock).flush(TIMEOUT_S):
+        if not Publisher(producer, outbox, partition, clock, signer).flush(TIMEOUT_S):
             raise Unreachable(f"{TOPIC}: audit messages were not acknowledged in {TIMEOUT_S:.0f} s")
     finally:
         producer.close()

@@ -57,8 +57,8 @@ class Announcements:
             keys[tp] = (tp, id_in(cluster, tp.topic))
             position = self._positions.get(keys[tp], 0)
             ranges[tp] = (max(position, first) if position <= end else first, end)
-        for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
-            self._take(tp, offset, value)
+        for record in topic.read(client, Fetcher(client), ranges, clock):
+            self._take(record.tp, record.offset, record.value)
         self._positions |= {keys[tp]: end for tp, (_, end) in ranges.items()}
 
     def columns(self, records: Records) -> tuple[pa.Array, pa.Array]:

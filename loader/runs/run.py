@@ -13,6 +13,8 @@ import random
 import time
 from collections.abc import Callable, Iterable
 
+from skidway.audit.signing.setting import signer_of
+from skidway.audit.topic.claims import output_overclaim
 from skidway.clock import Clock, SystemClock
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
@@ -95,6 +97,11 @@ def parts_of(
         cluster_id=session.cluster_id,
         audit_topics=session.audit_topics,
         collector=Collector(settings.collector_url) if settings.collector_url else None,
+        signer=signer_of(
+            settings.audit_key_location,
+            lambda identity: output_overclaim(identity, settings.cluster, store.url),
+            clock,
+        ),
     )
 
 

@@ -244,7 +244,8 @@ class TopicRun:
             return
         missing = [each for each in delta.messages(newest) if each.number > known]
         notes = [delta.note(newest), delta.status(newest)] if missing else []
-        publish(self._parts.client, missing, self._parts.clock, notes)
+        parts = self._parts
+        publish(parts.client, missing, parts.clock, notes, parts.signer)
         for message in missing:
             feed.take(message)
 

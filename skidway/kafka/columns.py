@@ -19,15 +19,16 @@ from skidway.kafka.batch import HEADER_BYTES, Codec, CorruptBatch, EncodedBatch,
 from skidway.kafka.batch_unpacking import UnpackedBatch, UnpackedRun, joined, unpack
 from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX, compress
 from skidway.kafka.origin import ORIGIN_BYTES, Origin
-from skidway.kafka.record_decoding import Parsed, cut, parse
+from skidway.kafka.record_decoding import Parsed, cut, origins_of, parse
 from skidway.kafka.record_encoding import check_columns, records_of
-from skidway.kafka.record_headers import headers_column
+from skidway.kafka.record_headers import header_values, headers_column
 from skidway.kafka.record_layout import (
     ORIGIN,
     ORIGIN_HEAD,
     RECORD_OVERHEAD_MAX,
     Bools,
     Int64s,
+    OneHeader,
     Origins,
     Pieces,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "DecodedRecords",
     "HeaderColumns",
     "Int64s",
+    "OneHeader",
     "Origins",
     "Pieces",
     "Taken",
@@ -50,9 +52,10 @@ __all__ = [
     "decode",
     "decode_batches",
     "decode_headers",
-    "decode_records",
     "decode_run",
+    "decode_values",
     "encode",
+    "joined",
     "last_origin",
     "sound_batches",
     "unpack",
@@ -85,6 +88,16 @@ class DecodedRecords:
     headers: pa.Array | None = None
 
 
+class ValueColumns(NamedTuple):
+    """Three of the columns of `DecodedRecords`, and for each record the value of the header that
+    the caller asked for; None if the record does not have this header."""
+
+    offsets: Int64s
+    timestamps: Int64s
+    values: pa.BinaryArray
+    header: list[bytes | None]
+
+
 class HeaderColumns(NamedTuple):
     """Four of the columns of `DecodedRecords`, with the same names and contents."""
 
@@ -99,20 +112,23 @@ def encode(
     timestamps: Int64s,
     *,
     origins: Origins | None = None,
+    header: OneHeader | None = None,
     keys: pa.BinaryArray | None = None,
     codec: Codec = Codec.ZSTD,
 ) -> EncodedBatch:
     """Encodes all rows as one batch. Keys may be null. If `values` is an Arrow array, values may be
-    null, too. Encoding the same rows again produces the same bytes.
+    null, too. Records have either origins or one other header. Encoding the same rows again
+    produces the same bytes.
 
     If the codec does not make the records smaller, they stay uncompressed. Raises ValueError if
     there are no rows, if the columns have different lengths, if an origin does not fit its fields,
     or if the batch could have 2 GiB or more.
     """
     count = len(values)
-    check_columns(values, timestamps, origins, keys)
+    headers = header if origins is None else origins
+    check_columns(values, timestamps, headers, keys)
     base = int(timestamps[0])
-    records = records_of(values, timestamps - timestamps[0], origins, keys)
+    records = records_of(values, timestamps - timestamps[0], headers, keys)
     body = compress(codec, records)
     if len(body) >= len(records) and codec is not Codec.NONE:
         codec, body = Codec.NONE, bytes(records)
@@ -152,12 +168,19 @@ def decode_headers(batches: Sequence[UnpackedBatch]) -> HeaderColumns:
 def decode_run(run: UnpackedRun) -> HeaderColumns:
     """Does the same as `decode_headers`, for batches that `unpack_run` returned."""
     parsed = parse(run)
-    return HeaderColumns(parsed.offsets, parsed.timestamps, parsed.origins, parsed.has_origin)
+    return HeaderColumns(parsed.offsets, parsed.timestamps, *origins_of(parsed))
 
 
-def decode_records(run: UnpackedRun) -> DecodedRecords:
-    """Does the same as `decode_batches`, for batches that `unpack_run` returned."""
-    return _decoded(parse(run), with_headers=False)
+def decode_values(run: UnpackedRun, header_key: bytes) -> ValueColumns:
+    """Decodes the values of batches that `unpack_run` returned, and the header with this key. Does
+    not look for origins. Raises CorruptBatch if the records of a batch are damaged."""
+    parsed = parse(run)
+    return ValueColumns(
+        parsed.offsets,
+        parsed.timestamps,
+        cut(parsed.payload, parsed.value_at, parsed.value_size),
+        header_values(parsed.payload, parsed.headers_at, parsed.ends, header_key),
+    )
 
 
 def last_origin(batch: UnpackedBatch) -> Origin | None:
@@ -175,7 +198,7 @@ def sound_batches(batches: Sequence[UnpackedBatch]) -> tuple[int, CorruptBatch |
     """
     for count, batch in enumerate(batches):
         try:
-            parse(joined([batch]))
+            origins_of(parse(joined([batch])))
         except CorruptBatch as error:
             return count, error
     return len(batches), None
@@ -187,8 +210,7 @@ def _decoded(parsed: Parsed, *, with_headers: bool) -> DecodedRecords:
         parsed.timestamps,
         cut(parsed.payload, parsed.key_at, parsed.key_size),
         cut(parsed.payload, parsed.value_at, parsed.value_size),
-        parsed.origins,
-        parsed.has_origin,
+        *origins_of(parsed),
         headers_column(parsed.payload, parsed.headers_at, parsed.ends) if with_headers else None,
     )
 

@@ -48,13 +48,11 @@ class Parsed:
     value_size: Int64s
     headers_at: Int64s
     ends: Int64s
-    origins: Origins | None
-    has_origin: Bools
 
 
 def parse(run: UnpackedRun) -> Parsed:
     """Finds the positions and sizes of all fields in the records of the batches in `run`. Raises
-    CorruptBatch if the records of a batch are damaged."""
+    CorruptBatch if the records of a batch are damaged, but does not look into headers."""
     if not len(run.counts):
         return _nothing()
     try:
@@ -63,10 +61,17 @@ def parse(run: UnpackedRun) -> Parsed:
         raise CorruptBatch("a record's field lies outside of the batch") from error
 
 
+def origins_of(parsed: Parsed) -> tuple[Origins | None, Bools]:
+    """Returns the origins of all records (None if no record has one), and for each record whether
+    it has an origin. Raises CorruptBatch if headers are damaged."""
+    if not len(parsed.ends):
+        return None, np.zeros(0, np.bool_)
+    return _origins(parsed.payload, parsed.headers_at, parsed.ends)
+
+
 def _nothing() -> Parsed:
     none = np.zeros(0, np.int64)
-    no_rows = np.zeros(0, np.bool_)
-    return Parsed(b"", none, none, none, none, none, none, none, none, None, no_rows)
+    return Parsed(b"", none, none, none, none, none, none, none, none)
 
 
 def _parse_records(run: UnpackedRun) -> Parsed:
@@ -80,7 +85,6 @@ def _parse_records(run: UnpackedRun) -> Parsed:
     header_at = _behind(value_at, value_size)
     if (header_at > ends).any():
         raise CorruptBatch("a record's key or value is longer than the record")
-    origins, has_origin = _origins(payload, header_at, ends)
     return Parsed(
         payload,
         _offsets(run, offset_delta),
@@ -91,8 +95,6 @@ def _parse_records(run: UnpackedRun) -> Parsed:
         value_size,
         header_at,
         ends,
-        origins,
-        has_origin,
     )
 
 
@@ -144,8 +146,7 @@ def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:
 
 
 def _origins(payload: Readable, at: Int64s, ends: Int64s) -> tuple[Origins | None, Bools]:
-    """Returns the origins of all records (None if no record has one), and for each record whether
-    it has an origin. The headers of record i are between the positions `at[i]` and `ends[i]`."""
+    """See `origins_of`. The headers of record i are between `at[i]` and `ends[i]`."""
     count = len(at)
     ours = ends - at == ORIGIN.itemsize
     if ours.all():

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skidway.dataclass import dataclass
+from skidway.kafka.record_headers import header_head
 from skidway.kafka.record_layout import (
     ARROW_BYTES_MAX,
     ORIGIN,
@@ -23,6 +24,7 @@ from skidway.kafka.record_layout import (
     RECORD_OVERHEAD_MAX,
     Bytes,
     Int64s,
+    OneHeader,
     Origins,
     Pieces,
     UInt64s,
@@ -39,7 +41,7 @@ _ATTRIBUTES = 0
 def check_columns(
     values: pa.BinaryArray | Pieces,
     timestamps: Int64s,
-    origins: Origins | None,
+    headers: Origins | OneHeader | None,
     keys: pa.BinaryArray | None,
 ) -> None:
     """Raises ValueError for columns that cannot form one batch."""
@@ -48,13 +50,16 @@ def check_columns(
         raise ValueError("a batch needs at least one record")
     columns: list[Any] = [timestamps] if keys is None else [timestamps, keys]
     columns += values.columns if isinstance(values, Pieces) else ()
-    if origins is not None:
-        columns += [origins.agent, origins.file, origins.first, origins.length]
-        if min(int(column.min()) for column in columns[-4:]) < 0 or origins.length.max() >> 32:
+    total = values.nbytes + (0 if keys is None else keys.nbytes) + RECORD_OVERHEAD_MAX * count
+    if isinstance(headers, Origins):
+        columns += [headers.agent, headers.file, headers.first, headers.length]
+        if min(int(column.min()) for column in columns[-4:]) < 0 or headers.length.max() >> 32:
             raise ValueError("an origin does not fit its fields")
+    elif headers is not None:
+        columns.append(headers.values)
+        total += headers.values.nbytes + len(headers.key) * count
     if any(len(column) != count for column in columns):
         raise ValueError("columns of different lengths")
-    total = values.nbytes + (0 if keys is None else keys.nbytes) + RECORD_OVERHEAD_MAX * count
     if total > ARROW_BYTES_MAX:
         raise ValueError(f"{total} bytes do not fit a batch")
 
@@ -62,7 +67,7 @@ def check_columns(
 def records_of(
     values: pa.BinaryArray | Pieces,
     delta: Int64s,
-    origins: Origins | None,
+    headers: Origins | OneHeader | None,
     keys: pa.BinaryArray | None,
 ) -> memoryview:
     """Returns the records of a new batch, encoded but not compressed."""
@@ -86,11 +91,11 @@ def records_of(
         body += key_size + key_length.sizes
         between = [key_length]
         rest = [keys, _rows(behind_key, count)]
-    suffix = _NO_HEADERS if origins is None else _origin_suffix(origins, count)
-    body += 2 if origins is None else 1 + ORIGIN.itemsize
+    suffix, suffix_size = _suffix(headers, count)
+    body += 1 + suffix_size
     length = _Varints.of(body.view(np.uint64) << np.uint64(1))
     front = _rows([length, _ATTRIBUTES, time, number, *between], count)
-    joined = pc.binary_join_element_wise(front, *rest, *value.columns, suffix, _NO_SEPARATOR)
+    joined = pc.binary_join_element_wise(front, *rest, *value.columns, *suffix, _NO_SEPARATOR)
     _, offsets, data = joined.buffers()
     end = int(np.frombuffer(offsets, np.int32)[joined.offset + count])
     return memoryview(data)[:end]
@@ -136,6 +141,19 @@ def _lengths(column: pa.BinaryArray) -> tuple[pa.BinaryArray, _Varints, Int64s]:
     if missing is not None:
         length[missing] = 1
     return column, _Varints.of(length), size
+
+
+def _suffix(headers: Origins | OneHeader | None, count: int) -> tuple[list[Any], Int64s | int]:
+    """Returns the columns with the headers of each record, and the sizes of the headers."""
+    if headers is None:
+        return [_NO_HEADERS], 1
+    if isinstance(headers, Origins):
+        return [_origin_suffix(headers, count)], ORIGIN.itemsize
+    value, value_length, value_size = _lengths(headers.values)
+    head = header_head(headers.key)
+    length = _rows([value_length], count)
+    size = len(head) + value_length.sizes + value_size
+    return [pa.scalar(head, pa.binary()), length, value], size
 
 
 def _origin_suffix(origins: Origins, count: int) -> pa.BinaryArray:

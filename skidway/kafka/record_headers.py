@@ -16,6 +16,9 @@ import pyarrow as pa
 from skidway.kafka.batch import CorruptBatch, Readable
 from skidway.kafka.record_layout import VARINT_BYTES_MAX, Int64s
 
+KEY_BYTES_MAX = 63
+"""`header_head` takes keys of at most this many bytes, whose length is a varint of one byte."""
+
 COLUMN = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 """The type of a column of headers: for each record the headers in their order."""
 
@@ -25,6 +28,13 @@ class Header(NamedTuple):
 
     key: bytes
     value: bytes | None
+
+
+def header_head(key: bytes) -> bytes:
+    """Returns the bytes of a record's headers that come before the length of the value, if the
+    record has only one header, with this key of at most KEY_BYTES_MAX bytes."""
+    assert len(key) <= KEY_BYTES_MAX
+    return bytes((2, len(key) << 1)) + key
 
 
 def headers_in(payload: Readable, at: int, end: int) -> Iterator[Header]:
@@ -59,6 +69,28 @@ def headers_column(payload: Readable, at: Int64s, ends: Int64s) -> pa.Array:
         )
     ]
     return pa.array(rows, COLUMN)
+
+
+def header_values(payload: Readable, at: Int64s, ends: Int64s, key: bytes) -> list[bytes | None]:
+    """Returns, for many records, the value of the first header with this key; None for a record
+    without such a header. Raises CorruptBatch if a record's headers are damaged."""
+    head = header_head(key)
+    view = bytes(payload)
+    return [
+        _value_of(view, first, end, head, key)
+        for first, end in zip(at.tolist(), ends.tolist(), strict=True)
+    ]
+
+
+def _value_of(payload: bytes, at: int, end: int, head: bytes, key: bytes) -> bytes | None:
+    if end - at == 1 and payload[at] == 0:
+        return None
+    if payload.startswith(head, at):
+        size, begin = _varint(payload, at + len(head), end)
+        if size == end - begin:
+            return payload[begin:end]
+    found = [value for name, value in headers_in(payload, at, end) if name == key]
+    return found[0] if found else None
 
 
 def _varint(payload: Readable, at: int, end: int) -> tuple[int, int]:

@@ -56,6 +56,15 @@ class Origins:
 
 
 @dataclass(frozen=True, slots=True)
+class OneHeader:
+    """A header that each record of a batch has, as its only one: its key, and a value for each
+    record."""
+
+    key: bytes
+    values: pa.BinaryArray
+
+
+@dataclass(frozen=True, slots=True)
 class Pieces:
     """The values of records, as parts that are joined only when the records are encoded. The value
     of row i is `front`, which all values have in common, followed by element i of each column. The

@@ -77,7 +77,7 @@ def last_words(broker: SkidwayBroker) -> set[str]:
     newest: dict[str, tuple[int, bool]] = {}
     with Client(broker.address) as client:
         bounds = topic.bounds(client, [messages.TOPIC])
-        for _, _, value in topic.read(client, Fetcher(client), bounds, SystemClock()):
+        for _, _, value, _ in topic.read(client, Fetcher(client), bounds, SystemClock()):
             message = messages.decode(value)
             for sealed in message.topics if isinstance(message, Seal) else ():
                 known = newest.get(sealed.source.topic, (0, False))

@@ -145,7 +145,7 @@ class Cluster:
         with Client(self.broker) as client:
             ranges = audit_topic.bounds(client, [AUDIT])
             found = audit_topic.read(client, Fetcher(client), ranges, SystemClock())
-            messages = [decode(value) for _, _, value in found if producer.encode() in value]
+            messages = [decode(value) for _, _, value, _ in found if producer.encode() in value]
         return [each for each in messages if isinstance(each, Delta)]
 
 

@@ -287,7 +287,7 @@ def test_an_agent_waits_for_the_registry_and_says_so(
     partition = TopicPartition(AUDIT, 0)
     span = {partition: (0, site.cluster.log(partition).end)}
     read = topic.read(site.client, MemoryFetcher(site.cluster), span, site.clock)
-    said = [decode(value) for _, _, value in read]
+    said = [decode(value) for _, _, value, _ in read]
     [beat, *_] = [x for x in said if isinstance(x, Heartbeat)]
     [note] = [x for x in said if isinstance(x, Note)]
     assert (beat.sender.host, note.host) == ("web1", "web1")

@@ -245,7 +245,7 @@ def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
     """The ledger counts records that are not audit messages. Apart from this count, such records
     change nothing."""
     ledger = ledger_of([b"hello", messages.encode(_delta(1)), b""])
-    assert ledger.refused_count == 2
+    assert sum(ledger.refused_by_reason().values()) == 2
     assert ledger.newest_buckets(5) == [0]
     assert ledger.newest_buckets(5, until=0) == []
     assert ledger.topics() == [LOGS]
@@ -264,7 +264,7 @@ def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> Non
         Heartbeat(sender, 2, 5),
     ]
     ledger = ledger_of(_encoded(chosen))
-    assert ledger.refused_count == 0
+    assert sum(ledger.refused_by_reason().values()) == 0
     evidence = ledger.evidence()
     assert verdicts(evidence, POLICY, 300) == verdicts(Fold(chosen).evidence(), POLICY, 300)
     ledger.close()
@@ -295,7 +295,7 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int, status: Status) -
         Delta(sender, 3, 5, counts=(replace(count, previous=1),)),
     ]
     ledger = ledger_of(_encoded(chosen))
-    assert ledger.refused_count == 0
+    assert sum(ledger.refused_by_reason().values()) == 0
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.BROKER))
     for now, expected in ((300, Status.OPEN), (1 << 62, status)):
         found = {x.bucket: x for x in verdicts(ledger.evidence(), policy, now)}

@@ -80,7 +80,7 @@ def test_what_only_begins_like_a_note_is_refused(value: bytes) -> None:
     assert not isinstance(caught.value, SchemaUnknown)
     ledger = Ledger()
     ledger.take([value])
-    assert (ledger.notes(), ledger.refused_count, ledger.unread()) == ([], 1, {})
+    assert (ledger.notes(), sum(ledger.refused_by_reason().values()), ledger.unread()) == ([], 1, {})
 
 
 def test_a_note_of_a_loader_with_the_longest_path_is_read() -> None:
@@ -174,7 +174,7 @@ def test_the_ledger_keeps_the_newest_note_in_any_order() -> None:
         ledger = Ledger()
         ledger.take(order)
         assert ledger.notes() == [newer[-1]]
-        assert (ledger.refused_count, ledger.unread()) == (0, {})
+        assert (sum(ledger.refused_by_reason().values()), ledger.unread()) == (0, {})
     other = replace(NOTE, producer="8")
     ledger.take([encode(other)])
     assert ledger.notes() == [newer[-1], other]

@@ -47,7 +47,7 @@ def _publisher(cluster: MemoryCluster, outbox: ListOutbox) -> Publisher:
 def _values(cluster: MemoryCluster) -> list[bytes]:
     log = cluster.log(PARTITION)
     batches = [topic.TopicBatch(PARTITION, 0, bytes(batch)) for batch in log.batches]
-    return [value for _, _, value in topic.records_of(batches)]
+    return [value for _, _, value, _ in topic.records_of(batches)]
 
 
 def _cluster() -> MemoryCluster:
@@ -141,7 +141,7 @@ def _beat(producer: str, epoch: int, number: int) -> bytes:
 def _newest(cluster: MemoryCluster, producer: str) -> Newest | None:
     clock = ManualClock()
     client, fetcher = MemoryClient(cluster, clock), MemoryFetcher(cluster)
-    return newest_own(client, fetcher, Tier.BROKER, producer, clock)
+    return newest_own(client, fetcher, (Tier.BROKER, producer), clock)
 
 
 def test_the_newest_own_message_is_found_behind_many_others() -> None:

@@ -1,0 +1,162 @@
+"""`skidway audit keys`: makes the master keys of the audit, and derives the keys of senders from
+them. Runs where the master keys are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from skidway.audit.commands import options
+from skidway.audit.evidence.ledger import DATABASE, Ledger
+from skidway.audit.settings import AuditSettings
+from skidway.audit.signing.identity import FORMS, Identity, IdentityInvalid, Role
+from skidway.audit.signing.key_file import KeyFile
+from skidway.audit.signing.keys import (
+    KeyRefused,
+    MasterKey,
+    master_keys_in,
+    new_master_key,
+    text_of,
+)
+from skidway.cli.options import add_config_options, add_json_option, load_settings
+from skidway.cli.output import print_lines, print_rows
+from skidway.errors import ConfigurationRefused, UsageError
+from skidway.files import write_atomically
+
+
+def register(verbs: Any) -> None:
+    """Adds the verb `keys` with its own verbs."""
+    parser = verbs.add_parser("keys", help="make, derive and list the keys that sign messages")
+    own = parser.add_subparsers(dest="keys_verb", metavar="VERB", required=True)
+    rotate = own.add_parser(
+        "rotate", help="add a master key: the first one, or the one that replaces it"
+    )
+    _add_common(rotate)
+    rotate.set_defaults(run=_rotate)
+    drop = own.add_parser("drop", help="forget an old master key, whose signatures then fail")
+    drop.add_argument("number", type=int, metavar="NUMBER")
+    _add_common(drop)
+    drop.set_defaults(run=_drop)
+    derive = own.add_parser(
+        "derive", help="print the file with the key of a sender: " + ", ".join(FORMS.values())
+    )
+    derive.add_argument("identity", metavar="IDENTITY")
+    _add_out(derive)
+    derive.set_defaults(run=_derive)
+    person = own.add_parser("person", help="print the file with the key of a person")
+    person.add_argument("name", metavar="NAME")
+    _add_out(person)
+    person.set_defaults(run=_person)
+    listing = own.add_parser("list", help="list the master keys, and how many senders use each")
+    _add_common(listing)
+    add_json_option(listing)
+    listing.set_defaults(run=_list)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    add_config_options(parser)
+
+
+def _add_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="write it there, readable for its owner alone"
+    )
+    _add_common(parser)
+
+
+def _rotate(args: argparse.Namespace) -> int:
+    settings, path = _settings(args)
+    known = _masters(path) if os.path.lexists(path) else []
+    try:
+        new = new_master_key(known)
+    except KeyRefused as error:
+        raise UsageError(str(error)) from error
+    _write(path, [*known, new], settings)
+    words = "Senders sign with it once they have keys that are derived from it."
+    print_lines([f"{path} has the new master key {new.number}. {words}"])
+    return 0
+
+
+def _drop(args: argparse.Namespace) -> int:
+    settings, path = _settings(args)
+    known = _masters(path)
+    left = [key for key in known if key.number != args.number]
+    if len(left) == len(known):
+        raise UsageError(f"{path} has no key {args.number}.")
+    if not left:
+        raise UsageError(f"{path} has no other key than {args.number}: make the new one first.")
+    _write(path, left, settings)
+    print_lines([f"The key {args.number} is dropped: what it has signed is refused from now on."])
+    return 0
+
+
+def _derive(args: argparse.Namespace) -> int:
+    return _give(args, args.identity)
+
+
+def _person(args: argparse.Namespace) -> int:
+    return _give(args, f"{Role.PERSON.value}/{args.name.strip()}")
+
+
+def _give(args: argparse.Namespace, name: str) -> int:
+    """Prints or writes the file with the key of a sender."""
+    try:
+        identity = Identity.parse(name)
+    except IdentityInvalid as error:
+        raise UsageError(f"{error}.") from error
+    _, path = _settings(args)
+    text = text_of(key.sender_key(identity) for key in _masters(path))
+    if args.out is None:
+        print(text, end="")
+    else:
+        write_atomically(args.out, text.encode(), mode=0o600)
+        print_lines([f"{args.out} has the key of {identity}."])
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    settings, path = _settings(args)
+    users: Counter[int] = Counter()
+    has_store = (settings.store_dir / DATABASE).exists()
+    if has_store:
+        ledger = Ledger(settings.store_dir / DATABASE, only_read=True)
+        users.update(ledger.signers().values())
+        ledger.close()
+    rows = [
+        {"key": key.number, "senders": users[key.number] if has_store else None}
+        for key in _masters(path)
+    ]
+    print_rows(rows, ("key", "senders"), as_json=args.json)
+    return 0
+
+
+def _settings(args: argparse.Namespace) -> tuple[AuditSettings, Path]:
+    """Returns the settings, and where the master keys are."""
+    settings = load_settings(AuditSettings, args, options.PROGRAM)
+    if settings.master_keys_location is None:
+        raise ConfigurationRefused("audit.master.keys.location names no file")
+    return settings, settings.master_keys_location
+
+
+def _masters(path: Path) -> list[MasterKey]:
+    try:
+        return master_keys_in(KeyFile(path).changed() or "")
+    except KeyRefused as error:
+        raise UsageError(f"The file of the master keys ({path}) {error}.") from error
+
+
+def _write(path: Path, keys: list[MasterKey], settings: AuditSettings) -> None:
+    """Writes the master keys. A new file of root is readable for the group of the store, so that
+    the collector can read it."""
+    mode, owner, group = 0o600, os.geteuid(), os.getegid()
+    if os.path.lexists(path):
+        known = path.lstat()
+        mode, owner, group = known.st_mode & 0o640, known.st_uid, known.st_gid
+    elif owner == 0 and settings.store_dir.exists():
+        mode, group = 0o640, settings.store_dir.stat().st_gid
+    write_atomically(path, text_of(keys).encode(), mode=mode)
+    os.chown(path, owner, group, follow_symlinks=False)

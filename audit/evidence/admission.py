@@ -1,0 +1,282 @@
+"""Decides which messages the ledger takes: those that their senders have signed, and that say
+nothing about others.
+
+    OFF       every message is taken
+    WARN      every message is taken; those that REQUIRE would refuse are counted and named
+    REQUIRE   messages that are not signed, or say what is not their sender's to say, are refused
+
+The ledger also notes with which key each sender signed last, so that people know when nobody uses
+an old key any more.
+
+An agent's id belongs to the identity in the first message that proved it. If the ledger has heard
+the agent before anything was signed, that identity must be of the same host.
+
+While a fleet begins to sign, `since_ms` says up to when messages without a signature are trusted.
+An unsigned message is older if its record has an earlier timestamp, and if its log had no signed
+record from `since_ms` on before it. So a false timestamp does not help once the log has such a
+record.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Final
+
+from skidway import log
+from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.evidence.evidence import agent_named
+from skidway.audit.evidence.hearing import Heard, Log
+from skidway.audit.signing.identity import Identity, Role
+from skidway.audit.signing.verifier import Verified, Verifier
+from skidway.audit.topic.claims import Claim, claim_of, overclaim
+from skidway.audit.topic.messages import Message
+from skidway.dataclass import dataclass
+
+REFUSED_MAX: Final = 1_000
+"""For at most this many combinations of sender, kind, reason and topic, refused messages are
+counted separately. All others are counted together, under the name OTHERS."""
+
+OTHERS: Final = "(others)"
+NAME_MAX: Final = 200
+"""Names in refused messages are cut after this many characters."""
+
+KNOWN_MAX: Final = 1 << 16
+"""The owners of at most this many agents' ids, and the keys of so many senders, stay in memory."""
+
+_log = log.get(__name__)
+
+_TRUSTED: Final = Verified()
+"""What is known of a record whose signature is not looked at."""
+
+_COUNT: Final = """
+INSERT INTO refused VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?7, ?8) ON CONFLICT DO UPDATE SET
+    count = count + 1, last = ?7, taken = max(taken, ?8)
+"""
+
+
+class Mode(StrEnum):
+    """What becomes of messages that their senders have not signed."""
+
+    OFF = "off"
+    WARN = "warn"
+    REQUIRE = "require"
+
+
+class Reason(StrEnum):
+    """Why a signed message is refused, or a record that is no message."""
+
+    NOT_OWN = "not its own"
+    FOREIGN_AGENT = "another's agent id"
+    NO_MESSAGE = "no message"
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """How signatures are judged. verifier: has the master keys; None if this program has none.
+    since_ms: see the module's docstring.
+    """
+
+    mode: Mode = Mode.OFF
+    verifier: Verifier | None = None
+    since_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Refused messages with the same sender, kind, reason, detail and topic. sender: the identity
+    that the signature names or, without one, the name in the message. kind: "" if the record is no
+    message. reason: a Flaw or a Reason. partition: that of the first of them. first, last: offsets.
+    taken_ms: when the last of them was read."""
+
+    sender: str
+    kind: str
+    reason: str
+    detail: str
+    topic: str
+    count: int
+    partition: int
+    first: int
+    last: int
+    taken_ms: int
+
+
+class Admission:
+    """Owns the owners of agents' ids, the newest keys of senders, and the counts of refused
+    messages. The same object serves one transaction after the other; after a failed transaction, it
+    must not be used any more."""
+
+    def __init__(self, connection: sqlite3.Connection, signatures: Signatures) -> None:
+        self._connection = connection
+        self._signatures = signatures
+        self._owners: dict[str, str] = {}
+        self._keys: dict[str, int] = {}
+        self._signed_logs: set[Log] = set()
+        self._unproven_ms = 0
+
+    def verify(self, value: bytes, where: Heard | None) -> Verified:
+        """Checks the signature of a record. The result is for the other methods. A record that was
+        not read from a topic is trusted."""
+        mode, verifier = self._signatures.mode, self._signatures.verifier
+        if where is None:
+            return _TRUSTED
+        if mode is Mode.OFF or verifier is None:
+            if mode is not Mode.WARN or where.signature is not None:
+                self._unproven_ms = max(self._unproven_ms, where.taken_ms)
+            return _TRUSTED
+        found = verifier.verify(value, where.signature)
+        if found.flaw is None:
+            self._note_key(str(found.identity), found.key)
+        if self._signatures.since_ms is not None:
+            return self._since(found, where, self._signatures.since_ms)
+        return found
+
+    def admits(self, found: Verified, message: Message, where: Heard | None) -> bool:
+        """Whether the ledger takes a message. Counts it if it should be refused."""
+        if found.flaw is not None:
+            return self._counted(found, claim_of(message), found.flaw, "", where)
+        if found.identity is None:
+            return True
+        if what := overclaim(found.identity, message):
+            return self._counted(found, claim_of(message), Reason.NOT_OWN, what, where)
+        if owner := self._other_owner(found.identity, message):
+            return self._counted(found, claim_of(message), Reason.FOREIGN_AGENT, owner, where)
+        return True
+
+    def admits_unread(self, found: Verified, where: Heard | None) -> bool:
+        """Whether a message whose schema is unknown counts as unread. Counts it if it should be
+        refused."""
+        return found.flaw is None or self._counted(found, _UNREAD, found.flaw, "", where)
+
+    def refuse(self, found: Verified, where: Heard | None) -> None:
+        """Counts a record that is no message."""
+        self._count(found, _NOTHING, Reason.NO_MESSAGE, "", where)
+
+    def write(self) -> None:
+        """Writes what is not in the tables yet."""
+        if self._unproven_ms:
+            self._connection.execute(
+                "UPDATE meta SET unproven = max(unproven, ?)", (self._unproven_ms,)
+            )
+            self._unproven_ms = 0
+
+    def _since(self, found: Verified, where: Heard, since_ms: int) -> Verified:
+        """Trusts an unsigned record from before `since_ms`."""
+        time_ms = where.sent_ms if where.appended_ms is None else where.appended_ms
+        is_before = time_ms is not None and time_ms < since_ms
+        at = Log(where.topic, where.topic_id, where.partition)
+        if found.flaw is None and not is_before and at not in self._signed_logs:
+            self._connection.execute("INSERT OR IGNORE INTO signed_logs VALUES (?, ?, ?)", at)
+            self._signed_logs.add(at)
+        if where.signature is None and is_before and not self._is_signed(at):
+            return _TRUSTED
+        return found
+
+    def _is_signed(self, at: Log) -> bool:
+        """Whether a log has a signed record from the time at which the fleet began to sign."""
+        if (
+            at not in self._signed_logs
+            and self._connection.execute(
+                "SELECT 1 FROM signed_logs WHERE (topic, topic_id, partition) = (?, ?, ?)", at
+            ).fetchone()
+        ):
+            self._signed_logs.add(at)
+        return at in self._signed_logs
+
+    def _note_key(self, identity: str, key: int) -> None:
+        if self._keys.get(identity) == key:
+            return
+        if len(self._keys) >= KNOWN_MAX:
+            self._keys.clear()
+        self._keys[identity] = key
+        self._connection.execute("INSERT OR REPLACE INTO signers VALUES (?, ?)", (identity, key))
+
+    def _other_owner(self, identity: Identity, message: Message) -> str | None:
+        """Returns the owner of the agent's id in a message; None if it is the sender, or if the
+        message is none of an agent."""
+        if identity.role is not Role.AGENT:
+            return None
+        agent, own = claim_of(message).name, str(identity)
+        owner = self._owners.get(agent)
+        if owner is None:
+            if len(self._owners) >= KNOWN_MAX:
+                self._owners.clear()
+            owner = self._owners[agent] = self._owner(agent, identity)
+        return None if owner == own else owner
+
+    def _owner(self, agent: str, identity: Identity) -> str:
+        """Returns the owner of an agent's id. If it has none, the identity becomes its owner."""
+        number, own = agent_named(agent), str(identity)
+        if number == NO_AGENT:
+            return "nobody"
+        known = self._connection.execute(
+            "SELECT identity FROM owners WHERE agent = ?", (number,)
+        ).fetchone()
+        if known is not None:
+            return str(known[0])
+        heard = self._connection.execute(
+            "SELECT host FROM host_names WHERE agent = ?", (number,)
+        ).fetchone()
+        if heard is not None and heard[0] != identity.parts[1]:
+            return f"host {heard[0]}"
+        self._connection.execute("INSERT INTO owners VALUES (?, ?)", (number, own))
+        return own
+
+    def _counted(
+        self, found: Verified, claim: Claim, reason: str, detail: str, where: Heard | None
+    ) -> bool:
+        """Counts a message that should be refused. Returns whether it is taken nevertheless."""
+        self._count(found, claim, reason, detail, where)
+        if self._signatures.mode is Mode.REQUIRE:
+            return False
+        if where is not None:
+            self._unproven_ms = max(self._unproven_ms, where.taken_ms)
+        return True
+
+    def _count(
+        self, found: Verified, claim: Claim, reason: str, detail: str, where: Heard | None
+    ) -> None:
+        sender = claim.name if found.identity is None else str(found.identity)
+        if found.identity is None and claim.host:
+            sender += f" of {claim.host}"
+        topic = "" if where is None else where.topic
+        key = (*(x[:NAME_MAX] for x in (sender, claim.kind, reason, detail)), topic)
+        if not self._is_counted(key):
+            (rows,) = self._connection.execute("SELECT count(*) FROM refused").fetchone()
+            if rows < REFUSED_MAX:
+                names = dict(zip(_KEY, key, strict=True))
+                _log.warning("audit_message_refused", **names)
+            else:
+                key = (OTHERS, "", reason, "", "")
+        at = (0, 0, 0) if where is None else (where.partition, where.offset, where.taken_ms)
+        self._connection.execute(_COUNT, (*key, *at))
+
+    def _is_counted(self, key: tuple[str, ...]) -> bool:
+        found = self._connection.execute(
+            "SELECT 1 FROM refused WHERE (sender, kind, reason, detail, topic) = (?, ?, ?, ?, ?)",
+            key,
+        ).fetchone()
+        return found is not None
+
+
+_KEY: Final = ("sender", "kind", "reason", "detail", "topic")
+_UNREAD: Final = Claim("unread", "")
+_NOTHING: Final = Claim("", "")
+
+
+def refused(connection: sqlite3.Connection) -> Iterator[Refused]:
+    """Yields the refused messages, those that were read last first."""
+    for row in connection.execute("SELECT * FROM refused ORDER BY taken DESC, sender, kind"):
+        yield Refused(*row)
+
+
+def refused_by_reason(connection: sqlite3.Connection) -> dict[str, int]:
+    """Returns how many messages were refused, by reason."""
+    return dict(connection.execute("SELECT reason, sum(count) FROM refused GROUP BY reason"))
+
+
+def signers(connection: sqlite3.Connection) -> dict[str, int]:
+    """Returns, for each sender that has signed a message, the number of the key that it used
+    last."""
+    return dict(connection.execute("SELECT identity, key FROM signers ORDER BY identity"))

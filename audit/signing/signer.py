@@ -1,0 +1,97 @@
+"""Signs audit messages with the key of this sender, which is in a file.
+
+The file is read again when it changes, so that a key can be replaced, or mended, while the program
+runs. Without a usable key nothing is signed, and the caller keeps its messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from skidway import log
+from skidway.audit.signing import signature
+from skidway.audit.signing.identity import Identity
+from skidway.audit.signing.key_file import KeyFile
+from skidway.audit.signing.keys import KeyRefused, SenderKey, sender_keys_in
+from skidway.audit.signing.verifier import Verifier
+from skidway.clock import Clock
+
+LOOK_EVERY_S: Final = 5.0
+
+_log = log.get(__name__)
+
+Doubt = Callable[[Identity], str | None]
+"""Says what of this sender's messages an identity may not send; None if it may send all."""
+
+
+def require_key(signer: Signer | None) -> None:
+    """Raises KeyRefused if a signer has no usable key."""
+    if signer is not None and signer.refusal is not None:
+        raise KeyRefused(signer.refusal)
+
+
+class Signer:
+    """Owns the keys of one sender. Reads the file when it is asked for the first time."""
+
+    def __init__(self, path: Path, doubt: Doubt, clock: Clock) -> None:
+        self._file = KeyFile(path)
+        self._doubt = doubt
+        self._clock = clock
+        self._look_at = clock.monotonic()
+        self._keys: Sequence[SenderKey] = ()
+        self._own = Verifier()
+        self._refusal: str | None = None
+
+    @property
+    def refusal(self) -> str | None:
+        """Why no key can be used, as a sentence for an operator; None if one can."""
+        if self._clock.monotonic() >= self._look_at:
+            self._look_at = self._clock.monotonic() + LOOK_EVERY_S
+            self._look()
+        return self._refusal
+
+    @property
+    def last_refusal(self) -> str | None:
+        """What `refusal` said last. For other threads than the one that owns this object."""
+        return self._refusal
+
+    @property
+    def signature_bytes(self) -> int:
+        """How many bytes a signature makes a record larger. Raises KeyRefused."""
+        require_key(self)
+        return signature.record_bytes(self._keys[-1])
+
+    def sign(self, values: Sequence[bytes]) -> list[bytes]:
+        """Returns a signature for each value. Raises KeyRefused."""
+        require_key(self)
+        return [signature.sign(self._keys[-1], value) for value in values]
+
+    def is_own(self, value: bytes, header: bytes | None) -> bool:
+        """Whether a message was signed with a key in the file. Raises KeyRefused."""
+        require_key(self)
+        return self._own.verify(value, header).flaw is None
+
+    def _look(self) -> None:
+        """Reads the file if it has changed."""
+        known, self._refusal = self._refusal, None
+        try:
+            text = self._file.changed()
+            if text is not None:
+                self._take(sender_keys_in(text))
+        except KeyRefused as error:
+            self._take(())
+            self._refusal = f"The key of the audit messages ({self._file.path}) {error}."
+        if self._refusal not in (None, known):
+            _log.error("audit_key_refused", reason=self._refusal)
+        elif known is not None and self._refusal is None:
+            _log.info("audit_key_usable", identity=str(self._keys[-1].identity))
+
+    def _take(self, keys: Sequence[SenderKey]) -> None:
+        doubt = self._doubt(keys[-1].identity) if keys else None
+        if doubt is not None:
+            self._file = KeyFile(self._file.path)  # its doubt may pass without a change
+            raise KeyRefused(f"is that of {keys[-1].identity}, which may not sign {doubt}")
+        self._keys = keys
+        self._own.use(keys)

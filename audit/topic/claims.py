@@ -1,0 +1,211 @@
+"""Which messages a sender may send: those about itself. The module does no I/O.
+
+    agent      its own counts, seals, losses and files; notes in the name of its own id
+    counter    counts and heartbeats of its tier, its cluster and its producer; in tier BROKER only
+               of topics of its own cluster
+    loader     counts of the outputs below its own one
+    recount    results of its host
+    person     decisions in its own name
+
+An agent's identity says no agent id, because an agent chooses its id at random. The caller knows to
+which identity an id belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from skidway.audit.signing.identity import Identity, Role
+from skidway.audit.topic import (
+    backlog,
+    fieldless_note,
+    load_note,
+    program_status,
+    retention,
+    source_report,
+    transactions,
+)
+from skidway.audit.topic.count_columns import COLUMNS, CountColumns
+from skidway.audit.topic.decisions import Acceptance, Retirement, Revocation
+from skidway.audit.topic.messages import (
+    Announcement,
+    Delta,
+    Gap,
+    Heartbeat,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    Sender,
+    Tier,
+)
+from skidway.audit.topic.notes import Note
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.audit.topic.seal_columns import SealColumns
+from skidway.audit.topic.source_names import sources_of
+from skidway.kafka.source import Source
+
+_NOTES: Final = {
+    backlog.KIND: {Role.AGENT},
+    fieldless_note.KIND: {Role.AGENT},
+    source_report.KIND: {Role.AGENT},
+    retention.KIND: {Role.COUNTER},
+    transactions.KIND: {Role.COUNTER},
+    load_note.KIND: {Role.LOADER},
+    program_status.KIND: {Role.AGENT, Role.COUNTER, Role.LOADER},
+}
+"""The roles whose senders send notes of a kind."""
+
+_AGENT: Final = COLUMNS.index("agent")
+_TIERS: Final = {Role.AGENT: Tier.AGENT, Role.LOADER: Tier.HDFS}
+_PROGRAMS: Final = {Role.AGENT, Role.COUNTER, Role.LOADER}
+
+
+class Claim(NamedTuple):
+    """What a message says about its sender. kind: the kind of the message. name: the sender's name:
+    an agent's id, the name of a producer or of a person, a recounted output. host: "" if the
+    message names none."""
+
+    kind: str
+    name: str
+    host: str = ""
+
+
+def claim_of(message: Message) -> Claim:
+    """Returns what a message claims."""
+    kind = type(message).__name__.lower()
+    match message:
+        case Delta() | Seal() | Heartbeat():
+            return Claim(kind, message.sender.producer, message.sender.host)
+        case Announcement():
+            return Claim(kind, str(message.agent), message.host)
+        case RecountResult():
+            return Claim("recount", message.output, message.host)
+        case Note():
+            return Claim(f"note {message.kind}", message.producer, message.host)
+        case _:
+            return Claim(kind, message.person)
+
+
+def overclaim(identity: Identity, message: Message) -> str | None:
+    """Returns what a message has that is not the sender's to say, such as "a decision of ada"; None
+    if the sender may send the message."""
+    match message:
+        case Delta() | Seal() | Heartbeat():
+            return sender_overclaim(identity, message.sender) or _content(identity, message)
+        case Announcement():
+            said = message.source.cluster, str(message.agent), message.host
+            sender = Sender(Tier.AGENT, *said, 0)
+            return sender_overclaim(identity, sender)
+        case Acceptance() | Retirement() | Revocation():
+            is_own = identity == Identity(Role.PERSON, (message.person,))
+            return None if is_own else f"a decision of {message.person}"
+        case RecountResult():
+            is_own = identity == Identity(Role.RECOUNT, (message.host,))
+            return None if is_own else f"a recount on {message.host}"
+        case _:
+            return _note(identity, message)
+
+
+def output_overclaim(identity: Identity, cluster: str, output: str) -> str | None:
+    """Like `overclaim`, for everything that the loads from a cluster into an output send."""
+    own = Identity(Role.LOADER, (cluster, output))
+    return None if identity == own else f"a message of {own}"
+
+
+def sender_overclaim(identity: Identity, sender: Sender) -> str | None:
+    """Like `overclaim`, for the sender that numbered messages name."""
+    tier = sender.tier.value.lower()
+    match identity.role, identity.parts:
+        case Role.AGENT, (cluster, host, *_):
+            own = Tier.AGENT.value.lower(), cluster, sender.producer, host
+        case Role.COUNTER, (tier_named, cluster, *rest):
+            producer = rest[0] if rest else f"{tier_named}-{cluster}"
+            own = tier_named, cluster, producer, sender.host
+        case Role.LOADER, (cluster, output):
+            above, _, topic = sender.producer.rpartition("/")
+            producer = sender.producer if topic and above == output else output
+            own = Tier.HDFS.value.lower(), cluster, producer, sender.host
+        case _:
+            return "counts"
+    said = tier, sender.cluster, sender.producer, sender.host
+    words = ("tier ", "cluster ", "", "host ")
+    for word, claimed, due in zip(words, said, own, strict=True):
+        if claimed != due:
+            return f"a message of {word}{claimed}"
+    return None
+
+
+def _content(identity: Identity, message: Delta | Seal | Heartbeat) -> str | None:
+    """Like `overclaim`, for the counts, seals and losses of a message."""
+    if isinstance(message, Seal):
+        is_agent = identity.role is Role.AGENT
+        return _names(identity, SealColumns.of(message.topics).names) if is_agent else "seals"
+    if isinstance(message, Heartbeat):
+        return _topics(identity, (x.source for x in message.behind)) if message.behind else None
+    counts = CountColumns.of(message.counts)
+    if identity.role is not Role.AGENT:
+        if message.losses:
+            return "losses of an agent"
+    elif message.ranges or message.gaps:
+        return "counts of offsets"
+    elif not _are_all(counts, message.sender.producer):
+        return "counts of another agent"
+    elif any(str(x.agent) != message.sender.producer for x in message.losses):
+        return "losses of another agent"
+    parts: list[Range | Gap | Loss] = [*message.ranges, *message.gaps, *message.losses]
+    return _names(identity, counts.names) or _topics(identity, (x.source for x in parts))
+
+
+def _note(identity: Identity, note: Note) -> str | None:
+    if identity.role not in _NOTES.get(note.kind, _PROGRAMS):
+        return f"a note of the kind {note.kind}"
+    if identity.role is Role.AGENT and note.body.get("brokers"):
+        return "the status of brokers"
+    tier = _TIERS.get(identity.role) or Tier(identity.parts[0].upper())
+    sender = Sender(tier, note.cluster, note.producer, note.host, note.epoch)
+    return sender_overclaim(identity, sender)
+
+
+def _are_all(counts: CountColumns, agent: str) -> bool:
+    """Whether all counts are of this agent."""
+    if not len(counts):
+        return True
+    is_id = agent.isascii() and agent.isdigit()
+    return is_id and bool((counts.table[_AGENT] == int(agent)).all())
+
+
+def _names(identity: Identity, names: str) -> str | None:
+    """Does the same as `_topics`, for a text of source names."""
+    only = _only_cluster(identity)
+    return None if only is None else _strange_in(names, only)
+
+
+def _topics(identity: Identity, sources: Iterable[Source]) -> str | None:
+    """Like `overclaim`, for the topics of a message."""
+    only = _only_cluster(identity)
+    return None if only is None else _strange(sources, only)
+
+
+def _only_cluster(identity: Identity) -> str | None:
+    """The only cluster of whose topics the sender may speak; None if it may speak of all."""
+    match identity.role, identity.parts:
+        case Role.AGENT, (cluster, *_):
+            return cluster
+        case Role.COUNTER, ("broker", cluster, *_):
+            return cluster
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _strange_in(names: str, cluster: str) -> str | None:
+    return _strange(sources_of(names), cluster)
+
+
+def _strange(sources: Iterable[Source], cluster: str) -> str | None:
+    for source in sources:
+        if source.cluster != cluster:
+            return f"topics of cluster {source.cluster}"
+    return None
