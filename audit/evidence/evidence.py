@@ -235,7 +235,7 @@ class Evidence:
     began_here: dict[int, int] = field(default_factory=dict)
     bounds: dict[int, Bounds] = field(default_factory=dict)
     unread: dict[str, int] = field(default_factory=dict)
-    unproven_ms: int = 0
+    unproven_ms: int = field(default=0, compare=False)
     rebuilding: int = 0
     heard: dict[SenderName, int] = field(default_factory=dict)
     counted: dict[SenderKey, CountedUntil] = field(default_factory=dict)

@@ -87,6 +87,9 @@ need not store this again at later seals of the same list. So memory holds the p
 a list of topics that are stored already, at most this many pairs. When there are this many, all of
 them are deleted from memory before the next pair is added."""
 
+_NO_BEAT = (-1, 0)
+"""Comes before number and time of every heartbeat."""
+
 _log = log.get(__name__)
 
 NOT_SIGNED = Signatures()
@@ -200,10 +203,10 @@ class Rows:
         """For the next `count` senders, deletes the digests of messages from before `settled_ms`,
         and the seals from before `before_ms` that no verdict needs (see pruning). If the message
         with the number 1 of a sender is missing, the limit for the sender's digests is `before_ms`,
-        too. Also deletes all notes from before `before_ms`, and the counts of messages that
-        were refused before then. after: the id of the last sender that
-        the previous call handled. Returns the id of the last sender that this call handled; None if
-        fewer than `count` senders were left."""
+        too. Also deletes all notes from before `before_ms`, and the counts of messages that were
+        refused before then. after: the id of the last sender that the previous call handled.
+        Returns the id of the last sender that this call handled; None if fewer than `count` senders
+        were left."""
         rows = self._connection.execute(
             "SELECT id, tier, producer, epoch, first FROM senders WHERE id > ? ORDER BY id LIMIT ?",
             (after, count),
@@ -299,8 +302,10 @@ class Rows:
 
     def _take_heartbeat(self, message: Heartbeat, where: Heard | None) -> None:
         sender = self._sender(message.sender)
-        if self._is_newest(sender, message):
+        if where is None or self._is_newest(sender, message):
             self._heard.add(message, where)
+        else:
+            self._heard.repeat(message)
         self._pending.claim(sender, message, where)
 
     def _is_newest(self, sender: int, message: Heartbeat) -> bool:
@@ -313,6 +318,7 @@ class Rows:
             known = self._connection.execute(
                 "SELECT claimed, claimed_time FROM senders WHERE id = ?", (sender,)
             ).fetchone()
+            known = known if known != (0, 0) else _NO_BEAT
         self._beats[sender] = max(known, said)
         return said > known
 
@@ -320,7 +326,9 @@ class Rows:
         sender = self._sender(message.sender)
         digest = digest_of(value)
         known = self._numbers.add(sender, message.number, digest, message.time_ms)
-        if known != digest:
+        if known == digest:
+            self._heard.repeat(message)
+        else:
             self._heard.add(message, where)
         if known is None:
             self._pending.number(sender, message)

@@ -41,13 +41,14 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Kind(IntEnum):
-    """The kinds of messages from which this module learns about their senders. A message of any of
-    these kinds, except an announcement, proves that its sender is alive."""
+    """The kinds of messages from which this module learns about their senders. Announcements, and
+    messages that were sent before, do not prove that their senders are alive."""
 
     DELTA = 0
     SEAL = 1
     HEARTBEAT = 2
     ANNOUNCEMENT = 3
+    REPEATED = 4
 
 
 class KnownSender(NamedTuple):
@@ -101,16 +102,16 @@ class SenderColumns(NamedTuple):
         count."""
         heard_ms = self.time_ms.copy()
         heard_ms[self.places.at] = np.minimum(heard_ms[self.places.at], self.places.taken_ms)
-        return self._latest(heard_ms)
+        return self._latest(heard_ms, self._alive)
 
     def seen_rows(self) -> Iterator[Row]:
         """The latest time in the messages of each sender, by the sender's clock. Announcements do
         not count."""
-        return self._latest(self.time_ms)
+        return self._latest(self.time_ms, self._said)
 
     def bounds_rows(self) -> Iterator[Row]:
         """The bounds for event times that each agent announced."""
-        for sender, *_ in (self.senders[x] for x in np.unique(self.sender[self._alive]).tolist()):
+        for sender, *_ in (self.senders[x] for x in np.unique(self.sender[self._said]).tolist()):
             if sender.tier is Tier.AGENT:
                 bounds = sender.bounds
                 yield agent_named(sender.producer), bounds.lateness_ms, bounds.ahead_ms
@@ -216,15 +217,20 @@ class SenderColumns(NamedTuple):
     @property
     def _alive(self) -> Int64s:
         """The indexes of the messages that prove that their senders are alive."""
+        found: Int64s = np.flatnonzero(self.kind < Kind.ANNOUNCEMENT)
+        return found
+
+    @property
+    def _said(self) -> Int64s:
+        """The indexes of all messages but announcements."""
         found: Int64s = np.flatnonzero(self.kind != Kind.ANNOUNCEMENT)
         return found
 
-    def _latest(self, times_ms: Int64s) -> Iterator[Row]:
-        """For each sender with a message that proves that the sender is alive: its tier, its
-        producer, and the latest time of these messages. times_ms: a time for each message."""
-        alive = self._alive
-        groups = _Groups.of(self.sender[alive])
-        for sender, time_ms in zip(groups.keys, groups.greatest(times_ms[alive]), strict=True):
+    def _latest(self, times_ms: Int64s, rows: Int64s) -> Iterator[Row]:
+        """For each sender with one of these messages: its tier, its producer, and the latest time
+        of these messages. times_ms: a time for each message. rows: indexes of messages."""
+        groups = _Groups.of(self.sender[rows])
+        for sender, time_ms in zip(groups.keys, groups.greatest(times_ms[rows]), strict=True):
             tier, producer = self.senders[sender].name
             yield tier.value, producer, time_ms
 

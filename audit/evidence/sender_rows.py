@@ -88,6 +88,12 @@ class SenderRows:
         self._said.append((index, _KINDS[type(message)], message.number, message.time_ms))
         self._places.append(where)
 
+    def repeat(self, message: Delta | Seal | Heartbeat) -> None:
+        """Adds a message that was sent before, or a heartbeat that was sent before a later one.
+        Anybody can repeat a message, so it shows neither that its sender is alive nor its clock."""
+        self.add(message, None)
+        self._said[-1] = (self._said[-1][0], Kind.REPEATED, *self._said[-1][2:])
+
     def announce(self, message: Announcement) -> None:
         """Adds an announcement. It shows the host of its agent. It shows neither that the agent is
         alive nor the clock of the host, because anybody can repeat it."""

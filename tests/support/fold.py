@@ -99,7 +99,8 @@ class Fold:
     def apply(self, message: Message, where: Heard | None = None) -> None:
         """Processes one message, which may be a repetition. `where` is the message's place in the
         audit topic, if the place is known."""
-        hear(self._hearings, message, where)
+        repeated = where is not None and self._is_repeated(message)
+        hear(self._hearings, message, where, is_repeated=repeated)
         if where is not None:
             self._evidence.taken_ms = where.taken_ms
         if isinstance(message, Delta | Seal | Heartbeat):
@@ -109,12 +110,25 @@ class Fold:
         elif isinstance(message, Acceptance | Retirement | Revocation):
             self._decisions.append(message)
         elif isinstance(message, RecountResult):
-            self._recounts[message.source, message.output] = message
+            output = message.source, message.output
+            known_result = self._recounts.get(output, message)
+            self._recounts[output] = max(known_result, message, key=lambda x: (x.loads, x.time_ms))
         elif isinstance(message, Note) and message.kind == STATUS:
             self._statuses[message.producer] = encode_note(message)
         elif isinstance(message, Note) and message.kind == TRANSACTIONS:
             known = self._transactions.get(message.producer, message)
             self._transactions[message.producer] = max(known, message, key=lambda x: x.rank)
+
+    def _is_repeated(self, message: Message) -> bool:
+        """Whether the message was sent before, or is a heartbeat that was sent before a later
+        one."""
+        if isinstance(message, Heartbeat):
+            newest = self._claims.get(sender_key(message.sender))
+            said = message.number, message.time_ms
+            return newest is not None and said <= (newest.number, newest.time_ms)
+        if not isinstance(message, Delta | Seal):
+            return False
+        return self._messages.get(sender_key(message.sender), {}).get(message.number) == message
 
     def _apply_numbered(self, message: Delta | Seal | Heartbeat, where: Heard | None) -> None:
         key = sender_key(message.sender)

@@ -25,9 +25,10 @@ from skidway.audit.topic.recount_result import RecountResult
 
 _LAG_MAX_MS = 1 << 61
 
-_PROVES_NO_LIFE = Acceptance, Retirement, Revocation, RecountResult, Note
+_PROVES_NO_LIFE = Acceptance, Retirement, Revocation, RecountResult, Note, Announcement
 """These messages do not prove that a sender is alive. Most of them come from commands. Agents,
-counters and loaders, which send notes, also send messages that prove that they are alive."""
+counters and loaders, which send notes and announcements, also send messages that prove that they
+are alive."""
 
 _SENT_AT_ONCE = Seal, Heartbeat
 """Senders send these messages as soon as they make them."""
@@ -104,21 +105,21 @@ def _log(topic: str, topic_id: str, partition: int) -> Log:
     return Log(topic, topic_id, partition)
 
 
-def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
+def hear(
+    hearings: Hearings, message: Message, where: Heard | None, *, is_repeated: bool = False
+) -> None:
     """Records what the log position and the times of a message show about its sender.
 
     A record's time shows the sender's clock. If the broker writes its own time into records, the
     function uses the time in the message instead, but only in seals and heartbeats, because senders
     send these two kinds of messages as soon as they make them. A delta may wait before it is sent;
-    a loader's delta, for example, may wait for a day.
+    a loader's delta, for example, may wait for a day. is_repeated: whether the message was sent
+    before, or is a heartbeat that was sent before a later one.
     """
-    if isinstance(message, _PROVES_NO_LIFE):
+    if isinstance(message, _PROVES_NO_LIFE) or is_repeated:
         return
-    if isinstance(message, Announcement):
-        name, host = (Tier.AGENT, str(message.agent)), message.host
-    else:
-        name, host = (message.sender.tier, message.sender.producer), message.sender.host
-        hearings.take(name, message.time_ms, where)
+    name, host = (message.sender.tier, message.sender.producer), message.sender.host
+    hearings.take(name, message.time_ms, where)
     if where is None:
         return
     if name[0] is Tier.AGENT:

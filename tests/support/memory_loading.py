@@ -112,7 +112,7 @@ class MemoryLoading:
         tp = TopicPartition(AUDIT, 0)
         batches = self.cluster.log(tp).batches
         found = [audit_topic.TopicBatch(tp, 0, bytes(batch)) for batch in batches]
-        return [decode(value) for _, _, value in audit_topic.records_of(found)]
+        return [decode(value) for _, _, value, _ in audit_topic.records_of(found)]
 
     def deltas(self) -> list[Delta]:
         """Returns the deltas (messages with counts) that the loads into this output have

@@ -19,7 +19,7 @@ from skidway.agent.settings import AgentSettings, ParserSettings, SourceSettings
 from skidway.agent.state.database import open_state
 from skidway.audit.topic import topic
 from skidway.audit.topic.messages import TOPIC as AUDIT
-from skidway.audit.topic.messages import Heartbeat, decode
+from skidway.audit.topic.messages import Heartbeat, Tier, decode
 from skidway.audit.topic.notes import Note
 from skidway.audit.topic.program_status import Kind, status_of
 from skidway.audit.topic.publisher import Newest
@@ -330,13 +330,13 @@ def test_only_a_new_agent_does_not_search_for_its_messages(
     searched: list[str] = []
 
     def search(*arguments: object) -> Newest:
-        searched.append(str(arguments[3]))
+        searched.append(str(arguments[2]))
         return newest
 
     monkeypatch.setattr(program, "newest_own", search)
     monkeypatch.setattr(program, "Fetcher", lambda client: client)
     with contextlib.closing(open_state(tmp_path)) as made:
-        assert program.newest_of(made, site.client, site.clock) is None
+        assert program.newest_of(made, site.client, site.clock, None) is None
     with contextlib.closing(open_state(tmp_path)) as again:
-        assert program.newest_of(again, site.client, site.clock) == newest
-    assert searched == [str(made.agent)]
+        assert program.newest_of(again, site.client, site.clock, None) == newest
+    assert searched == [str((Tier.AGENT, str(made.agent)))]

@@ -232,8 +232,8 @@ def test_a_slow_ledger_gets_many_records_at_once(monkeypatch: pytest.MonkeyPatch
     assert sum(taken) == 8
 
 
-def _say(cluster: MemoryCluster, agent: str) -> None:
-    value = messages.encode(Heartbeat(Sender(Tier.AGENT, "dc1", agent, "app1", 1), 0, 5))
+def _say(cluster: MemoryCluster, agent: str, time_ms: int = 5) -> None:
+    value = messages.encode(Heartbeat(Sender(Tier.AGENT, "dc1", agent, "app1", 1), 0, time_ms))
     cluster.log(OWN).append(columns.encode(pa.array([value], pa.binary()), np.zeros(1, np.int64)))
 
 
@@ -246,12 +246,12 @@ def test_offsets_of_an_audit_topic_made_again_are_no_offsets_of_the_old_one() ->
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     collection = _collection(cluster, ledger, clock)
-    for agent in "778":
-        _say(cluster, agent)
+    for time_ms, agent in enumerate("778"):
+        _say(cluster, agent, time_ms)
         collection.turn(0)
     old = cluster.topics[TOPIC].topic_id.hex
     cluster.create(TOPIC)
-    _say(cluster, "8")
+    _say(cluster, "8", 9)
     for _ in range(3):
         collection.turn(0)
     collection.take()

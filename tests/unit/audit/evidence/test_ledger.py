@@ -470,15 +470,19 @@ def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
         Delta(one, 2, 80, losses=(lost,)),
         Seal(last, 4, 95, (SealedTopic(LOGS, 95, 1),)),
         Heartbeat(later, 6, 70),
-        Heartbeat(one, 9, 60),
-        Heartbeat(last, 7, 99),
+        Heartbeat(two, 9, 60),
+        Heartbeat(broker, 3, 99),
         Delta(broker, 2, 40, (Range(LOGS, 0, 5, 9),), (replace(count, previous=1),)),
         Delta(broker, 3, 50, (Range(LOGS, 0, 2, 12),), (replace(count, previous=2),)),
         Delta(broker, 1, 45, (Range(LOGS, 0, 3, 4),), (count,)),
         Delta(broker, 2, 41, (Range(LOGS, 0, 5, 9),), (replace(count, previous=1),)),
         Delta(broker, 3, 51, (Range(LOGS, 0, 2, 12),), (replace(count, previous=2),)),
+        Delta(replace(two, host="h1"), 2, 66),
+        Delta(one, 5, 81),
+        Delta(replace(two, host="h1"), 3, 67),
     ]
     offsets = [5, 9, 2, 3, 8, 11, 4, 7, 1, 12, 6, 10, 0, 19, 13, 17, 14, 20, 16, 15, 18, 21, 22]
+    offsets += [23, 24, 25]
     for offset, message in zip(offsets, said, strict=True):
         taken_ms = 100 + abs(offset - 7)
         yield messages.encode(message), Heard("t", "i", 0, offset, None, taken_ms, is_live=True)
@@ -558,7 +562,7 @@ def test_two_machines_may_have_any_name(size: int) -> None:
     ledger = Ledger()
     said = []
     for offset, (agent, host) in enumerate([("7", "x\0y"), ("8", "x\0y"), ("9", "x")] * 2):
-        value = messages.encode(Heartbeat(Sender(Tier.AGENT, "dc1", agent, host, 1), 0, 5))
+        value = messages.encode(Heartbeat(Sender(Tier.AGENT, "dc1", agent, host, 1), 0, offset))
         said.append((value, Heard(messages.TOPIC, "id", 0, offset, 5, 5, is_live=True)))
     for begin in range(0, len(said), size):
         ledger.take_records(said[begin : begin + size], {}, 0)

@@ -141,7 +141,7 @@ def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(siz
         ([OLD, NEW, other, OLD, NEW, NEW], {(1, 2)}),
         ([OLD, NEW, NEW, OLD, NEW, OLD, OLD], {(1, 2)}),
     ):
-        said = [beat(x, NOW) for x in senders]
+        said = [beat(x, NOW + n) for n, x in enumerate(senders)]
         assert ledger_of(said, size).evidence().overlaps == folded(said).overlaps == found
 
 
@@ -151,7 +151,7 @@ def test_a_name_for_a_moment_hides_no_machine(size: int) -> None:
     reports another name for a moment, the audit still knows that both machines were alive at the
     same time. It does not matter how many messages the ledger stores at once."""
     elsewhere = replace(OLD, host="localhost")
-    said = [beat(x, NOW) for x in (OLD, NEW, OLD, NEW, elsewhere, OLD)]
+    said = [beat(x, NOW + n) for n, x in enumerate((OLD, NEW, OLD, NEW, elsewhere, OLD))]
     assert ledger_of(said, size).evidence().overlaps == folded(said).overlaps == {(1, 2)}
 
 

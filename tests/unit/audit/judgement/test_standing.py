@@ -135,9 +135,11 @@ def test_lines_that_agents_reject_are_held_against_those_that_they_deliver() -> 
     )
 
 
-def _recounted(output: str, faults: int = 0, differences: int = 0) -> RecountResult:
+def _recounted(
+    output: str, faults: int = 0, differences: int = 0, *, time_ms: int = 5
+) -> RecountResult:
     reasons = ("a.parquet is gone",) * min(faults + differences, 1)
-    return RecountResult(5, "l1", output, LOGS, None, 3, 4, 50, faults, differences, reasons)
+    return RecountResult(time_ms, "l1", output, LOGS, None, 3, 4, 50, faults, differences, reasons)
 
 
 @pytest.mark.parametrize(("faults", "differences"), [(2, 0), (0, 2)])
@@ -146,7 +148,8 @@ def test_the_newest_recount_of_each_output_counts(
     said: Callable[[], Ledger | Fold], faults: int, differences: int
 ) -> None:
     """If a recount of an output found faults, or counts that differ from the rows, `report` ends
-    with status 1 until a later recount of this output finds none."""
+    with status 1 until a later recount of this output finds none. An older result, which somebody
+    sends again, changes nothing."""
     found = said()
 
     def tell(*results: RecountResult) -> Standing:
@@ -179,7 +182,8 @@ def test_the_newest_recount_of_each_output_counts(
     )
     [topic] = report.document(differing, [])["topics"]
     assert [x["verdict"] for x in topic["recounts"]] == ["agrees", "differs"]
-    assert report.exit_status(tell(_recounted("/b")), everything=True) == 0
+    assert report.exit_status(tell(_recounted("/b", time_ms=4)), everything=True) == 1
+    assert report.exit_status(tell(_recounted("/b", time_ms=6)), everything=True) == 0
 
 
 def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:

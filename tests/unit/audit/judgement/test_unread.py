@@ -104,7 +104,10 @@ def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Me
     assert unknown.value.fingerprint in found.reasons[0]
     part = TopicJudgement(evidence, LOGS, POLICY, 300).agent(7, (100, 100))
     assert (part.status, part.reasons[0]) == (Status.UNKNOWN, found.reasons[0])
-    assert (sum(ledger.refused_by_reason().values()), ledger.unread()) == (0, {unknown.value.fingerprint: 1})
+    assert (sum(ledger.refused_by_reason().values()), ledger.unread()) == (
+        0,
+        {unknown.value.fingerprint: 1},
+    )
     assert not ledger.read_again()
     ledger.close()
 

@@ -80,7 +80,11 @@ def test_what_only_begins_like_a_note_is_refused(value: bytes) -> None:
     assert not isinstance(caught.value, SchemaUnknown)
     ledger = Ledger()
     ledger.take([value])
-    assert (ledger.notes(), sum(ledger.refused_by_reason().values()), ledger.unread()) == ([], 1, {})
+    assert (ledger.notes(), sum(ledger.refused_by_reason().values()), ledger.unread()) == (
+        [],
+        1,
+        {},
+    )
 
 
 def test_a_note_of_a_loader_with_the_longest_path_is_read() -> None:

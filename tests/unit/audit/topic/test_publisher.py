@@ -209,7 +209,7 @@ def test_reading_skips_what_has_expired() -> None:
     cluster.log(PARTITION).expire(1)
     client, fetcher = MemoryClient(cluster, clock), MemoryFetcher(cluster)
     found = list(topic.read(client, fetcher, {PARTITION: (0, 3)}, clock))
-    assert [value for _, _, value in found] == [b"b", b"c"]
+    assert [value for _, _, value, _ in found] == [b"b", b"c"]
 
 
 @pytest.mark.parametrize(

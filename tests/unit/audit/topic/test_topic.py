@@ -46,7 +46,7 @@ def _batch(
 
 
 def _found(*batches: TopicBatch) -> list[tuple[TopicPartition, int, bytes]]:
-    return list(records_of(batches))
+    return [tuple(record)[:3] for record in records_of(batches)]
 
 
 def _of(tp: TopicPartition, raws: Sequence[bytes], begin: int = 0) -> list[TopicBatch]:
@@ -107,7 +107,7 @@ def test_a_damaged_batch_is_an_error_behind_the_records_before_it() -> None:
     damaged = bytearray(_batch(1, b"bad"))
     damaged[-1] ^= 1
     found = records_of(_of(ONE, [_batch(0, b"good"), bytes(damaged), _batch(2, b"more")]))
-    assert next(found) == (ONE, 0, b"good")
+    assert next(found) == (ONE, 0, b"good", None)
     with pytest.raises(CorruptBatch):
         next(found)
 
@@ -128,7 +128,7 @@ def test_the_error_names_the_damaged_batch(index: int, is_sealed: bool) -> None:
         damaged[CRC_START - 4 : CRC_START] = crc.to_bytes(4)
     raws[index] = bytes(damaged)
     found = records_of([TopicBatch(OTHER, n, raw) for n, raw in enumerate(raws)])
-    assert [offset for _, offset, _ in islice(found, index)] == list(range(index))
+    assert [record.offset for record in islice(found, index)] == list(range(index))
     with pytest.raises(DamagedBatch, match=f"b-0 cannot be read at offset {index}") as error:
         next(found)
     assert (error.value.tp, error.value.offset) == (OTHER, index)
