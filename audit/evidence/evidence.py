@@ -199,7 +199,9 @@ class Evidence:
         name of the agent's host.
     bounds: by agent, the widest bounds for event times that the agent ever announced.
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
-        program does not have.
+        program does not have. Such a message may concern every bucket, unless its sender has signed
+        it and may speak of nothing else than its own: of an agent (unread_of_agents, by agent), or
+        of the topics of one cluster (unread_of_clusters, by cluster).
     unproven_ms: when the ledger last took a message that its sender had not proven; 0 if it never
         did (see module admission).
     rebuilding: how many messages the ledger still lacks while it is being rebuilt; 0 if it is
@@ -235,6 +237,8 @@ class Evidence:
     began_here: dict[int, int] = field(default_factory=dict)
     bounds: dict[int, Bounds] = field(default_factory=dict)
     unread: dict[str, int] = field(default_factory=dict)
+    unread_of_agents: dict[int, dict[str, int]] = field(default_factory=dict)
+    unread_of_clusters: dict[str, dict[str, int]] = field(default_factory=dict)
     unproven_ms: int = field(default=0, compare=False)
     rebuilding: int = 0
     heard: dict[SenderName, int] = field(default_factory=dict)

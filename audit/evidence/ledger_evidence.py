@@ -39,7 +39,8 @@ from skidway.audit.evidence.number_rows import first_missing
 from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
 from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderIds, SenderKey
-from skidway.audit.topic import messages, notes, source_report, transactions
+from skidway.audit.signing.identity import Identity, Role
+from skidway.audit.topic import claims, messages, notes, source_report, transactions
 from skidway.audit.topic.count_columns import LONGEST_MS, Filtered
 from skidway.audit.topic.decisions import Acceptance, Retirement
 from skidway.audit.topic.messages import Bounds, Certainty, Gap, Loss, Tier
@@ -311,7 +312,7 @@ class _Reader:
         found.bounds = {agent: Bounds(*bounds) for agent, *bounds in said}
         rows = select("SELECT tier, producer, time FROM last_seen")
         found.last_seen = {(_TIERS[tier], producer): time for tier, producer, time in rows}
-        found.unread = dict(select("SELECT fingerprint, count FROM unread"))
+        self._read_unread()
         (found.unproven_ms,) = select("SELECT unproven FROM meta").fetchone()
         values = select("SELECT value FROM notes WHERE kind = ? ORDER BY producer", (KIND,))
         found.statuses = Statuses([value for (value,) in values])
@@ -462,6 +463,23 @@ class _Reader:
         row = self._connection.execute(_PATH, (agent, file, number)).fetchone()
         if row is not None:
             topic.paths[agent, file] = row[0]
+
+    def _read_unread(self) -> None:
+        """Reads how many messages were not read, and what they may concern."""
+        found, select = self._found, self._connection.execute
+        for fingerprint, name, count in select("SELECT fingerprint, identity, count FROM unread"):
+            about = [found.unread]
+            if name:
+                identity = Identity.parse(name)
+                if identity.role is Role.AGENT:
+                    own = select("SELECT agent FROM owners WHERE identity = ?", (name,))
+                    about = [found.unread_of_agents.setdefault(agent, {}) for (agent,) in own]
+                elif (cluster := claims.only_cluster(identity)) is not None:
+                    about = [found.unread_of_clusters.setdefault(cluster, {})]
+                elif identity.role is Role.RECOUNT:
+                    about = []
+            for each in about:
+                each[fingerprint] = each.get(fingerprint, 0) + count
 
     def _read_recounts(self, topic: TopicEvidence, number: int) -> None:
         query = "SELECT value FROM recounts WHERE source = ? ORDER BY output"
