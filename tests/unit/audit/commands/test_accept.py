@@ -355,4 +355,4 @@ def test_what_is_decided_is_published_in_order_to_the_audit_topic(
     accept.publish(Namespace(), None, said, clock)
     raw = [bytes(batch) for log in cluster.topics[TOPIC].logs for batch in log.batches]
     found = records_of([TopicBatch(TopicPartition(TOPIC, 0), 0, batch) for batch in raw])
-    assert [messages.decode(value) for _, _, value in found] == said
+    assert [messages.decode(value) for _, _, value, _ in found] == said
