@@ -249,7 +249,7 @@ class Admission:
             (rows,) = self._connection.execute("SELECT count(*) FROM refused").fetchone()
             if rows < REFUSED_MAX:
                 names = dict(zip(_KEY, key, strict=True))
-                _log.warning("audit_message_refused", **names)
+                _log.info("audit_message_refused", **names)
             else:
                 key = (OTHERS, "", reason, "", "")
         at = (0, 0, 0) if where is None else (where.partition, where.offset, where.taken_ms)
