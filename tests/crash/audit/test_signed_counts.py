@@ -104,10 +104,10 @@ def signed(zookeeper: str, tmp_path: Path) -> Iterator[SignedFleet]:
 
 @pytest.mark.quick
 def test_what_is_forged_changes_no_verdict(signed: SignedFleet) -> None:
-    """Ten lines are missing at the broker's counter, and their agent is killed. Deltas of the counter
-    in a new epoch, a seal and a heartbeat of the agent, an acceptance and a retirement, and twelve
-    bytes of no known version, without a signature, with another key, and with the key of another
-    host, change no verdict. They are counted as refused."""
+    """Ten lines are missing at the broker's counter, and their agent is killed. Deltas of the
+    counter in a new epoch, a seal and a heartbeat of the agent, an acceptance and a retirement, and
+    twelve bytes of no known version, without a signature, with another key, and with the key of
+    another host, change no verdict. They are counted as refused."""
     fleet = signed.fleet
     fleet.start_counter()
     fleet.start_collector()
@@ -160,8 +160,8 @@ def test_a_command_without_the_master_keys_never_says_complete(signed: SignedFle
     forged = [x for x in _forged(signed) if isinstance(x, Seal | Heartbeat)]
     for message in forged:
         fleet.publish(encode(message))
-    again = fleet.ask(*report)
-    assert again == ours
+    status, again = fleet.ask(*report)
+    assert (status, again.startswith(ours[1])) == (0, True), again
     for options in (["--config", str(keyless)], ["--tiers", "agent,broker", "--lateness-ms", "0"]):
         for verb in ("report", "why"):
             status, said = fleet.ask(verb, *reads, *options)
