@@ -27,6 +27,9 @@ import numpy.typing as npt
 from skidway.agent.settings import AgentSettings
 from skidway.audit.counts.checksum import mixed
 from skidway.audit.settings import CounterSettings
+from skidway.audit.signing.identity import Identity, Role
+from skidway.audit.signing.keys import MasterKey
+from skidway.audit.signing.signature import HEADER, sign
 from skidway.audit.topic.count_columns import COLUMNS, CountColumns
 from skidway.audit.topic.messages import (
     Announcement,
@@ -46,6 +49,9 @@ from skidway.kafka.source import Source
 from skidway.settings.document import documented
 
 Int64s = npt.NDArray[np.int64]
+
+MASTER = MasterKey(1, b"the master key of the simulation")
+"""From this key, all senders have theirs."""
 
 SECOND_MS, MINUTE_MS, HOUR_MS = 1_000, 60_000, 3_600_000
 START_MS = 1_767_225_600_000
@@ -283,10 +289,25 @@ def default_s(settings: type[Any], key: str) -> int:
     return max(int(found) // SECOND_MS, 1)
 
 
-def batch_of(value: bytes, time_ms: int) -> bytes:
+def identity_of(message: Message) -> Identity:
+    """The identity of the message's sender."""
+    if isinstance(message, Announcement):
+        return Identity(Role.AGENT, (message.source.cluster, message.host))
+    assert isinstance(message, Delta | Seal)
+    sender = message.sender
+    if sender.tier is Tier.AGENT:
+        return Identity(Role.AGENT, (sender.cluster, sender.host))
+    if sender.tier is Tier.HDFS:
+        return Identity(Role.LOADER, (sender.cluster, sender.producer.rpartition("/")[0]))
+    parts = sender.tier.value.lower(), sender.cluster, sender.producer
+    return Identity(Role.COUNTER, parts)
+
+
+def batch_of(value: bytes, time_ms: int, signature: bytes) -> bytes:
     """A record batch with one record, like the batches of a program that sends each message alone.
     This function is much faster than the general encoder (columns.encode)."""
-    record = b"\0\0\0\1" + _varint(len(value)) + value + b"\0"
+    header = b"\2" + _varint(len(HEADER)) + HEADER + _varint(len(signature)) + signature
+    record = b"\0\0\0\1" + _varint(len(value)) + value + header
     records = _varint(len(record)) + record
     packed = compress(Codec.ZSTD, records)
     codec, body = (Codec.ZSTD, packed) if len(packed) < len(records) else (Codec.NONE, records)
@@ -312,7 +333,9 @@ def main(arguments: Sequence[str]) -> None:
         while True:
             values, counts = [], 0
             for message in messages:
-                values.append(batch_of(encode(message), message.time_ms))
+                value = encode(message)
+                key = MASTER.sender_key(identity_of(message))
+                values.append(batch_of(value, message.time_ms, sign(key, value)))
                 counts += len(message.counts) if isinstance(message, Delta) else 0
             lengths = np.array([len(value) for value in values], _LENGTH)
             head = np.array([(len(values), counts)], _HEAD)

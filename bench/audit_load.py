@@ -32,6 +32,7 @@ from typing import Any
 from bench.audit_fleet import (
     FAULTY,
     FIRST_MS,
+    MASTER,
     MINUTE_MS,
     OLD_MINUTES,
     SECOND_MS,
@@ -46,10 +47,12 @@ from skidway.audit.collector.editions import Editions, step_of
 from skidway.audit.collector.judge import Judge
 from skidway.audit.collector.judging_times import next_step_s
 from skidway.audit.collector.web.dashboard import Dashboard
+from skidway.audit.evidence.admission import Mode, Signatures
 from skidway.audit.evidence.collection import REFRESH_S, TAKE_SHARE, Waiting
 from skidway.audit.evidence.ledger import DATABASE, Ledger, Position
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.standing import NOTHING_JUDGED
+from skidway.audit.signing.verifier import Verifier
 from skidway.audit.topic.messages import TOPIC
 from skidway.audit.topic.topic import TopicBatch
 from skidway.kafka.types import TopicPartition
@@ -117,7 +120,8 @@ class Store:
 
     def __init__(self, folder: Path, clock: Time, *, is_live: bool) -> None:
         self.path = folder / DATABASE
-        self.ledger = Ledger(self.path)
+        signatures = Signatures(Mode.REQUIRE, Verifier([MASTER]))
+        self.ledger = Ledger(self.path, signatures=signatures)
         self._clock, self._is_live = clock, is_live
         self._waiting = Waiting()
         self._offset = 0
@@ -141,6 +145,7 @@ class Store:
         began, began_wall = time.process_time(), time.monotonic()
         reached = {PARTITION: Position(self._offset, "t")}
         self.ledger.take_records(self._waiting.records(), reached, self._clock.now_ms)
+        assert not self.ledger.refused_by_reason()
         self._waiting.clear()
         self.taking.append(time.process_time() - began)
         self.wall.append(time.monotonic() - began_wall)

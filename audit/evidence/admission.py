@@ -22,7 +22,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from skidway import log
 from skidway.audit.counts.counts import NO_AGENT
@@ -30,8 +30,8 @@ from skidway.audit.evidence.evidence import agent_named
 from skidway.audit.evidence.hearing import Heard, Log
 from skidway.audit.signing.identity import Identity, Role
 from skidway.audit.signing.verifier import Verified, Verifier
-from skidway.audit.topic.claims import Claim, claim_of, overclaim
-from skidway.audit.topic.messages import Message
+from skidway.audit.topic.claims import Claim, Rights, claim_of, content_overclaim, overclaim
+from skidway.audit.topic.messages import Delta, Heartbeat, Message, Seal, Sender
 from skidway.dataclass import dataclass
 
 REFUSED_MAX: Final = 1_000
@@ -43,7 +43,7 @@ NAME_MAX: Final = 200
 """Names in refused messages are cut after this many characters."""
 
 KNOWN_MAX: Final = 1 << 16
-"""The owners of at most this many agents' ids, and the keys of so many senders, stay in memory."""
+"""The owners of at most this many agents' ids, and so many senders, stay in memory."""
 
 _log = log.get(__name__)
 
@@ -102,6 +102,14 @@ class Refused:
     taken_ms: int
 
 
+class _Own(NamedTuple):
+    """A sender that has proven its identity, and what it may say."""
+
+    found: Verified
+    sender: Sender
+    rights: Rights
+
+
 class Admission:
     """Owns the owners of agents' ids, the newest keys of senders, and the counts of refused
     messages. The same object serves one transaction after the other; after a failed transaction, it
@@ -111,7 +119,10 @@ class Admission:
         self._connection = connection
         self._signatures = signatures
         self._owners: dict[str, str] = {}
-        self._keys: dict[str, int] = {}
+        self._own: dict[tuple[int, int], _Own] = {}
+        """By Python's `id` of what a verifier returns for a sender, and of the object `Sender`.
+        The values keep both objects in memory, so no other object gets one of the ids. (Verifier
+        and decoder mostly return the same objects for equal senders.)"""
         self._signed_logs: set[Log] = set()
         self._unproven_ms = 0
 
@@ -126,8 +137,6 @@ class Admission:
                 self._unproven_ms = max(self._unproven_ms, where.taken_ms)
             return _TRUSTED
         found = verifier.verify(value, where.signature)
-        if found.flaw is None:
-            self._note_key(str(found.identity), found.key)
         if self._signatures.since_ms is not None:
             return self._since(found, where, self._signatures.since_ms)
         return found
@@ -138,10 +147,16 @@ class Admission:
             return self._counted(found, claim_of(message), found.flaw, "", where)
         if found.identity is None:
             return True
+        if isinstance(message, Delta | Seal | Heartbeat):  # nearly all messages
+            known = self._own.get((id(found), id(message.sender)))
+            if known is not None and content_overclaim(known.rights, message) is None:
+                return True
         if what := overclaim(found.identity, message):
             return self._counted(found, claim_of(message), Reason.NOT_OWN, what, where)
         if owner := self._other_owner(found.identity, message):
             return self._counted(found, claim_of(message), Reason.FOREIGN_AGENT, owner, where)
+        if isinstance(message, Delta | Seal | Heartbeat):
+            self._remember(found, found.identity, message.sender)
         return True
 
     def admits_unread(self, found: Verified, where: Heard | None) -> bool:
@@ -184,13 +199,15 @@ class Admission:
             self._signed_logs.add(at)
         return at in self._signed_logs
 
-    def _note_key(self, identity: str, key: int) -> None:
-        if self._keys.get(identity) == key:
-            return
-        if len(self._keys) >= KNOWN_MAX:
-            self._keys.clear()
-        self._keys[identity] = key
-        self._connection.execute("INSERT OR REPLACE INTO signers VALUES (?, ?)", (identity, key))
+    def _remember(self, found: Verified, identity: Identity, sender: Sender) -> None:
+        """Notes that this sender is the holder of this identity, and which key it uses."""
+        if len(self._own) >= KNOWN_MAX:
+            self._own.clear()
+        own = _Own(found, sender, Rights.of(identity, sender))
+        self._own[id(found), id(sender)] = own
+        self._connection.execute(
+            "INSERT OR REPLACE INTO signers VALUES (?, ?)", (str(identity), found.key)
+        )
 
     def _other_owner(self, identity: Identity, message: Message) -> str | None:
         """Returns the owner of the agent's id in a message; None if it is the sender, or if the

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from skidway.audit.signing.identity import Identity, Role
 from skidway.audit.topic import (
@@ -59,6 +59,7 @@ _NOTES: Final = {
 """The roles whose senders send notes of a kind."""
 
 _AGENT: Final = COLUMNS.index("agent")
+_LONG: Final = 8
 _TIERS: Final = {Role.AGENT: Tier.AGENT, Role.LOADER: Tier.HDFS}
 _PROGRAMS: Final = {Role.AGENT, Role.COUNTER, Role.LOADER}
 
@@ -94,7 +95,10 @@ def overclaim(identity: Identity, message: Message) -> str | None:
     if the sender may send the message."""
     match message:
         case Delta() | Seal() | Heartbeat():
-            return sender_overclaim(identity, message.sender) or _content(identity, message)
+            sender = message.sender
+            return sender_overclaim(identity, sender) or content_overclaim(
+                Rights.of(identity, sender), message
+            )
         case Announcement():
             said = message.source.cluster, str(message.agent), message.host
             sender = Sender(Tier.AGENT, *said, 0)
@@ -148,25 +152,48 @@ def only_cluster(identity: Identity) -> str | None:
     return None
 
 
-def _content(identity: Identity, message: Delta | Seal | Heartbeat) -> str | None:
+class Rights(NamedTuple):
+    """What the numbered messages of a sender may contain. agent: the id of the agent whose counts
+    and losses they may have, as 8 bytes; None for a counter or a loader, which counts for all
+    agents. cluster: see `only_cluster`."""
+
+    agent: bytes | None
+    cluster: str | None
+
+    @classmethod
+    def of(cls, identity: Identity, sender: Sender) -> Self:
+        """Returns the rights of a sender that has this identity."""
+        agent = None
+        if identity.role is Role.AGENT:
+            is_id = sender.producer.isascii() and sender.producer.isdigit()
+            agent = int(sender.producer if is_id else 0).to_bytes(_LONG, "little")
+        return cls(agent, only_cluster(identity))
+
+
+def content_overclaim(rights: Rights, message: Delta | Seal | Heartbeat) -> str | None:
     """Like `overclaim`, for the counts, seals and losses of a message."""
-    if isinstance(message, Seal):
-        is_agent = identity.role is Role.AGENT
-        return _names(identity, SealColumns.of(message.topics).names) if is_agent else "seals"
     if isinstance(message, Heartbeat):
-        return _topics(identity, (x.source for x in message.behind)) if message.behind else None
+        return _topics(rights, (x.source for x in message.behind)) if message.behind else None
+    if isinstance(message, Seal):
+        names = SealColumns.of(message.topics).names
+        return "seals" if rights.agent is None else _names(rights, names)
     counts = CountColumns.of(message.counts)
-    if identity.role is not Role.AGENT:
+    if rights.agent is None:
         if message.losses:
             return "losses of an agent"
     elif message.ranges or message.gaps:
         return "counts of offsets"
-    elif not _are_all(counts, message.sender.producer):
+    elif counts.table[_AGENT].tobytes() != rights.agent * len(counts):
         return "counts of another agent"
-    elif any(str(x.agent) != message.sender.producer for x in message.losses):
+    elif any(
+        x.agent.to_bytes(_LONG, "little", signed=True) != rights.agent for x in message.losses
+    ):
         return "losses of another agent"
-    parts: list[Range | Gap | Loss] = [*message.ranges, *message.gaps, *message.losses]
-    return _names(identity, counts.names) or _topics(identity, (x.source for x in parts))
+    found = _names(rights, counts.names)
+    if found is None and (message.ranges or message.gaps or message.losses):
+        parts: list[Range | Gap | Loss] = [*message.ranges, *message.gaps, *message.losses]
+        return _topics(rights, (x.source for x in parts))
+    return found
 
 
 def _note(identity: Identity, note: Note) -> str | None:
@@ -179,24 +206,14 @@ def _note(identity: Identity, note: Note) -> str | None:
     return sender_overclaim(identity, sender)
 
 
-def _are_all(counts: CountColumns, agent: str) -> bool:
-    """Whether all counts are of this agent."""
-    if not len(counts):
-        return True
-    is_id = agent.isascii() and agent.isdigit()
-    return is_id and bool((counts.table[_AGENT] == int(agent)).all())
-
-
-def _names(identity: Identity, names: str) -> str | None:
+def _names(rights: Rights, names: str) -> str | None:
     """Does the same as `_topics`, for a text of source names."""
-    only = only_cluster(identity)
-    return None if only is None else _strange_in(names, only)
+    return None if rights.cluster is None else _strange_in(names, rights.cluster)
 
 
-def _topics(identity: Identity, sources: Iterable[Source]) -> str | None:
+def _topics(rights: Rights, sources: Iterable[Source]) -> str | None:
     """Like `overclaim`, for the topics of a message."""
-    only = only_cluster(identity)
-    return None if only is None else _strange(sources, only)
+    return None if rights.cluster is None else _strange(sources, rights.cluster)
 
 
 @lru_cache(maxsize=1024)

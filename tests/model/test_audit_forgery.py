@@ -57,13 +57,14 @@ def _blind_verifier(monkeypatch: pytest.MonkeyPatch, flaw: str) -> None:
 
 def _blind_to_content(kind: str) -> Callable[[pytest.MonkeyPatch], None]:
     def blind(monkeypatch: pytest.MonkeyPatch) -> None:
-        content = claims._content
+        content = claims.content_overclaim
 
-        def seen(identity: Any, message: Any) -> str | None:
-            found = content(identity, message)
+        def seen(rights: Any, message: Any) -> str | None:
+            found = content(rights, message)
             return None if found is not None and found.startswith(kind) else found
 
-        monkeypatch.setattr(claims, "_content", seen)
+        for module in (claims, admission):
+            monkeypatch.setattr(module, "content_overclaim", seen)
 
     return blind
 
