@@ -18,11 +18,18 @@ from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.counted_until import CountedUntil
 from skidway.audit.evidence.hearing import Log, Offsets, Reading, SenderName
 from skidway.audit.evidence.overlaps import Pair
+from skidway.audit.evidence.refused import Refused
 from skidway.audit.evidence.rereading import Rereadings
 from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, not_revoked
+from skidway.audit.topic.decisions import (
+    Acceptance,
+    Decision,
+    Disownment,
+    Retirement,
+    not_revoked,
+)
 from skidway.audit.topic.messages import (
     Bounds,
     Delta,
@@ -199,7 +206,10 @@ class Evidence:
         name of the agent's host.
     bounds: by agent, the widest bounds for event times that the agent ever announced.
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
-        program does not have.
+        program does not have, and that nobody has disowned.
+    disowned: people's decisions to disown such messages, except those that were taken back, each
+        with the number of messages.
+    refused: the refused messages, those that were read last first. No verdict depends on them.
     unproven_ms: when the ledger last took a message that its sender had not proven; 0 if it never
         did (see module admission).
     rebuilding: how many messages the ledger still lacks while it is being rebuilt; 0 if it is
@@ -235,6 +245,8 @@ class Evidence:
     began_here: dict[int, int] = field(default_factory=dict)
     bounds: dict[int, Bounds] = field(default_factory=dict)
     unread: dict[str, int] = field(default_factory=dict)
+    disowned: list[tuple[Disownment, int]] = field(default_factory=list)
+    refused: tuple[Refused, ...] = field(default=(), compare=False)
     unproven_ms: int = field(default=0, compare=False)
     rebuilding: int = 0
     heard: dict[SenderName, int] = field(default_factory=dict)
@@ -252,10 +264,13 @@ class Evidence:
     bucket_ms: int = 0
 
     def decided(self, decisions: Iterable[Decision]) -> None:
-        """Adds decisions of people, except those that a revocation in `decisions` takes back."""
+        """Adds decisions of people, except those that a revocation in `decisions` takes back.
+        `unread` must have all unread messages already."""
         for each in not_revoked(decisions):
             if isinstance(each, Retirement):
                 self.retirements.append(each)
+            elif isinstance(each, Disownment):
+                self.disowned.append((each, self.unread.pop(each.fingerprint, 0)))
             else:
                 self.topic(each.source).acceptances.append(each)
 

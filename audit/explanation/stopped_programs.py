@@ -8,7 +8,12 @@ from collections.abc import Iterator
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.hearing import SenderName
 from skidway.audit.evidence.tallies import SenderKey
-from skidway.audit.explanation.next_command import NextCommand, command_of
+from skidway.audit.explanation.next_command import (
+    Access,
+    NextCommand,
+    command_of,
+    mend_refusal,
+)
 from skidway.audit.explanation.offsets import offsets_behind
 from skidway.audit.explanation.present_cause import PresentCause
 from skidway.audit.explanation.programs import Programs
@@ -16,6 +21,7 @@ from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.counting_places import place_of
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.reasons import of_sender, of_time
+from skidway.audit.judgement.refusals import Refusals
 from skidway.audit.judgement.retired_places import retired_by
 from skidway.audit.judgement.sender_states import last_loads, output_of
 from skidway.audit.topic.messages import Tier
@@ -26,21 +32,30 @@ this long after its last message, it has stopped."""
 
 
 def stopped_programs(
-    evidence: Evidence, policy: Policy, now_ms: int, programs: Programs
+    evidence: Evidence, policy: Policy, now_ms: int, programs: Programs, access: Access
 ) -> Iterator[PresentCause]:
     """Yields a cause for each counter that has stopped, and for each output that is late while
     records wait for a load. now_ms: the time up to which the audit topics were read."""
-    finder = _Finder(evidence, policy, now_ms, programs)
+    finder = _Finder(evidence, policy, now_ms, programs, access)
     yield from finder.counters()
     yield from finder.loads()
 
 
 class _Finder:
-    def __init__(self, evidence: Evidence, policy: Policy, now_ms: int, programs: Programs) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        policy: Policy,
+        now_ms: int,
+        programs: Programs,
+        access: Access,
+    ) -> None:
         self._evidence = evidence
         self._policy = policy
         self._now_ms = now_ms
         self._programs = programs
+        self._access = access
+        self._refusals = Refusals(evidence)
         self._retired = retired_by(policy.retired_places, evidence.retirements)
 
     def counters(self) -> Iterator[PresentCause]:
@@ -76,10 +91,11 @@ class _Finder:
         line = self._programs.counter("start", key.tier, host, (cluster,))
         clusters = () if key.tier is Tier.MIRROR else (cluster,)
         words = f"Nothing has come from {of_sender(key)} since {of_time(heard_ms)}"
-        return PresentCause(
-            Cause.COUNTER_STOPPED, words, clusters, NextCommand(host, line), heard_ms, None, host,
-            key.tier,
-        )  # fmt: skip
+        cause, command = Cause.COUNTER_STOPPED, NextCommand(host, line)
+        if refusal := self._refusals.of_place(key.tier, cluster):
+            cause, command = Cause.MESSAGES_REFUSED, mend_refusal(refusal, self._access)
+            words = f"{words}: {refusal.words}"
+        return PresentCause(cause, words, clusters, command, heard_ms, None, host, key.tier)
 
     def _missed_ms(self, name: SenderName) -> int:
         """A slow clock makes a counter look silent, if nobody has compared the clock with ours."""

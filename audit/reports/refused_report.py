@@ -1,0 +1,58 @@
+"""Reports on refused and disowned messages, as sentences and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.refused import Refused
+from skidway.audit.judgement import reasons, refusals
+
+SHOWN: Final = 5
+RECENT_MS: Final = 86_400_000
+"""Sentences tell of messages that were refused within this time; JSON and the page have all."""
+
+
+def sentences(evidence: Evidence, now_ms: int) -> list[str]:
+    """A sentence about each of the senders whose messages were refused lately, and about each
+    schema whose messages somebody disowned."""
+    lately = [x for x in evidence.refused if now_ms - x.taken_ms <= RECENT_MS]
+    said = [reasons.of_refused(x) for x in refusals.groups(lately)]
+    said += [reasons.of_disowned(x, count) for x, count in evidence.disowned if count]
+    shown = [f"{words}." for words in said[:SHOWN]]
+    more = len(said) - SHOWN
+    others = f"So are messages of {more:,} more senders and reasons, as the page Hosts shows."
+    return [*shown, others] if more > 0 else shown
+
+
+def document(evidence: Evidence) -> dict[str, Any]:
+    """The refused messages as JSON, those that were read last first, and the disowned ones."""
+    return {
+        "refused": [_row(x) for x in evidence.refused],
+        "disowned": [
+            {
+                "fingerprint": x.fingerprint,
+                "messages": count,
+                "person": x.person,
+                "reason": x.reason,
+            }
+            for x, count in evidence.disowned
+        ],
+    }
+
+
+def _row(found: Refused) -> dict[str, Any]:
+    return {
+        "sender": found.sender or None,
+        "claimed": found.claimed or None,
+        "kind": found.kind or None,
+        "reason": found.reason,
+        "detail": found.detail or None,
+        "topic": found.topic,
+        "partition": found.partition,
+        "first_offset": found.first,
+        "last_offset": found.last,
+        "count": found.count,
+        "last_seen_ms": found.taken_ms,
+        "taken": found.is_admitted,
+    }
