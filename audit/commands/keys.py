@@ -7,6 +7,8 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -113,13 +115,15 @@ def _give(args: argparse.Namespace, name: str) -> int:
     if args.out is None:
         print(text, end="")
     else:
-        write_atomically(args.out, text.encode(), mode=0o600)
+        with _refusing(args.out):
+            write_atomically(args.out, text.encode(), mode=0o600)
         print_lines([f"{args.out} has the key of {identity}."])
     return 0
 
 
 def _list(args: argparse.Namespace) -> int:
     settings, path = _settings(args)
+    masters = _masters(path)
     users: Counter[int] = Counter()
     has_store = (settings.store_dir / DATABASE).exists()
     if has_store:
@@ -127,8 +131,7 @@ def _list(args: argparse.Namespace) -> int:
         users.update(ledger.signers().values())
         ledger.close()
     rows = [
-        {"key": key.number, "senders": users[key.number] if has_store else None}
-        for key in _masters(path)
+        {"key": key.number, "senders": users[key.number] if has_store else None} for key in masters
     ]
     print_rows(rows, ("key", "senders"), as_json=args.json)
     return 0
@@ -158,5 +161,15 @@ def _write(path: Path, keys: list[MasterKey], settings: AuditSettings) -> None:
         mode, owner, group = known.st_mode & 0o640, known.st_uid, known.st_gid
     elif owner == 0 and settings.store_dir.exists():
         mode, group = 0o640, settings.store_dir.stat().st_gid
-    write_atomically(path, text_of(keys).encode(), mode=mode)
-    os.chown(path, owner, group, follow_symlinks=False)
+    with _refusing(path):
+        write_atomically(path, text_of(keys).encode(), mode=mode)
+        os.chown(path, owner, group, follow_symlinks=False)
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Raises UsageError if the block cannot write the file."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from skidway.audit.database import IN_MEMORY
@@ -21,9 +21,13 @@ STRANGE = MasterKey(1, b"s" * 32)
 """A key with the same number that is not the audit's."""
 
 
-def verifying(mode: Mode = Mode.REQUIRE, path: Path | str = IN_MEMORY) -> Ledger:
-    """Returns a ledger that checks signatures with MASTER."""
-    return Ledger(path, signatures=Signatures(mode, Verifier([MASTER])))
+def verifying(
+    mode: Mode = Mode.REQUIRE,
+    path: Path | str = IN_MEMORY,
+    masters: Sequence[MasterKey] = (MASTER,),
+) -> Ledger:
+    """Returns a ledger that checks signatures with these master keys."""
+    return Ledger(path, signatures=Signatures(mode, Verifier(masters)))
 
 
 def own_identity(message: Message) -> str:
