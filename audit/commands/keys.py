@@ -123,7 +123,6 @@ def _give(args: argparse.Namespace, name: str) -> int:
 
 def _list(args: argparse.Namespace) -> int:
     settings, path = _settings(args)
-    masters = _masters(path)
     users: Counter[int] = Counter()
     has_store = (settings.store_dir / DATABASE).exists()
     if has_store:
@@ -131,7 +130,8 @@ def _list(args: argparse.Namespace) -> int:
         users.update(ledger.signers().values())
         ledger.close()
     rows = [
-        {"key": key.number, "senders": users[key.number] if has_store else None} for key in masters
+        {"key": key.number, "senders": users[key.number] if has_store else None}
+        for key in _masters(path)
     ]
     print_rows(rows, ("key", "senders"), as_json=args.json)
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 
 from skidway.dataclass import dataclass
 
@@ -33,8 +34,9 @@ class Refused:
 def refused(connection: sqlite3.Connection) -> Iterator[Refused]:
     """Yields the refused messages, those that were read last first."""
     query = "SELECT * FROM refused ORDER BY taken DESC, sender, kind"
-    for *row, admitted in connection.execute(query):
-        yield Refused(*row, is_admitted=bool(admitted))
+    for row in connection.execute(query):
+        found = Refused(*row)
+        yield replace(found, is_admitted=bool(found.is_admitted))
 
 
 def refused_by_reason(connection: sqlite3.Connection) -> dict[str, int]:

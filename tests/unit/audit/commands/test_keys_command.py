@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from argparse import Namespace
@@ -13,20 +12,16 @@ import pytest
 
 from skidway.audit.commands import accept, publication
 from skidway.audit.evidence.admission import Mode
-from skidway.audit.evidence.ledger import DATABASE
 from skidway.audit.settings import AuditSettings
 from skidway.audit.signing.keys import master_keys_in, sender_keys_in
 from skidway.audit.signing.signer import Signer
 from skidway.audit.signing.verifier import Verifier
 from skidway.audit.topic.decisions import Retirement
-from skidway.audit.topic.messages import Heartbeat
 from skidway.cli.commands import main
 from skidway.errors import UsageError
 from skidway.settings import load
-from support.audit_senders import AGENT
 from support.clock import ManualClock
 from support.promises import promise
-from support.signed_records import take_signed, verifying
 
 Run = Callable[[str], tuple[int, str, str]]
 WEB1 = "agent/dc1/web1"
@@ -145,22 +140,6 @@ def test_without_master_keys_the_command_says_so(run: Run, line: str) -> None:
     assert "audit.master.keys.location names no file" in said
     Path("audit.yml").unlink()
     assert run(line)[0] != 0
-
-
-def test_the_list_says_who_still_uses_an_old_key(run: Run) -> None:
-    """While a master key is replaced, `list` counts the senders whose newest message was signed
-    with each key, so that one knows when the old one can be dropped. It shows no key."""
-    run("keys rotate")
-    run("keys rotate")
-    first, second = master_keys_in(Path("masters").read_text())
-    assert run("keys list")[1].split() == ["KEY", "SENDERS", "1", "-", "2", "-"]
-    Path("store").mkdir()
-    ledger = verifying(path=Path("store") / DATABASE, masters=(first, second))
-    take_signed(ledger, [Heartbeat(AGENT, 0, 5)], 5, master=first)
-    assert run("keys list")[1].split() == ["KEY", "SENDERS", "1", "1", "2", "0"]
-    take_signed(ledger, [Heartbeat(AGENT, 0, 6)], 6, master=second, offset=1)
-    found = json.loads(run("keys list --json")[1])
-    assert found == [{"key": 1, "senders": 0}, {"key": 2, "senders": 1}]
 
 
 @promise("6 signed")
