@@ -55,8 +55,8 @@ _MOST = 0.5
 _OF_TOPIC = (
     Cause.COUNTER_STOPPED, Cause.COUNTER_BEHIND, Cause.MIRROR_BEHIND, Cause.LOAD_NOT_RUN
 )  # fmt: skip
-_OF_HOST = (Cause.HOST_SILENT, Cause.HOST_NEVER_HEARD, Cause.IN_FLIGHT)
-_OF_PLACE = (Cause.COUNTER_STOPPED, Cause.COUNTER_BEHIND, Cause.TIER_ABSENT, Cause.LOAD_NOT_RUN)
+_OF_HOST = (Cause.HOST_SILENT, Cause.HOST_NEVER_HEARD)
+_OF_PLACE = (Cause.COUNTER_STOPPED, Cause.TIER_ABSENT, Cause.LOAD_NOT_RUN)
 """Causes that lie in a sender from which nothing was heard."""
 
 

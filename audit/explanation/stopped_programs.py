@@ -4,6 +4,7 @@ any more. Both are known before a bucket lacks anything."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.hearing import SenderName
@@ -91,11 +92,19 @@ class _Finder:
         line = self._programs.counter("start", key.tier, host, (cluster,))
         clusters = () if key.tier is Tier.MIRROR else (cluster,)
         words = f"Nothing has come from {of_sender(key)} since {of_time(heard_ms)}"
-        cause, command = Cause.COUNTER_STOPPED, NextCommand(host, line)
-        if refusal := self._refusals.of_place(key.tier, cluster):
-            cause, command = Cause.MESSAGES_REFUSED, mend_refusal(refusal, self._access)
-            words = f"{words}: {refusal.words}"
-        return PresentCause(cause, words, clusters, command, heard_ms, None, host, key.tier)
+        found = PresentCause(
+            Cause.COUNTER_STOPPED, words, clusters, NextCommand(host, line), heard_ms, None, host,
+            key.tier,
+        )  # fmt: skip
+        return self._or_refused(found, key.tier, cluster)
+
+    def _or_refused(self, found: PresentCause, tier: Tier, place: str) -> PresentCause:
+        """Returns `found`, or that messages are refused of the program that is not heard."""
+        refusal = self._refusals.of_place(tier, place)
+        if refusal is None:
+            return found
+        command, words = mend_refusal(refusal, self._access), f"{found.words}: {refusal.words}"
+        return replace(found, cause=Cause.MESSAGES_REFUSED, words=words, command=command)
 
     def _missed_ms(self, name: SenderName) -> int:
         """A slow clock makes a counter look silent, if nobody has compared the clock with ours."""
@@ -112,10 +121,11 @@ class _Finder:
         assert run is not None
         command = command_of(self._programs, run, numbers.host, key.producer)
         words = f"Nothing has been loaded into {output} since {of_time(loaded_ms)}"
-        return PresentCause(
+        found = PresentCause(
             Cause.LOAD_NOT_RUN, f"{words}, and records wait for a load", (), command, loaded_ms,
             None, command.host, Tier.HDFS,
         )  # fmt: skip
+        return self._or_refused(found, Tier.HDFS, key.producer)
 
     def _behind(self) -> Iterator[SenderKey]:
         """Yields the loaders of the outputs of topics that lack records."""

@@ -4,6 +4,7 @@ none, looks as if it were silent."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from skidway.audit.evidence.admission import Reason
 from skidway.audit.evidence.evidence import Evidence
@@ -40,10 +41,6 @@ class Refusals:
             role, _, rest = name.partition("/")
             if role == Role.AGENT:
                 self._of_hosts.setdefault(rest.partition("/")[2], []).append(name)
-        self._heard: dict[str, int] = {}
-        for key, numbers in evidence.senders.items() if self._by_name else ():
-            name = sender_name(key.tier, numbers.cluster, key.producer, numbers.host)
-            self._heard[name] = max(self._heard.get(name, 0), evidence.heard_ms(key[:2]))
 
     def of_host(self, cluster: str | None, host: str) -> Refusal | None:
         """Returns why the agent of a host is not heard; None if its messages are not refused.
@@ -70,6 +67,15 @@ class Refusals:
 
     def _is_unheard(self, name: str, found: Refused) -> bool:
         return found.taken_ms >= self._heard.get(name, 0)
+
+    @cached_property
+    def _heard(self) -> dict[str, int]:
+        """When each sender was last heard, by its name."""
+        found: dict[str, int] = {}
+        for key, numbers in self._evidence.senders.items():
+            name = sender_name(key.tier, numbers.cluster, key.producer, numbers.host)
+            found[name] = max(found.get(name, 0), self._evidence.heard_ms(key[:2]))
+        return found
 
 
 def groups(found: Iterable[Refused]) -> list[Sequence[Refused]]:

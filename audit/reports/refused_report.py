@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from skidway.audit.evidence.evidence import Evidence
@@ -17,12 +18,9 @@ def sentences(evidence: Evidence, now_ms: int) -> list[str]:
     """A sentence about each of the senders whose messages were refused lately, and about each
     schema whose messages somebody disowned."""
     lately = [x for x in evidence.refused if now_ms - x.taken_ms <= RECENT_MS]
-    said = [reasons.of_refused(x) for x in refusals.groups(lately)]
-    said += [reasons.of_disowned(x, count) for x, count in evidence.disowned if count]
-    shown = [f"{words}." for words in said[:SHOWN]]
-    more = len(said) - SHOWN
-    others = f"So are messages of {more:,} more senders and reasons, as the page Hosts shows."
-    return [*shown, others] if more > 0 else shown
+    refused = [reasons.of_refused(x) for x in refusals.groups(lately)]
+    disowned = [reasons.of_disowned(x, count) for x, count in evidence.disowned if count]
+    return [*_first(refused, "senders and reasons"), *_first(disowned, "schemas")]
 
 
 def document(evidence: Evidence) -> dict[str, Any]:
@@ -53,6 +51,12 @@ def _row(found: Refused) -> dict[str, Any]:
         "first_offset": found.first,
         "last_offset": found.last,
         "count": found.count,
-        "last_seen_ms": found.taken_ms,
+        "last_seen": found.taken_ms,
         "taken": found.is_admitted,
     }
+
+
+def _first(said: Sequence[str], what: str) -> list[str]:
+    more = len(said) - SHOWN
+    others = [f"So are messages of {more:,} more {what}."] if more > 0 else []
+    return [*(f"{words}." for words in said[:SHOWN]), *others]

@@ -211,6 +211,8 @@ def test_messages_of_a_schema_that_nobody_knows_are_disowned(ask: Ask, store: Le
     assert store.unread() == {}
     printed = ask("report")[1]
     assert (words in printed, "unknown" in printed) == (True, False)
+    [found] = json.loads(ask("report --json")[1])["disowned"]
+    assert (found["fingerprint"], found["messages"], found["person"]) == (name, 1, "ada")
     assert f"disowned messages with the schema {name}" in ask("report --decisions")[1]
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x --name ada")[0] == 0
     take(store, [b"\xc3\x01" + b"8" * 10], now_ms=10**9)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.reports import refused_report
 from skidway.audit.topic import program_status
 from skidway.audit.topic.decisions import Retirement
-from skidway.audit.topic.messages import Heartbeat, Message, Sender, Tier
+from skidway.audit.topic.messages import Heartbeat, Message, Range, Sender, Tier
 from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.cli.commands import main
@@ -112,7 +113,7 @@ def test_refused_messages_are_named_and_change_no_verdict(ledger: Ledger, run: A
     }  # fmt: skip
     seen = rows["agent/dc1/web1", "seal"]
     assert (seen["topic"], seen["partition"], seen["first_offset"]) == ("_skidway_audit", 0, 20)
-    assert (seen["count"], seen["last_seen_ms"], seen["taken"]) == (1, DUE, False)
+    assert (seen["count"], seen["last_seen"], seen["taken"]) == (1, DUE, False)
 
 
 @promise("6 signed")
@@ -204,6 +205,20 @@ def test_a_counter_that_is_refused_later_has_not_stopped(ledger: Ledger) -> None
     page = shown(ledger, "/", LATER + 1)
     assert "1 message of counter/broker/dc1 is refused: wrong signature. Next: " in page
     assert "systemctl start skidway-audit-count" not in page
+
+
+def test_an_output_whose_loads_are_refused_is_not_only_late(ledger: Ledger) -> None:
+    """If the counts of a load are refused, the first page does not advise to start the loader for a
+    late output."""
+    take_signed(ledger, [delta(HDFS, 2, count())], LATER, master=STRANGE, offset=50)
+    ranges = (Range(LOGS, 0, 10, 20),)
+    newer = [replace(delta(x, 2, count(bucket=LATER)), ranges=ranges) for x in (BROKER, MIRROR)]
+    take_signed(ledger, newer, LATER, offset=60)
+    policy = replace(POLICY, loads_every_ms=1_000)
+    _, _, page = ask(ledger, "/", policy, now_ms=LATER + 1)
+    words = "records wait for a load: 1 message of loader/offline//logs is refused: wrong signature"
+    assert words in page
+    assert "systemctl start skidway-loader" not in page
 
 
 def test_while_a_fleet_begins_to_sign_messages_would_be_refused() -> None:
