@@ -137,19 +137,18 @@ def _disown(args: argparse.Namespace) -> int:
     signed = _signature(args, settings, clock)
     ledger = options.ledger_of(args, settings, clock)
     try:
-        evidence = ledger.evidence(NO_BUCKETS)
+        disowned, unread = ledger.evidence(NO_BUCKETS).disownments, ledger.unread()
     finally:
         ledger.close()
     decisions: Sequence[Decision]
     if args.revoke:
-        disowned = [each for each, _ in evidence.disowned]
         decisions = acceptances.owned_again(args.fingerprint, disowned, signed)
         said = [
             f"Messages with the schema {each} hold verdicts up again." for each in args.fingerprint
         ]
     else:
-        decisions = made = acceptances.disownments(args.fingerprint, evidence.unread, signed)
-        said = [f"{reasons.of_disowned(x, evidence.unread[x.fingerprint])}." for x in made]
+        decisions = made = acceptances.disownments(args.fingerprint, unread, signed)
+        said = [f"{reasons.of_disowned(x, unread[x.fingerprint])}." for x in made]
     publish(args, settings, decisions, clock)
     return _tell(args, said, decisions)
 

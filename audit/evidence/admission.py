@@ -69,7 +69,7 @@ class Reason(StrEnum):
 
     NOT_OWN = "not its own"
     FOREIGN_AGENT = "another's agent id"
-    NO_MESSAGE = "unreadable"
+    NO_MESSAGE = "no message"
 
 
 @dataclass(frozen=True, slots=True)

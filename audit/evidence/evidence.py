@@ -207,8 +207,8 @@ class Evidence:
     bounds: by agent, the widest bounds for event times that the agent ever announced.
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
         program does not have, and that nobody has disowned.
-    disowned: people's decisions to disown such messages, except those that were taken back, each
-        with the number of messages.
+    disownments: people's decisions to disown messages, except those that were taken back.
+    disowned: by the schema's fingerprint, the number of unread messages that somebody disowned.
     refused: the refused messages, those that were read last first. No verdict depends on them.
     unproven_ms: when the ledger last took a message that its sender had not proven; 0 if it never
         did (see module admission).
@@ -245,7 +245,8 @@ class Evidence:
     began_here: dict[int, int] = field(default_factory=dict)
     bounds: dict[int, Bounds] = field(default_factory=dict)
     unread: dict[str, int] = field(default_factory=dict)
-    disowned: list[tuple[Disownment, int]] = field(default_factory=list)
+    disownments: list[Disownment] = field(default_factory=list)
+    disowned: dict[str, int] = field(default_factory=dict)
     refused: tuple[Refused, ...] = field(default=(), compare=False)
     unproven_ms: int = field(default=0, compare=False)
     rebuilding: int = 0
@@ -264,13 +265,12 @@ class Evidence:
     bucket_ms: int = 0
 
     def decided(self, decisions: Iterable[Decision]) -> None:
-        """Adds decisions of people, except those that a revocation in `decisions` takes back.
-        `unread` must have all unread messages already."""
+        """Adds decisions of people, except those that a revocation in `decisions` takes back."""
         for each in not_revoked(decisions):
             if isinstance(each, Retirement):
                 self.retirements.append(each)
             elif isinstance(each, Disownment):
-                self.disowned.append((each, self.unread.pop(each.fingerprint, 0)))
+                self.disownments.append(each)
             else:
                 self.topic(each.source).acceptances.append(each)
 

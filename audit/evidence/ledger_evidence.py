@@ -42,7 +42,7 @@ from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderIds, SenderKey
 from skidway.audit.topic import messages, notes, source_report, transactions
 from skidway.audit.topic.count_columns import LONGEST_MS, Filtered
-from skidway.audit.topic.decisions import Acceptance, Lasting
+from skidway.audit.topic.decisions import Acceptance, Disownment, Lasting
 from skidway.audit.topic.messages import Bounds, Certainty, Gap, Loss, Tier
 from skidway.audit.topic.program_status import KIND
 from skidway.audit.topic.recount_result import RecountResult
@@ -63,7 +63,7 @@ _OF_BUCKETS = f"{_STANDING} AND source = ? AND bucket >= ? AND bucket < ?"
 """Queries for decisions that nobody took back. `_OF_BUCKETS` selects the decisions about the
 buckets of one topic in a window. `_REMAINING` selects the decisions that name no bucket."""
 
-_UNREAD = "SELECT fingerprint, count FROM unread"
+_UNREAD = "SELECT fingerprint, sum(count) FROM unread GROUP BY fingerprint"
 
 _BUCKET_MS = """
 SELECT coalesce(max(bucket_ms), 0) FROM tallies WHERE bucket = (SELECT max(bucket) FROM tallies)
@@ -255,10 +255,12 @@ def decisions(connection: sqlite3.Connection) -> list[Lasting]:
 def unread(connection: sqlite3.Connection) -> dict[str, int]:
     """Returns how many messages this version cannot decode because it lacks their schema, by the
     schema's fingerprint; without those that somebody disowned."""
-    found = Evidence(unread=dict(connection.execute(_UNREAD)))
-    if found.unread:
-        found.decided(_decisions(connection, _REMAINING))
-    return found.unread
+    found = dict(connection.execute(_UNREAD))
+    if found:
+        for each in _decisions(connection, _REMAINING):
+            if isinstance(each, Disownment):
+                found.pop(each.fingerprint, None)
+    return found
 
 
 def _decisions(connection: sqlite3.Connection, query: str, *values: int) -> Iterator[Lasting]:
@@ -329,7 +331,8 @@ class _Reader:
         found.bounds = {agent: Bounds(*bounds) for agent, *bounds in said}
         rows = select("SELECT tier, producer, time FROM last_seen")
         found.last_seen = {(_TIERS[tier], producer): time for tier, producer, time in rows}
-        found.unread = dict(select(_UNREAD))
+        self._read_decisions(_REMAINING)
+        self._read_unread()
         found.refused = tuple(refused(self._connection))
         (found.unproven_ms,) = select("SELECT unproven FROM meta").fetchone()
         values = select("SELECT value FROM notes WHERE kind = ? ORDER BY producer", (KIND,))
@@ -340,7 +343,6 @@ class _Reader:
             found.source_reports[agent_named(note.producer)] = report
         found.rebuilding = rebuilding(self._connection)
         self._read_hearings()
-        self._read_decisions(_REMAINING)
         found.asked = None if topics is None else frozenset(topics)
         found.window = self._window
         found.bucket_ms = bucket_ms(self._connection)
@@ -479,6 +481,14 @@ class _Reader:
         row = self._connection.execute(_PATH, (agent, file, number)).fetchone()
         if row is not None:
             topic.paths[agent, file] = row[0]
+
+    def _read_unread(self) -> None:
+        """Reads how many messages were not read, and how many of them are disowned."""
+        disowned = {x.fingerprint for x in self._found.disownments}
+        for fingerprint, count in self._connection.execute(_UNREAD):
+            is_disowned = fingerprint in disowned
+            about = self._found.disowned if is_disowned else self._found.unread
+            about[fingerprint] = count
 
     def _read_recounts(self, topic: TopicEvidence, number: int) -> None:
         query = "SELECT value FROM recounts WHERE source = ? ORDER BY output"

@@ -196,7 +196,8 @@ def of_refused(found: Sequence[Refused]) -> str:
     """Words about refused messages of one sender, for one reason; the newest come first."""
     newest, count = found[0], sum(x.count for x in found)
     are = "would be" if newest.is_admitted else _is_or_are(count)
-    messages = "message" if count == 1 else "messages"
+    noun = "message" if newest.kind else "record"
+    messages = noun if count == 1 else f"{noun}s"
     detail = f" ({newest.detail})" if newest.detail else ""
     sender = newest.sender or "an unknown sender"
     return f"{count:,} {messages} of {sender} {are} refused: {newest.reason}{detail}"

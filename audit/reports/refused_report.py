@@ -19,7 +19,11 @@ def sentences(evidence: Evidence, now_ms: int) -> list[str]:
     schema whose messages somebody disowned."""
     lately = [x for x in evidence.refused if now_ms - x.taken_ms <= RECENT_MS]
     refused = [reasons.of_refused(x) for x in refusals.groups(lately)]
-    disowned = [reasons.of_disowned(x, count) for x, count in evidence.disowned if count]
+    disowned = [
+        reasons.of_disowned(x, evidence.disowned[x.fingerprint])
+        for x in evidence.disownments
+        if x.fingerprint in evidence.disowned
+    ]
     return [*_first(refused, "senders and reasons"), *_first(disowned, "schemas")]
 
 
@@ -30,11 +34,11 @@ def document(evidence: Evidence) -> dict[str, Any]:
         "disowned": [
             {
                 "fingerprint": x.fingerprint,
-                "messages": count,
+                "messages": evidence.disowned.get(x.fingerprint, 0),
                 "person": x.person,
                 "reason": x.reason,
             }
-            for x, count in evidence.disowned
+            for x in evidence.disownments
         ],
     }
 

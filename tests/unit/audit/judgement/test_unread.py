@@ -173,14 +173,15 @@ def test_what_was_disowned_is_read_by_a_version_that_has_the_schema(
     read = [said, messages.encode(disownment)]
     take(ledger, reversed(read) if is_first else read, {TP: Position(19, "id")})
     evidence = ledger.evidence()
-    assert (ledger.unread(), evidence.disowned) == ({}, [(disownment, 1)])
+    assert (ledger.unread(), list(evidence.disowned.values())) == ({}, [1])
+    assert evidence.disownments == [disownment]
     assert verdicts(evidence, POLICY, 300)[0].status is Status.COMPLETE
     monkeypatch.setattr(single_object, "shipped", lambda: NEWER)
     assert ledger.read_again()
     assert ledger.positions() == {TP: Position(17, "id")}
     take(ledger, [said], {TP: Position(19, "id")})
     evidence = ledger.evidence()
-    assert evidence.disowned == [(disownment, 0)]
+    assert evidence.disowned == {}
     assert verdicts(evidence, POLICY, 300)[0].status is Status.LOST
     ledger.close()
 
