@@ -26,6 +26,7 @@ from skidway.audit.judgement.verdict import BucketVerdict, Place
 from skidway.audit.reports import report
 from skidway.audit.reports.topic_names import is_named, topic_names, topics_named, with_rejects
 from skidway.audit.settings import AuditSettings
+from skidway.audit.signing.signer import Signer
 from skidway.audit.topic.decisions import OTHERS, Acceptance, Decision
 from skidway.audit.topic.messages import Tier, encode
 from skidway.audit.topic.publisher import LIMIT_BYTES
@@ -89,7 +90,8 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 def _accept(args: argparse.Namespace) -> int:
     clock = SystemClock()
     settings = options.settings_of(args)
-    signed = _signature(args, settings, clock)
+    signer, person = publication.person_signer(settings, args.key, clock)
+    signed = _signature(args, person, clock)
     found, standing = _buckets(args, settings, clock)
     decisions: Sequence[Decision]
     if args.revoke:
@@ -100,14 +102,15 @@ def _accept(args: argparse.Namespace) -> int:
         decisions = accepted = acceptances.acceptances(found, signed)
         by_bucket = _named(found)
         said = [_line(*by_bucket[x.source, x.bucket, x.bucket_ms], args.json) for x in accepted]
-    publish(args, settings, decisions, clock)
+    publish(args, settings, decisions, clock, signer)
     return _tell(args, said, decisions)
 
 
 def _retire(args: argparse.Namespace) -> int:
     clock = SystemClock()
     settings = options.settings_of(args)
-    signed = _signature(args, settings, clock)
+    signer, person = publication.person_signer(settings, args.key, clock)
+    signed = _signature(args, person, clock)
     place = " ".join(args.place)
     ledger = options.ledger_of(args, settings, clock)
     try:
@@ -127,14 +130,15 @@ def _retire(args: argparse.Namespace) -> int:
         known = list(dict.fromkeys(_places_of(evidence, place)))
         decisions = [acceptances.retirement(place, known, signed)]
         said = [f"{place} is retired by {signed.person}: nobody waits for its counts any more."]
-    publish(args, settings, decisions, clock)
+    publish(args, settings, decisions, clock, signer)
     return _tell(args, said, decisions)
 
 
 def _disown(args: argparse.Namespace) -> int:
     clock = SystemClock()
     settings = options.settings_of(args)
-    signed = _signature(args, settings, clock)
+    signer, person = publication.person_signer(settings, args.key, clock)
+    signed = _signature(args, person, clock)
     ledger = options.ledger_of(args, settings, clock)
     try:
         disowned, unread = ledger.evidence(NO_BUCKETS).disownments, ledger.unread()
@@ -149,7 +153,7 @@ def _disown(args: argparse.Namespace) -> int:
     else:
         decisions = made = acceptances.disownments(args.fingerprint, unread, signed)
         said = [f"{reasons.of_disowned(x, unread[x.fingerprint])}." for x in made]
-    publish(args, settings, decisions, clock)
+    publish(args, settings, decisions, clock, signer)
     return _tell(args, said, decisions)
 
 
@@ -158,20 +162,22 @@ def publish(
     settings: AuditSettings | None,
     decisions: Sequence[Decision],
     clock: Clock,
+    signer: Signer | None = None,
 ) -> None:
-    """Publishes decisions on the audit topic. Raises UsageError if a decision is too large for a
-    message, and the errors of `publication.say`."""
-    signer, person = publication.person_signer(settings, args.key, clock)
-    if person is not None and any(each.person != person for each in decisions):
-        raise UsageError(f"The key is that of {person}, who cannot decide for another person.")
+    """Publishes decisions on the audit topic. signer: has the key of the person; None if nobody
+    signs. Raises UsageError if a decision is too large for a message, and the errors of
+    `publication.say`."""
     values = [encode(each) for each in decisions]
     if max(map(len, values)) > LIMIT_BYTES:
         raise UsageError("One bucket has more findings than fit a message: nothing was accepted.")
     publication.say(args, settings, values, clock, "the decision", signer)
 
 
-def _signature(args: argparse.Namespace, settings: AuditSettings | None, clock: Clock) -> Signature:
-    _, person = publication.person_signer(settings, args.key, clock)
+def _signature(args: argparse.Namespace, person: str | None, clock: Clock) -> Signature:
+    """Returns who decides, when and why. person: the name in the person's key; None if there is
+    none."""
+    if person is not None and args.name not in (None, person):
+        raise UsageError(f"--name {args.name}: the key is that of {person}.")
     person = args.name or person or os.environ.get("SUDO_USER") or _login_name()
     if not args.reason.strip():
         raise UsageError("--reason must say something.")

@@ -79,7 +79,7 @@ def ask(
         "tiers: [agent, broker, hdfs]\nlateness.ms: 0\nsilence.ms: 100000000000\n"
     )
 
-    def publish(_args: Any, _settings: Any, decisions: Sequence[Decision], _clock: Any) -> None:
+    def publish(_args: Any, _settings: Any, decisions: Sequence[Decision], *_: Any) -> None:
         take(store, [messages.encode(each) for each in decisions], now_ms=10**9)
 
     monkeypatch.setattr(accept, "publish", publish)

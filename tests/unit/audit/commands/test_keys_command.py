@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from skidway.audit.commands import accept, publication
+from skidway.audit.commands import publication
 from skidway.audit.evidence.admission import Mode
 from skidway.audit.settings import AuditSettings
 from skidway.audit.signing.keys import master_keys_in, sender_keys_in
 from skidway.audit.signing.signer import Signer
 from skidway.audit.signing.verifier import Verifier
-from skidway.audit.topic.decisions import Retirement
 from skidway.cli.commands import main
 from skidway.errors import UsageError
 from skidway.settings import load
@@ -158,9 +156,8 @@ def test_a_person_decides_with_the_key_in_the_own_home(run: Run) -> None:
     run(f"keys person ada --out {home}")
     signer, person = publication.person_signer(settings, None, clock)
     assert (signer is not None, person) == (True, "ada")
-    args = Namespace(key=None)
-    with pytest.raises(UsageError, match="The key is that of ada, who cannot decide for another"):
-        accept.publish(args, settings, [Retirement(1, 5, "ceo", "x", "hdfs")], clock)
+    status, _, said = run("retire hdfs --reason x --name ceo")
+    assert (status, "--name ceo: the key is that of ada." in said) == (2, True)
     home.chmod(0o640)
     with pytest.raises(UsageError, match=r"others may read it: chmod 600"):
         publication.person_signer(settings, None, clock)
