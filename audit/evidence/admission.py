@@ -181,13 +181,16 @@ class Admission:
         agent, own = claim_of(message).name, str(identity)
         owner = self._owners.get(agent)
         if owner is None:
+            owner = self._owner(agent, identity)
+        if owner == own:
             if len(self._owners) >= KNOWN_MAX:
                 self._owners.clear()
-            owner = self._owners[agent] = self._owner(agent, identity)
+            self._owners[agent] = own
         return None if owner == own else owner
 
     def _owner(self, agent: str, identity: Identity) -> str:
-        """Returns the owner of an agent's id. If it has none, the identity becomes its owner."""
+        """Returns the owner of an agent's id. If nobody has the id, and the agent was heard of no
+        other host, the identity becomes its owner."""
         number, own = agent_named(agent), str(identity)
         if number == NO_AGENT:
             return "nobody"

@@ -206,7 +206,10 @@ class Evidence:
         name of the agent's host.
     bounds: by agent, the widest bounds for event times that the agent ever announced.
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
-        program does not have, and that nobody has disowned.
+        program does not have, and that nobody has disowned. Such a message may concern every
+        bucket, unless its sender has signed it and may speak of nothing else than its own: of an
+        agent (unread_of_agents, by agent), or of the topics of one cluster (unread_of_clusters, by
+        cluster).
     disownments: people's decisions to disown messages, except those that were taken back.
     disowned: by the schema's fingerprint, the number of unread messages that somebody disowned.
     refused: the refused messages, those that were read last first. No verdict depends on them.
@@ -245,6 +248,8 @@ class Evidence:
     began_here: dict[int, int] = field(default_factory=dict)
     bounds: dict[int, Bounds] = field(default_factory=dict)
     unread: dict[str, int] = field(default_factory=dict)
+    unread_of_agents: dict[int, dict[str, int]] = field(default_factory=dict)
+    unread_of_clusters: dict[str, dict[str, int]] = field(default_factory=dict)
     disownments: list[Disownment] = field(default_factory=list)
     disowned: dict[str, int] = field(default_factory=dict)
     refused: tuple[Refused, ...] = field(default=(), compare=False)

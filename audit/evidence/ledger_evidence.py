@@ -40,7 +40,8 @@ from skidway.audit.evidence.refused import refused
 from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
 from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderIds, SenderKey
-from skidway.audit.topic import messages, notes, source_report, transactions
+from skidway.audit.signing.identity import Identity, Role
+from skidway.audit.topic import claims, messages, notes, source_report, transactions
 from skidway.audit.topic.count_columns import LONGEST_MS, Filtered
 from skidway.audit.topic.decisions import Acceptance, Disownment, Lasting
 from skidway.audit.topic.messages import Bounds, Certainty, Gap, Loss, Tier
@@ -483,12 +484,22 @@ class _Reader:
             topic.paths[agent, file] = row[0]
 
     def _read_unread(self) -> None:
-        """Reads how many messages were not read, and how many of them are disowned."""
-        disowned = {x.fingerprint for x in self._found.disownments}
-        for fingerprint, count in self._connection.execute(_UNREAD):
-            is_disowned = fingerprint in disowned
-            about = self._found.disowned if is_disowned else self._found.unread
-            about[fingerprint] = count
+        """Reads how many messages were not read, and what they may concern."""
+        found, select = self._found, self._connection.execute
+        disowned = {x.fingerprint for x in found.disownments}
+        for fingerprint, name, count in select("SELECT fingerprint, identity, count FROM unread"):
+            about = [found.disowned if fingerprint in disowned else found.unread]
+            if name and fingerprint not in disowned:
+                identity = Identity.parse(name)
+                if identity.role is Role.AGENT:
+                    own = select("SELECT agent FROM owners WHERE identity = ?", (name,))
+                    about = [found.unread_of_agents.setdefault(agent, {}) for (agent,) in own]
+                elif (cluster := claims.only_cluster(identity)) is not None:
+                    about = [found.unread_of_clusters.setdefault(cluster, {})]
+                elif identity.role is Role.RECOUNT:
+                    about = []
+            for each in about:
+                each[fingerprint] = each.get(fingerprint, 0) + count
 
     def _read_recounts(self, topic: TopicEvidence, number: int) -> None:
         query = "SELECT value FROM recounts WHERE source = ? ORDER BY output"

@@ -34,6 +34,7 @@ from skidway.audit.evidence.seal_rows import SealRows
 from skidway.audit.evidence.sender_rows import SenderRows
 from skidway.audit.evidence.tallies import BucketId, SenderKey, TallyColumns
 from skidway.audit.evidence.tally_rows import TallyRows
+from skidway.audit.signing.verifier import Verified
 from skidway.audit.topic import (
     backlog,
     fieldless_note,
@@ -136,7 +137,7 @@ class Rows:
         except SchemaUnknown as error:
             if not self._admission.admits_unread(proof, where):
                 return True
-            self._take_unread(error)
+            self._take_unread(error, proof)
             return False
         except MessageRefused:
             self._admission.refuse(proof, where)
@@ -228,15 +229,17 @@ class Rows:
         self._connection.execute("DELETE FROM refused WHERE taken < ?", (before_ms,))
         return rows[-1][0] if len(rows) == count else None
 
-    def _take_unread(self, error: SchemaUnknown) -> None:
+    def _take_unread(self, error: SchemaUnknown, proof: Verified) -> None:
         rows = self._connection.execute("SELECT fingerprint FROM unread")
         known, name = {fingerprint for (fingerprint,) in rows}, error.fingerprint
         if name not in known:
             if len(known) >= _FINGERPRINTS_MAX:
                 name = OTHERS
             _log.error("audit_schema_unknown", fingerprint=error.fingerprint, reason=str(error))
+        signed = "" if proof.identity is None or proof.flaw is not None else str(proof.identity)
         self._connection.execute(
-            "INSERT INTO unread VALUES (?, 1) ON CONFLICT DO UPDATE SET count = count + 1", (name,)
+            "INSERT INTO unread VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1",
+            (name, signed),
         )
 
     def _take_note(self, note: Note, value: bytes) -> None:

@@ -104,7 +104,9 @@ CREATE TABLE inodes (
 CREATE INDEX inodes_by_birth ON inodes (source, host, inode, born, agent)
 WHERE born IS NOT NULL;
 CREATE INDEX inodes_by_file ON inodes (agent, file);
-CREATE TABLE unread (fingerprint TEXT PRIMARY KEY, count INTEGER);
+CREATE TABLE unread (
+    fingerprint TEXT, identity TEXT, count INTEGER, PRIMARY KEY (fingerprint, identity)
+) WITHOUT ROWID;
 CREATE TABLE unread_from (
     topic TEXT, partition INTEGER, next_offset INTEGER, topic_id TEXT NOT NULL,
     PRIMARY KEY (topic, partition)
@@ -181,7 +183,8 @@ INSERT INTO meta VALUES (1, 0, 0)
     signers: the number of the key with which each sender signed last.
     signed_logs: the logs with a signed record from the time at which the fleet began to sign.
     refused: refused messages (see modules admission and refused).
-    unread: how many messages have a schema that this version of the program does not have.
+    unread: how many messages have a schema that this version of the program does not have, by the
+        identity that has signed them; "" if nobody has verified it.
     unread_from: the positions from which a version that has these schemas reads the topics again.
     pruned: which buckets were deleted because they are old (see module pruning).
     rebuild: the offsets up to which partitions must be read before anything can be judged.

@@ -83,6 +83,7 @@ class FleetColumns:
         self.is_silent: Bools = common.now_ms - self.seen >= policy.silence_ms
         self.counted_from = _column(_counted_from(common, x) for x in agents)
         many = {x for x, keys in common.epochs.items() if len(keys) > 1 or keys[0].epoch > 1}
+        many |= evidence.unread_of_agents.keys()
         self.is_plain = ~_are_in(self.agents, many) & (self.counted_from < EVER)
         self._is_any_cloned = any(x.cloned_at is not None for x in evidence.senders.values())
         self._seals: dict[tuple[int, ...], dict[int, SealNote]] = {}

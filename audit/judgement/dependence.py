@@ -69,7 +69,7 @@ class Dependence:
             tuple(facts.places),
             frozenset(facts.needed),
             tuple((key, _numbers_of(x)) for key, x in facts.common.counters),
-            tuple(sorted(evidence.unread.items())),
+            tuple(sorted(facts.unread.items())),
             facts.policy.doubts(evidence.unproven_ms),
             tuple((x.sender, x.time_ms, x.gap) for x in facts.topic.gaps),
             tuple(
@@ -238,6 +238,7 @@ class Dependence:
                 tuple(facts.evidence.resumed.get((agent, x.epoch), 0) for x in epochs),
                 tuple(facts.expectation.side_by_side(agent)),
                 facts.expectation.is_gone(agent),
+                tuple(sorted(facts.evidence.unread_of_agents.get(agent, {}).items())),
                 tuple(
                     (agent in topic.agents, bool(topic.seals.get(agent))) for topic in facts.related
                 ),

@@ -455,8 +455,8 @@ class TopicJudgement:
             yield Finding(Status.UNKNOWN, reasons.REBUILDING, Cause.REBUILDING)
         if self._facts.policy.doubts(self._facts.evidence.unproven_ms):
             yield Finding(Status.UNKNOWN, reasons.NOT_VERIFIED, Cause.NOT_VERIFIED)
-        if self._facts.evidence.unread:
-            words = reasons.of_unread(self._facts.evidence.unread)
+        if unread := self._facts.unread:
+            words = reasons.of_unread(unread)
             yield Finding(Status.UNKNOWN, words, Cause.NEWER_VERSION)
 
     def _unheard_findings(self, bucket: BucketId) -> Iterator[Finding]:
@@ -474,7 +474,8 @@ class TopicJudgement:
 
     def _is_plain(self, agent: int) -> bool:
         """Whether the agent is alone on its host, read nothing that another agent had read, had one
-        epoch and declared no loss. If so, `_special_findings` finds nothing in any bucket."""
+        epoch and declared no loss, and all of its messages were read. If so, `_special_findings`
+        finds nothing in any bucket."""
         if agent not in self._plain:
             epochs_ = self._facts.epochs.get(agent, [])
             self._plain[agent] = (
@@ -482,6 +483,7 @@ class TopicJudgement:
                 and len(epochs_) <= 1
                 and not any(agent in x.rereadings or agent in x.losses for x in self._facts.related)
                 and not self._facts.expectation.side_by_side(agent)
+                and agent not in self._facts.evidence.unread_of_agents
             )
         return self._plain[agent]
 
@@ -491,6 +493,8 @@ class TopicJudgement:
         if namesakes := self._facts.expectation.side_by_side(agent):
             words = reasons.of_namesakes(namesakes)
             yield Finding(Status.COMPLETE, words, Cause.SAME_HOST_NAME)
+        if unread := self._facts.evidence.unread_of_agents.get(agent):
+            yield Finding(Status.UNKNOWN, reasons.of_unread(unread), Cause.NEWER_VERSION)
         for doublings in self._doublings:
             for reason in doublings.reasons(agent, self._facts.topic.tallies.get(bucket, {})):
                 name = name_of_doubt(reason, tallies)

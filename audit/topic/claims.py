@@ -156,6 +156,16 @@ def sender_overclaim(identity: Identity, sender: Sender) -> str | None:
     return None
 
 
+def only_cluster(identity: Identity) -> str | None:
+    """The only cluster of whose topics the sender may speak; None if it may speak of all."""
+    match identity.role, identity.parts:
+        case Role.AGENT, (cluster, *_):
+            return cluster
+        case Role.COUNTER, ("broker", cluster, *_):
+            return cluster
+    return None
+
+
 def _content(identity: Identity, message: Delta | Seal | Heartbeat) -> str | None:
     """Like `overclaim`, for the counts, seals and losses of a message."""
     if isinstance(message, Seal):
@@ -197,24 +207,14 @@ def _are_all(counts: CountColumns, agent: str) -> bool:
 
 def _names(identity: Identity, names: str) -> str | None:
     """Does the same as `_topics`, for a text of source names."""
-    only = _only_cluster(identity)
+    only = only_cluster(identity)
     return None if only is None else _strange_in(names, only)
 
 
 def _topics(identity: Identity, sources: Iterable[Source]) -> str | None:
     """Like `overclaim`, for the topics of a message."""
-    only = _only_cluster(identity)
+    only = only_cluster(identity)
     return None if only is None else _strange(sources, only)
-
-
-def _only_cluster(identity: Identity) -> str | None:
-    """The only cluster of whose topics the sender may speak; None if it may speak of all."""
-    match identity.role, identity.parts:
-        case Role.AGENT, (cluster, *_):
-            return cluster
-        case Role.COUNTER, ("broker", cluster, *_):
-            return cluster
-    return None
 
 
 @lru_cache(maxsize=1024)

@@ -924,22 +924,22 @@ def _blind_to_epochs(evidence: Evidence) -> None:
 
 @promise("6 last word", "6 lateness", "clocks due")
 @pytest.mark.parametrize(
-    "faults",
+    ("faults", "first"),
     [
-        Faults(blind=_blind_to_touches),
-        Faults(deletes=True, blind=blind_to_losses),
-        Faults(deletes=True, latenesses=True, steps=120, agents_word=True),
-        Faults(deletes=True, latenesses=True, steps=120, blind=_blind_to_the_agents_lateness),
-        Faults(lost_messages=True, lost_rows=True, blind=blind_to_holes),
-        Faults(clock_steps=True, old_files=False, own_clock=False),
-        Faults(restores=True, old_files=False, blind=_blind_to_epochs),
-        Faults(lost_rows=True, doubled_rows=True, blind=blind_to_checksums),
-        Faults(drains=True, hasty_drains=True),
-        Faults(drains=True, silent_returns=True),
-        Faults(drains=True, deaf_drains=True),
-        Faults(drains=True, blind=_blind_to_rosters),
-        Faults(rules=True, lost_rows=True, blind=_blind_to_missing_rows),
-        Faults(rules=True, blind=_forget_left_out),
+        (Faults(blind=_blind_to_touches), 214),
+        (Faults(deletes=True, blind=blind_to_losses), 6),
+        (Faults(deletes=True, latenesses=True, steps=120, agents_word=True), 207),
+        (Faults(deletes=True, latenesses=True, steps=120, blind=_blind_to_the_agents_lateness), 3),
+        (Faults(lost_messages=True, lost_rows=True, blind=blind_to_holes), 171),
+        (Faults(clock_steps=True, old_files=False, own_clock=False), 1061),
+        (Faults(restores=True, old_files=False, blind=_blind_to_epochs), 12),
+        (Faults(lost_rows=True, doubled_rows=True, blind=blind_to_checksums), 0),
+        (Faults(drains=True, hasty_drains=True), 27),
+        (Faults(drains=True, silent_returns=True), 382),
+        (Faults(drains=True, deaf_drains=True), 382),
+        (Faults(drains=True, blind=_blind_to_rosters), 960),
+        (Faults(rules=True, lost_rows=True, blind=_blind_to_missing_rows), 7),
+        (Faults(rules=True, blind=_forget_left_out), 0),
     ],
     ids=[
         "no-at",
@@ -958,8 +958,9 @@ def _blind_to_epochs(evidence: Evidence) -> None:
         "left-out-lines-are-not-shown",
     ],
 )
-def test_the_schedules_reach_what_each_rule_forbids(faults: Faults) -> None:
+def test_the_schedules_reach_what_each_rule_forbids(faults: Faults, first: int) -> None:
     """The schedules are able to find errors: if the audit does not apply one of its rules, some
-    schedules lead to a false verdict "complete", and the model notices this."""
+    schedules lead to a false verdict "complete", and the model notices this. To save time, the
+    search begins at a seed (`first`) that leads to such a verdict."""
     with pytest.raises(AssertionError, match="seed"):
-        _run_all(range(2_000), faults)
+        _run_all(range(first, first + 2_000), faults)

@@ -740,18 +740,18 @@ def _blind_to_order(evidence: Evidence) -> None:
 
 @promise("6 doublings")
 @pytest.mark.parametrize(
-    "faults",
+    ("faults", "first"),
     [
-        Faults(blind=_blind_to_rereadings),
-        Faults(timed=True, blind=_blind_to_rereadings),
-        Faults(by_event_time=True, blind=_blind_to_rereadings),
-        Faults(overlaps=True, blind=_blind_to_last_words),
-        Faults(moves=True, blind=_blind_to_last_words),
-        Faults(returns=True, blind=_blind_to_later_agents),
-        Faults(gives_up=True, blind=blind_to_losses),
-        Faults(grows=True),
-        Faults(births=True, renumbers=True, mixed=True),
-        Faults(timed=True, clock_steps=True, hours=True, blind=_blind_to_order),
+        (Faults(blind=_blind_to_rereadings), 0),
+        (Faults(timed=True, blind=_blind_to_rereadings), 0),
+        (Faults(by_event_time=True, blind=_blind_to_rereadings), 0),
+        (Faults(overlaps=True, blind=_blind_to_last_words), 6),
+        (Faults(moves=True, blind=_blind_to_last_words), 165),
+        (Faults(returns=True, blind=_blind_to_later_agents), 183),
+        (Faults(gives_up=True, blind=blind_to_losses), 63),
+        (Faults(grows=True), 75),
+        (Faults(births=True, renumbers=True, mixed=True), 4),
+        (Faults(timed=True, clock_steps=True, hours=True, blind=_blind_to_order), 170),
     ],
     ids=[
         "no-rule",
@@ -766,14 +766,14 @@ def _blind_to_order(evidence: Evidence) -> None:
         "agents-by-their-clocks",
     ],
 )
-def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:
+def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults, first: int) -> None:
     """The schedules are able to find errors. Some schedules lead to a false verdict "complete" if
     the audit leaves out one part of its rule about agents that read lines again, or if
     announcements lack the times at which files were created, which the rule needs. The model
     notices the false verdict: the bucket contains a line twice, or the newest agent has not sealed
-    the bucket."""
+    the bucket. To save time, the search begins at a seed (`first`) that leads to such a verdict."""
     with pytest.raises(AssertionError, match="seed"):
-        _run_all(range(2_000), faults)
+        _run_all(range(first, first + 2_000), faults)
 
 
 @promise("6 doublings", "clocks doublings")

@@ -120,6 +120,14 @@ class TopicFacts:
         return self.common.ours_ahead_ms
 
     @cached_property
+    def unread(self) -> dict[str, int]:
+        """How many messages that may concern the topic were not read, by fingerprint."""
+        found = dict(self.evidence.unread)
+        for name, count in self.evidence.unread_of_clusters.get(self.source.cluster, {}).items():
+            found[name] = found.get(name, 0) + count
+        return found
+
+    @cached_property
     def doubtful_places(self) -> list[Counting]:
         """The places in `places` with doubtful counts: those with findings, and those with a sender
         whose message numbers are doubtful (see Numbers.is_doubtful). The list is cached, because

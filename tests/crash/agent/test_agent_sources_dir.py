@@ -135,7 +135,7 @@ def test_a_file_that_cannot_be_used_is_refused_alone(
         (folder / name).unlink()
     (folder / "directory.yml").rmdir()
     assert run(process, "reload")[0] == 0
-    assert "configuration" not in process.health()
+    eventually(lambda: "configuration" not in process.health(), what="nothing is refused")
 
 
 @promise("2 new settings")

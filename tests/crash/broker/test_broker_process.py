@@ -106,9 +106,9 @@ def test_killed_while_it_takes(own_broker: SkidwayBroker) -> None:
     thread.start()
     try:
         for crash in range(1, 4):
-            eventually(lambda crash=crash: len(acknowledged) > crash * 2000)
+            eventually(lambda crash=crash: len(acknowledged) > crash * 500)
             broker.crash()
-        eventually(lambda: len(acknowledged) > 9000)
+        eventually(lambda: len(acknowledged) > 2_000)
     finally:
         stop.set()
         thread.join()

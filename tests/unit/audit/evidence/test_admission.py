@@ -1,0 +1,283 @@
+"""Which messages the ledger takes, if senders sign their messages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skidway.audit.evidence import admission
+from skidway.audit.evidence.admission import OTHERS, Mode, Signatures
+from skidway.audit.evidence.hearing import Heard
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.cause import Cause
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.signing import signature
+from skidway.audit.signing.identity import Identity
+from skidway.audit.signing.keys import MasterKey
+from skidway.audit.signing.verifier import Verifier
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.messages import (
+    TOPIC,
+    Delta,
+    Heartbeat,
+    Message,
+    Range,
+    Seal,
+    Sender,
+    Tier,
+    encode,
+)
+from skidway.audit.topic.seal_columns import SealedTopic
+from support.forgery_model import (
+    ADA,
+    AGENT,
+    BROKER,
+    BUCKET_MS,
+    BUCKETS,
+    EVIL_AGENT,
+    EVIL_COUNTER,
+    HONEST,
+    LOGS,
+    MASTER,
+    NOW,
+    OTHER,
+)
+
+ENDED = BUCKETS[0] + BUCKET_MS
+READ = ENDED + 1_000
+"""When the records are read, by the reader's clock."""
+
+UNKNOWN = b"\xc3\x01" + bytes(8)
+"""A message with a schema that nobody has."""
+
+TIERS = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
+
+
+class Reader:
+    """A ledger that reads records of one audit topic."""
+
+    def __init__(self, mode: Mode = Mode.REQUIRE, since_ms: int | None = None) -> None:
+        verifier = None if mode is Mode.OFF else Verifier([MASTER])
+        self.ledger = Ledger(signatures=Signatures(mode, verifier, since_ms))
+        self._offset = 0
+
+    def read(
+        self,
+        message: Message | bytes,
+        identity: Identity | None = None,
+        *,
+        time_ms: int = NOW,
+        topic: str = TOPIC,
+        master: MasterKey = MASTER,
+    ) -> None:
+        """Reads a message that the holder of this identity has signed; None if nobody has."""
+        value = message if isinstance(message, bytes) else encode(message)
+        header = identity and signature.sign(master.sender_key(identity), value)
+        at = topic, "id", 0, self._offset, time_ms, READ
+        where = Heard(*at, is_live=True, signature=header)
+        self.ledger.take_records([(value, where)], {}, NOW)
+        self._offset += 1
+
+    def refused(self) -> list[tuple[str, str, str, str]]:
+        return [(x.sender, x.kind, x.reason, x.detail) for x in self.ledger.refused()]
+
+    def complete(self, *, signed: bool = True) -> None:
+        """Reads what makes a bucket of agent and broker complete."""
+        agent, broker = (HONEST[x] if signed else None for x in (AGENT, BROKER))
+        count = Count(LOGS, 7, BUCKETS[0], BUCKET_MS, 5, 10, 77)
+        seal = Seal(AGENT, 2, READ, (SealedTopic(LOGS, ENDED, ENDED),))
+        self.read(Delta(AGENT, 1, READ, counts=(count,)), agent, time_ms=READ)
+        self.read(seal, agent, time_ms=READ)
+        ranges = (Range(LOGS, 0, 0, 5),)
+        self.read(Delta(BROKER, 1, READ, ranges, (count,)), broker, time_ms=READ)
+
+    def status(self, policy: Policy = TIERS) -> tuple[Status, set[Cause]]:
+        [found] = verdicts(self.ledger.evidence(), policy, READ)
+        causes = {x.cause for x in found.findings}
+        return found.status, causes | {x.cause for each in found.agents for x in each.findings}
+
+
+def test_what_is_refused_is_named_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refused message is counted under its sender, kind, reason and topic, with the offsets of
+    the first and the last one. There are at most so many of these; all others are counted
+    together."""
+    monkeypatch.setattr(admission, "REFUSED_MAX", 3)
+    reader = Reader()
+    for number in range(3):
+        reader.read(Seal(AGENT, number, NOW, ()), None, topic=f"dc1.{TOPIC}")
+    reader.read(b"hello", HONEST[EVIL_AGENT])
+    reader.read(Heartbeat(BROKER, 1, NOW), HONEST[EVIL_AGENT])
+    for number in range(5):
+        reader.read(Heartbeat(replace(AGENT, producer=str(100 + number)), 1, NOW), None)
+    found = {x.kind: x for x in reader.ledger.refused()}
+    seals = found["seal"]
+    assert (seals.sender, seals.reason) == ("agent/dc1/web1", "unsigned")
+    assert seals.topic == f"dc1.{TOPIC}"
+    assert (seals.count, seals.first, seals.last) == (3, 0, 2)
+    assert ("agent/dc1/evil", "", "no message", "") in reader.refused()
+    by_reason = reader.ledger.refused_by_reason()
+    assert by_reason == {"unsigned": 8, "no message": 1, "not its own": 1}
+    assert [(x.sender, x.count) for x in reader.ledger.refused() if x.sender == OTHERS] == [
+        (OTHERS, 5)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "taken", "named"),
+    [(Mode.OFF, True, False), (Mode.WARN, True, True), (Mode.REQUIRE, False, True)],
+)
+def test_a_warning_takes_the_message(mode: Mode, taken: bool, named: bool) -> None:
+    """With `warn`, a message without a signature counts, and is named all the same; with `require`
+    it does not count; with `off` nobody is named."""
+    reader = Reader(mode)
+    reader.complete(signed=False)
+    assert reader.ledger.topics() == ([LOGS] if taken else [])
+    assert not taken or reader.status()[0] is Status.COMPLETE
+    assert bool(reader.refused()) is named
+
+
+def test_an_unreadable_message_without_a_signature_changes_nothing() -> None:
+    """Twelve bytes of somebody without a key, which no version can read, are a refused message; the
+    verdict stays complete."""
+    reader = Reader()
+    reader.complete()
+    for identity, master in ((None, MASTER), (HONEST[AGENT], MasterKey(1, b"x" * 32))):
+        reader.read(UNKNOWN, identity, master=master)
+    assert reader.status() == (Status.COMPLETE, set())
+    assert reader.ledger.unread() == {}
+    assert set(reader.refused()) == {
+        ("agent/dc1/web1", "unread", "wrong signature", ""), ("", "unread", "unsigned", ""),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("identity", "concerned"),
+    [
+        (HONEST[AGENT], True),
+        (HONEST[EVIL_AGENT], False),
+        (HONEST[BROKER], True),
+        (HONEST[EVIL_COUNTER], False),
+        (Identity.parse("counter/mirror/off"), True),
+        (Identity.parse("loader/off/out"), True),
+        (ADA, True),
+        (Identity.parse("recount/l1"), False),
+    ],
+)
+def test_what_a_sender_signs_and_nobody_can_read_concerns_its_own(
+    identity: Identity, concerned: bool
+) -> None:
+    """A message of a newer version makes unknown what its sender may speak of: the lines of an
+    agent, the topics of a cluster for the counter of its brokers, and everything for the others."""
+    reader = Reader()
+    reader.complete()
+    reader.read(Heartbeat(EVIL_AGENT, 0, NOW), HONEST[EVIL_AGENT])
+    reader.read(UNKNOWN, identity)
+    expected = (Status.UNKNOWN, {Cause.NEWER_VERSION}) if concerned else (Status.COMPLETE, set())
+    assert reader.status() == expected
+
+
+def test_unsigned_messages_of_before_are_trusted_until_the_log_is_signed() -> None:
+    """While a fleet begins to sign, unsigned messages count if their records are older than
+    `audit.signatures.since`, until the log has a signed record from then on; each log has its own
+    such record."""
+    for topic, taken in ((TOPIC, False), (f"dc9.{TOPIC}", True)):
+        reader = Reader(since_ms=NOW)
+        reader.read(Heartbeat(AGENT, 1, NOW - 5), None, time_ms=NOW - 5)
+        reader.read(Heartbeat(AGENT, 2, NOW + 5), None, time_ms=NOW)
+        reader.read(Heartbeat(BROKER, 1, NOW), HONEST[BROKER], time_ms=NOW - 1)
+        reader.read(Heartbeat(AGENT, 3, NOW - 4), None, time_ms=NOW - 4)
+        reader.read(Heartbeat(BROKER, 2, NOW), HONEST[BROKER], time_ms=NOW)
+        reader.read(Heartbeat(AGENT, 4, NOW - 3), None, time_ms=NOW - 3, topic=topic)
+        [numbers] = [x for key, x in reader.ledger.evidence().senders.items() if key[1] == "7"]
+        assert numbers.last == (4 if taken else 3)
+        assert sum(reader.ledger.refused_by_reason().values()) == (1 if taken else 2)
+        assert reader.ledger.evidence().unproven_ms == 0
+
+
+def test_an_id_that_was_heard_before_belongs_to_its_host() -> None:
+    """If an agent was heard before anything was signed, another host cannot claim its id; if it was
+    not, the id belongs to the first identity that proves it."""
+    other = replace(AGENT, host="evil")
+    reader = Reader(since_ms=NOW)
+    reader.read(Heartbeat(AGENT, 1, NOW - 5), None, time_ms=NOW - 5)
+    reader.read(Heartbeat(other, 9, NOW), HONEST[EVIL_AGENT])
+    reader.read(Heartbeat(AGENT, 2, NOW), HONEST[AGENT])
+    assert reader.refused() == [("agent/dc1/evil", "heartbeat", "another's agent id", "host web1")]
+    fresh = Reader()
+    fresh.read(Heartbeat(other, 9, NOW), HONEST[EVIL_AGENT])
+    fresh.read(Heartbeat(AGENT, 2, NOW), HONEST[AGENT])
+    assert fresh.refused() == [
+        ("agent/dc1/web1", "heartbeat", "another's agent id", "agent/dc1/evil")
+    ]
+
+
+def test_several_agents_of_a_host_have_their_own_keys() -> None:
+    """Two agents of one host have identities with different names, and neither speaks for the
+    other."""
+    one, two = (Identity.parse(f"agent/dc1/web1/{x}") for x in ("shop", "bank"))
+    reader = Reader()
+    reader.read(Heartbeat(AGENT, 1, NOW), one)
+    reader.read(Heartbeat(replace(AGENT, producer="8"), 1, NOW), two)
+    assert reader.refused() == []
+    reader.read(Heartbeat(AGENT, 2, NOW + 1), two)
+    assert reader.refused()[0][2:] == ("another's agent id", "agent/dc1/web1/shop")
+
+
+def test_a_producer_that_is_no_id_is_nobody() -> None:
+    """An agent's producer is a number; any other name is refused, even with the host's own key."""
+    reader = Reader()
+    for name in ("", "7x", "-7", "07", str(1 << 63)):
+        reader.read(Heartbeat(replace(AGENT, producer=name), 1, NOW), HONEST[AGENT])
+    assert {x[2:] for x in reader.refused()} == {("another's agent id", "nobody")}
+    assert not reader.ledger.evidence().senders
+
+
+def test_a_ledger_that_took_unproven_messages_proves_nothing() -> None:
+    """If a ledger took messages while signatures were off, nothing in it is complete once they are
+    required, unless that was before `audit.signatures.since`."""
+    reader = Reader(Mode.OFF)
+    reader.complete()
+    assert reader.status() == (Status.COMPLETE, set())
+    assert reader.status(replace(TIERS, proven_from_ms=0))[0] is Status.UNKNOWN
+    assert Cause.NOT_VERIFIED in reader.status(replace(TIERS, proven_from_ms=0))[1]
+    assert reader.status(replace(TIERS, proven_from_ms=READ)) == (Status.COMPLETE, set())
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_program_without_keys_never_says_complete(signed: bool) -> None:
+    """A program that reads the topics itself, and has no master keys, takes the messages so that it
+    can show them, but says complete only if nobody signs anything."""
+    ledger = Ledger(signatures=Signatures(Mode.WARN))
+    count = Count(LOGS, 7, BUCKETS[0], BUCKET_MS, 5, 10, 77)
+    value = encode(Delta(BROKER, 1, NOW, (Range(LOGS, 0, 0, 5),), (count,)))
+    header = signature.sign(MASTER.sender_key(HONEST[BROKER]), value) if signed else None
+    where = Heard(TOPIC, "id", 0, 0, NOW, NOW, is_live=True, signature=header)
+    ledger.take_records([(value, where)], {}, NOW)
+    assert Policy(proven_from_ms=0).doubts(ledger.evidence().unproven_ms) is signed
+
+
+def test_the_audit_knows_which_keys_are_in_use() -> None:
+    """For each sender, the ledger has the number of the key with which it signed last."""
+    masters = [MASTER, MasterKey(2, b"b" * 32)]
+    ledger = Ledger(signatures=Signatures(Mode.REQUIRE, Verifier(masters)))
+    for number, (sender, master) in enumerate(
+        [(AGENT, masters[0]), (BROKER, masters[0]), (AGENT, masters[1])]
+    ):
+        value = encode(Heartbeat(sender, number, NOW + number))
+        header = signature.sign(master.sender_key(HONEST[sender]), value)
+        where = Heard(TOPIC, "id", 0, number, NOW, NOW, is_live=True, signature=header)
+        ledger.take_records([(value, where)], {}, NOW)
+    assert ledger.signers() == {"agent/dc1/web1": 2, "counter/broker/dc1": 1}
+
+
+def test_a_broker_counts_its_own_cluster() -> None:
+    """The counter of a cluster cannot count topics of another one, even with its own key."""
+    reader = Reader()
+    count = Count(OTHER, 7, BUCKETS[0], BUCKET_MS, 5, 10, 77)
+    reader.read(Delta(BROKER, 1, NOW, (), (count,)), HONEST[BROKER])
+    other = Sender(Tier.BROKER, "dc1", "second", "b1", 1)
+    reader.read(Heartbeat(other, 1, NOW), HONEST[BROKER])
+    assert {x[3] for x in reader.refused()} == {"topics of cluster dc2", "a message of second"}
