@@ -149,7 +149,7 @@ def test_each_program_has_its_own_key_and_no_other(fleet: Fleet) -> None:
 def test_nobody_speaks_for_another(fleet: Fleet) -> None:
     """A host publishes a seal and a heartbeat in the name of another host's agent, and a decision
     in a person's name. None of these messages is signed. The audit refuses each of them, and its
-    report names them."""
+    report names them. Nor does the audit's own host decide anything without a person's key."""
     forger, robbed = fleet.applications
     listed = next(x for x in fleet.report("hosts")["hosts"] if x["host"] == robbed.name)
     agent = str(listed["agents"][0])
@@ -160,6 +160,8 @@ def test_nobody_speaks_for_another(fleet: Fleet) -> None:
     eventually(lambda: refused(fleet) == claims, within_s=30, what="refused")
     assert "are refused: unsigned" in fleet.audit("report")[1]
     assert fleet.audit("hosts")[0] == 0
+    status, said = fleet.audit("retire cluster dc1 --reason 'not mine'")
+    assert (status, "keys person" in said) == (2, True), said
 
 
 def refused(fleet: Fleet) -> set[tuple[str, str]]:
