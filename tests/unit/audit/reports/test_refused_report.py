@@ -14,9 +14,11 @@ import pytest
 from skidway.audit.evidence.admission import Mode
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.explanation.explanation import explain
+from skidway.audit.judgement.acceptances import Signature, disownments
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.refusals import Refusals
 from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import refused_report
 from skidway.audit.topic import program_status
 from skidway.audit.topic.decisions import Retirement
@@ -231,6 +233,28 @@ def test_while_a_fleet_begins_to_sign_messages_would_be_refused() -> None:
     assert "2 messages of agent/dc1/web1 would be refused: unsigned." in said
     assert Refusals(evidence).of_host("dc1", "web1") is None
     assert {x["taken"] for x in refused_report.document(evidence)["refused"]} == {True}
+
+
+@promise("6 signed")
+def test_only_a_person_with_a_key_disowns_what_a_sender_has_signed(ledger: Ledger) -> None:
+    """If signatures are required, a message of an unknown schema that a sender has signed makes the
+    bucket unknown. It is disowned with the key of a person, and not in a person's name alone, nor
+    with the key of the host that sent it."""
+
+    def status() -> Status:
+        return verdicts(ledger.evidence(), POLICY, DUE)[0].status
+
+    take_signed(ledger, [JUNK], DUE, identity="agent/dc1/web1", offset=20)
+    assert status() is Status.UNKNOWN
+    name = JUNK[2:10].hex()
+    said = disownments([name], ledger.unread(), Signature(DUE, "ada", "a test"))
+    take_signed(ledger, said, DUE, master=None, offset=21)
+    take_signed(ledger, said, DUE, identity="agent/dc1/web1", offset=22)
+    assert status() is Status.UNKNOWN
+    take_signed(ledger, said, DUE, identity="person/ada", offset=23)
+    assert (status(), ledger.unread()) == (Status.COMPLETE, {})
+    words = f"1 message with the schema {name} is disowned by ada: a test."
+    assert words in refused_report.sentences(ledger.evidence(), DUE)
 
 
 def test_only_the_newest_senders_are_named(ledger: Ledger) -> None:
