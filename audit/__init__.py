@@ -30,6 +30,7 @@ docs/delivery.md give the rules and their reasons.
 These are the modules and packages, lowest first. Each of them may import only modules and packages
 that come earlier in this list (`make imports` checks this):
 
+    signing    who has sent a message: identities, keys and signatures
     database   opens SQLite databases, durable at every commit
     output     reads the loader's output, local or in HDFS; decides which type a field has in the
                output's Parquet files

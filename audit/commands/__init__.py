@@ -10,7 +10,8 @@ subcommands `run`, `count` and `validate`.
     report       `skidway audit report`
     complete     `skidway audit complete`
     recount      `skidway audit recount`
-    accept       `skidway audit accept` and `skidway audit retire`
+    accept       `skidway audit accept`, `skidway audit retire` and `skidway audit disown`
+    keys         `skidway audit keys`
     decisions    `skidway audit report --decisions`
     hosts        `skidway audit hosts` and `skidway audit wait`
     tracing_options  the options that say where `trace` looks for lines

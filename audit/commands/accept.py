@@ -1,4 +1,4 @@
-"""`skidway audit accept` and `skidway audit retire`: a person's decisions about verdicts.
+"""`skidway audit accept`, `retire` and `disown`: a person's decisions about verdicts.
 
 A decision is a message on the audit topic of the cluster that the collector reads. So the collector
 reads the decision a moment later, and reads it again when its ledger is rebuilt. The options of
@@ -27,7 +27,7 @@ from skidway.audit.reports import report
 from skidway.audit.reports.topic_names import is_named, topic_names, topics_named, with_rejects
 from skidway.audit.settings import AuditSettings
 from skidway.audit.signing.signer import Signer
-from skidway.audit.topic.decisions import Acceptance, Decision
+from skidway.audit.topic.decisions import OTHERS, Acceptance, Decision
 from skidway.audit.topic.messages import Tier, encode
 from skidway.audit.topic.publisher import LIMIT_BYTES
 from skidway.cli.moments import parse_moment
@@ -41,7 +41,7 @@ LINES_SHOWN = 20
 
 
 def register(verbs: Any) -> None:
-    """Adds the subcommands `accept` and `retire`."""
+    """Adds the subcommands `accept`, `retire` and `disown`."""
     words = "accept why buckets are not complete: they no longer hold anything back"
     accept = verbs.add_parser("accept", help=words, description=f"{words}.")
     accept.add_argument("topic", metavar="TOPIC", help="as reports print it; with its rejects")
@@ -59,6 +59,16 @@ def register(verbs: Any) -> None:
     )
     _add_common(retire)
     retire.set_defaults(run=_retire, tiers=None, lateness_ms=None)
+    words = "disown messages that no version of yours wrote: verdicts no longer wait for them"
+    disown = verbs.add_parser("disown", help=words, description=f"{words}.")
+    disown.add_argument(
+        "fingerprint",
+        metavar="FINGERPRINT",
+        nargs="+",
+        help=f"of the unknown schema, as reports print it; or {OTHERS}",
+    )
+    _add_common(disown)
+    disown.set_defaults(run=_disown, tiers=None, lateness_ms=None)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -120,6 +130,29 @@ def _retire(args: argparse.Namespace) -> int:
         known = list(dict.fromkeys(_places_of(evidence, place)))
         decisions = [acceptances.retirement(place, known, signed)]
         said = [f"{place} is retired by {signed.person}: nobody waits for its counts any more."]
+    publish(args, settings, decisions, clock, signer)
+    return _tell(args, said, decisions)
+
+
+def _disown(args: argparse.Namespace) -> int:
+    clock = SystemClock()
+    settings = options.settings_of(args)
+    signer, person = publication.person_signer(settings, args.key, clock)
+    signed = _signature(args, person, clock)
+    ledger = options.ledger_of(args, settings, clock)
+    try:
+        disowned, unread = ledger.evidence(NO_BUCKETS).disownments, ledger.unread()
+    finally:
+        ledger.close()
+    decisions: Sequence[Decision]
+    if args.revoke:
+        decisions = acceptances.owned_again(args.fingerprint, disowned, signed)
+        said = [
+            f"Messages with the schema {each} hold verdicts up again." for each in args.fingerprint
+        ]
+    else:
+        decisions = made = acceptances.disownments(args.fingerprint, unread, signed)
+        said = [f"{reasons.of_disowned(x, unread[x.fingerprint])}." for x in made]
     publish(args, settings, decisions, clock, signer)
     return _tell(args, said, decisions)
 

@@ -7,17 +7,17 @@ from typing import Any, Final
 
 from skidway.audit.commands import options
 from skidway.audit.judgement import reasons
-from skidway.audit.topic.decisions import Acceptance, Retirement
+from skidway.audit.topic.decisions import Disownment, Lasting, Retirement
 from skidway.cli.output import print_json, table
 from skidway.clock import SystemClock
 from skidway.errors import UsageError
 
-COLUMNS: Final = ("TIME", "PERSON", "DECISION", "REASON")
+COLUMNS: Final = ("TIME", "PERSON", "SIGNED", "DECISION", "REASON")
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
     """Adds --decisions."""
-    words = "instead of buckets: what was accepted and retired, by whom, when and why"
+    words = "instead of buckets: what was accepted, retired and disowned, by whom, when and why"
     parser.add_argument("--decisions", action="store_true", help=words)
 
 
@@ -36,33 +36,39 @@ def print_decisions(args: argparse.Namespace) -> int:
     elif found:
         table([_row(each) for each in found], COLUMNS)
     else:
-        print("Nobody has accepted or retired anything.")
+        print("Nobody has accepted, retired or disowned anything.")
     return 0
 
 
-def _row(decision: Acceptance | Retirement) -> dict[str, str]:
+def _row(decision: Lasting) -> dict[str, str]:
     said = (
-        reasons.of_time(decision.time_ms), decision.person, _words(decision), decision.reason,
+        reasons.of_time(decision.time_ms), decision.person, "yes" if decision.is_signed else "no",
+        _words(decision), decision.reason,
     )  # fmt: skip
     return dict(zip(COLUMNS, said, strict=True))
 
 
-def _words(decision: Acceptance | Retirement) -> str:
+def _words(decision: Lasting) -> str:
     if isinstance(decision, Retirement):
         return f"retired {decision.place}"
+    if isinstance(decision, Disownment):
+        return f"disowned messages with the schema {decision.fingerprint}"
     source = decision.source
     return f"accepted {source.cluster}.{source.topic} {reasons.of_time(decision.bucket)}"
 
 
-def _document(decision: Acceptance | Retirement) -> dict[str, Any]:
+def _document(decision: Lasting) -> dict[str, Any]:
     said = {
         "id": decision.id,
         "time": decision.time_ms,
         "person": decision.person,
+        "signed": decision.is_signed,
         "reason": decision.reason,
     }
     if isinstance(decision, Retirement):
         return said | {"kind": "retirement", "place": decision.place}
+    if isinstance(decision, Disownment):
+        return said | {"kind": "disownment", "fingerprint": decision.fingerprint}
     names = [{"agent": each.agent, "finding": each.finding} for each in decision.findings]
     topic = f"{decision.source.cluster}.{decision.source.topic}"
     bucket = {"topic": topic, "bucket": decision.bucket, "bucket_ms": decision.bucket_ms}

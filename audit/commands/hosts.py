@@ -21,7 +21,7 @@ from skidway.audit.judgement.clocks import clocks
 from skidway.audit.judgement.host_proofs import Proof, proofs
 from skidway.audit.judgement.hosts import survey
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.reports import clock_report, host_report, source_remarks
+from skidway.audit.reports import clock_report, host_report, refused_report, source_remarks
 from skidway.audit.settings import TIERS, AuditSettings
 from skidway.audit.topic.messages import Tier
 from skidway.cli.moments import parse_since
@@ -83,10 +83,12 @@ def _hosts(args: argparse.Namespace) -> int:
     unread = source_remarks.unread(evidence, policy, now_ms)
     if args.json:
         beside = {"sources": unread.sentences, "clocks": clock_report.document(times)}
+        beside |= refused_report.document(evidence)
         print_json(host_report.document(states, unread.hosts) | beside)
     else:
         table(host_report.table(states), host_report.COLUMNS)
         said = [host_report.sentence(states, unread.hosts), *unread.sentences]
+        said += refused_report.sentences(evidence, now_ms)
         print_lines([*said, *clock_report.sentences(times)])
     is_missed = not states or any(state.is_missed for state in states)
     return int(is_missed or times.is_ours_wrong)

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from skidway.audit.commands import options
 from skidway.audit.evidence.ledger import DATABASE, Ledger
@@ -26,6 +27,9 @@ from skidway.cli.options import add_config_options, add_json_option, load_settin
 from skidway.cli.output import print_lines, print_rows
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.files import write_atomically
+
+NAMED_MAX: Final = 20
+"""Of an old key, the list names at most this many senders that still use it."""
 
 
 def register(verbs: Any) -> None:
@@ -113,24 +117,31 @@ def _give(args: argparse.Namespace, name: str) -> int:
     if args.out is None:
         print(text, end="")
     else:
-        write_atomically(args.out, text.encode(), mode=0o600)
+        with _refusing(args.out):
+            write_atomically(args.out, text.encode(), mode=0o600)
         print_lines([f"{args.out} has the key of {identity}."])
     return 0
 
 
 def _list(args: argparse.Namespace) -> int:
     settings, path = _settings(args)
-    users: Counter[int] = Counter()
+    users: dict[int, list[str]] = {}
     has_store = (settings.store_dir / DATABASE).exists()
     if has_store:
         ledger = Ledger(settings.store_dir / DATABASE, only_read=True)
-        users.update(ledger.signers().values())
+        for identity, number in ledger.signers().items():
+            users.setdefault(number, []).append(identity)
         ledger.close()
-    rows = [
-        {"key": key.number, "senders": users[key.number] if has_store else None}
-        for key in _masters(path)
-    ]
-    print_rows(rows, ("key", "senders"), as_json=args.json)
+    known = _masters(path)
+    rows: list[dict[str, Any]] = []
+    for key in known:
+        its = users.get(key.number, [])
+        named = [] if key is known[-1] else its[:NAMED_MAX]
+        count = len(its) if has_store else None
+        rows.append({"key": key.number, "senders": count, "still": named})
+    if not args.json:
+        rows = [{**row, "still": ", ".join(row["still"])} for row in rows]
+    print_rows(rows, ("key", "senders", "still"), as_json=args.json)
     return 0
 
 
@@ -158,5 +169,15 @@ def _write(path: Path, keys: list[MasterKey], settings: AuditSettings) -> None:
         mode, owner, group = known.st_mode & 0o640, known.st_uid, known.st_gid
     elif owner == 0 and settings.store_dir.exists():
         mode, group = 0o640, settings.store_dir.stat().st_gid
-    write_atomically(path, text_of(keys).encode(), mode=mode)
-    os.chown(path, owner, group, follow_symlinks=False)
+    with _refusing(path):
+        write_atomically(path, text_of(keys).encode(), mode=mode)
+        os.chown(path, owner, group, follow_symlinks=False)
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Raises UsageError if the block cannot write the file."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error

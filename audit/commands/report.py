@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skidway.audit.commands import decisions, history, options
-from skidway.audit.evidence.evidence import FOREVER
+from skidway.audit.evidence.evidence import FOREVER, Evidence
 from skidway.audit.explanation.document import document_of, sentence
 from skidway.audit.explanation.explanation import explain
 from skidway.audit.explanation.next_command import Access
@@ -25,6 +25,7 @@ from skidway.audit.reports import (
     clock_report,
     fieldless_report,
     host_report,
+    refused_report,
     report,
     source_remarks,
 )
@@ -79,6 +80,7 @@ def _report(args: argparse.Namespace) -> int:
             "causes": [document_of(x) for x in found.present],
             "worst": None if found.worst is None else found.worst.document(),
             "sources": found.unread.sentences,
+            **refused_report.document(found.evidence),
             "fieldless": fieldless_report.document(found.fieldless),
             "buckets_deleted": found.deleted,
         }
@@ -93,6 +95,7 @@ def _report(args: argparse.Namespace) -> int:
                 report.sentence(found.whole),
                 *report.sentences_of_deleted(found.deleted),
                 *found.unread.beside,
+                *refused_report.sentences(found.evidence, found.now_ms),
                 *host_report.remarks(found.hosts),
                 *clock_report.sentences(found.clocks),
                 *fieldless_report.sentences(found.fieldless),
@@ -107,6 +110,7 @@ class _Judged:
     """What the report says. whole: the verdict on all buckets together. deleted: how many buckets
     have no counts any more. fieldless: the members of lines that have no field. present: what is
     wrong now. worst: the worst problem, if nothing is wrong now. unread: what agents cannot read.
+    evidence: that of the buckets. now_ms: when they were judged.
     """
 
     whole: Standing
@@ -118,6 +122,8 @@ class _Judged:
     present: list[PresentCause]
     worst: Problem | None
     unread: Unread
+    evidence: Evidence
+    now_ms: int
 
 
 def _judged(
@@ -150,4 +156,6 @@ def _judged(
         worst = worst_problem(found, lambda x: explain(x, evidence, policy, now_ms, access))
     is_meant = None if names is None else lambda source: is_named(source, names)
     unread = source_remarks.unread(evidence, policy, now_ms, is_meant)
-    return _Judged(whole, found, states, times, deleted, fieldless, present, worst, unread)
+    return _Judged(
+        whole, found, states, times, deleted, fieldless, present, worst, unread, evidence, now_ms
+    )

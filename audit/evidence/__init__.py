@@ -16,6 +16,7 @@ number_bases     base numbers: the number of an agent's delta is stored as its d
                  base
 tally_packing    encodes the tallies of a bucket in few bytes
 counted_until    up to when counters say that they have counted the records of each topic
+refused          messages that the ledger did not take, or took without a proof
 evidence         tallies, seals, losses and gaps as values, without I/O
 loss_buckets     the buckets that declared losses name and in which nothing was counted
 ledger           stores all messages in SQLite
@@ -29,6 +30,7 @@ seal_blocks      encodes a block of seals of one agent in few bytes
 seal_rows        writes seals
 statuses         what programs have told about themselves, decoded when it is needed
 ledger_changes   notices in which buckets a connection changed the counts
+admission        decides which messages the ledger takes
 ledger_rows      turns one message into rows of the ledger
 pruning          deletes old buckets and seals that no verdict needs
 ledger_seals     reads the seals that a judgement needs

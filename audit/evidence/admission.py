@@ -20,7 +20,6 @@ record.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -35,10 +34,10 @@ from skidway.audit.topic.messages import Delta, Heartbeat, Message, Seal, Sender
 from skidway.dataclass import dataclass
 
 REFUSED_MAX: Final = 1_000
-"""For at most this many combinations of sender, kind, reason and topic, refused messages are
-counted separately. All others are counted together, under the name OTHERS."""
+"""For at most this many combinations (see refused.Refused), refused messages are counted
+separately. All others are counted together, under the name OTHERS."""
 
-OTHERS: Final = "(others)"
+OTHERS: Final = "other senders"
 NAME_MAX: Final = 200
 """Names in refused messages are cut after this many characters."""
 
@@ -51,8 +50,9 @@ _TRUSTED: Final = Verified()
 """What is known of a record whose signature is not looked at."""
 
 _COUNT: Final = """
-INSERT INTO refused VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?7, ?8) ON CONFLICT DO UPDATE SET
-    count = count + 1, last = ?7, taken = max(taken, ?8)
+INSERT INTO refused VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?8, ?9, ?10)
+ON CONFLICT DO UPDATE SET
+    count = count + 1, last = ?8, taken = max(taken, ?9), admitted = ?10
 """
 
 
@@ -81,25 +81,6 @@ class Signatures:
     mode: Mode = Mode.OFF
     verifier: Verifier | None = None
     since_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Refused messages with the same sender, kind, reason, detail and topic. sender: the identity
-    that the signature names or, without one, the name in the message. kind: "" if the record is no
-    message. reason: a Flaw or a Reason. partition: that of the first of them. first, last: offsets.
-    taken_ms: when the last of them was read."""
-
-    sender: str
-    kind: str
-    reason: str
-    detail: str
-    topic: str
-    count: int
-    partition: int
-    first: int
-    last: int
-    taken_ms: int
 
 
 class _Own(NamedTuple):
@@ -247,53 +228,47 @@ class Admission:
         self, found: Verified, claim: Claim, reason: str, detail: str, where: Heard | None
     ) -> bool:
         """Counts a message that should be refused. Returns whether it is taken nevertheless."""
-        self._count(found, claim, reason, detail, where)
-        if self._signatures.mode is Mode.REQUIRE:
-            return False
-        if where is not None:
+        is_admitted = self._signatures.mode is not Mode.REQUIRE
+        self._count(found, claim, reason, detail, where, is_admitted=is_admitted)
+        if is_admitted and where is not None:
             self._unproven_ms = max(self._unproven_ms, where.taken_ms)
-        return True
+        return is_admitted
 
     def _count(
-        self, found: Verified, claim: Claim, reason: str, detail: str, where: Heard | None
+        self,
+        found: Verified,
+        claim: Claim,
+        reason: str,
+        detail: str,
+        where: Heard | None,
+        *,
+        is_admitted: bool = False,
     ) -> None:
-        sender = claim.name if found.identity is None else str(found.identity)
-        if found.identity is None and claim.host:
-            sender += f" of {claim.host}"
+        sender = claim.sender if found.identity is None else str(found.identity)
         topic = "" if where is None else where.topic
-        key = (*(x[:NAME_MAX] for x in (sender, claim.kind, reason, detail)), topic)
+        said = sender, claim.kind, reason, detail, claim.sender
+        key = (*(x[:NAME_MAX] for x in said), topic)
         if not self._is_counted(key):
             (rows,) = self._connection.execute("SELECT count(*) FROM refused").fetchone()
             if rows < REFUSED_MAX:
                 names = dict(zip(_KEY, key, strict=True))
                 _log.info("audit_message_refused", **names)
             else:
-                key = (OTHERS, "", reason, "", "")
+                key = (OTHERS, "", reason, "", "", "")
         at = (0, 0, 0) if where is None else (where.partition, where.offset, where.taken_ms)
-        self._connection.execute(_COUNT, (*key, *at))
+        self._connection.execute(_COUNT, (*key, *at, is_admitted))
 
     def _is_counted(self, key: tuple[str, ...]) -> bool:
         found = self._connection.execute(
-            "SELECT 1 FROM refused WHERE (sender, kind, reason, detail, topic) = (?, ?, ?, ?, ?)",
+            f"SELECT 1 FROM refused WHERE ({', '.join(_KEY)}) = (?, ?, ?, ?, ?, ?)",  # noqa: S608 - ours
             key,
         ).fetchone()
         return found is not None
 
 
-_KEY: Final = ("sender", "kind", "reason", "detail", "topic")
-_UNREAD: Final = Claim("unread", "")
-_NOTHING: Final = Claim("", "")
-
-
-def refused(connection: sqlite3.Connection) -> Iterator[Refused]:
-    """Yields the refused messages, those that were read last first."""
-    for row in connection.execute("SELECT * FROM refused ORDER BY taken DESC, sender, kind"):
-        yield Refused(*row)
-
-
-def refused_by_reason(connection: sqlite3.Connection) -> dict[str, int]:
-    """Returns how many messages were refused, by reason."""
-    return dict(connection.execute("SELECT reason, sum(count) FROM refused GROUP BY reason"))
+_KEY: Final = ("sender", "kind", "reason", "detail", "claimed", "topic")
+_UNREAD: Final = Claim("unread", "", "")
+_NOTHING: Final = Claim("", "", "")
 
 
 def signers(connection: sqlite3.Connection) -> dict[str, int]:

@@ -18,11 +18,18 @@ from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.counted_until import CountedUntil
 from skidway.audit.evidence.hearing import Log, Offsets, Reading, SenderName
 from skidway.audit.evidence.overlaps import Pair
+from skidway.audit.evidence.refused import Refused
 from skidway.audit.evidence.rereading import Rereadings
 from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, not_revoked
+from skidway.audit.topic.decisions import (
+    Acceptance,
+    Decision,
+    Disownment,
+    Retirement,
+    not_revoked,
+)
 from skidway.audit.topic.messages import (
     Bounds,
     Delta,
@@ -199,9 +206,13 @@ class Evidence:
         name of the agent's host.
     bounds: by agent, the widest bounds for event times that the agent ever announced.
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
-        program does not have. Such a message may concern every bucket, unless its sender has signed
-        it and may speak of nothing else than its own: of an agent (unread_of_agents, by agent), or
-        of the topics of one cluster (unread_of_clusters, by cluster).
+        program does not have, and that nobody has disowned. Such a message may concern every
+        bucket, unless its sender has signed it and may speak of nothing else than its own: of an
+        agent (unread_of_agents, by agent), or of the topics of one cluster (unread_of_clusters, by
+        cluster).
+    disownments: people's decisions to disown messages, except those that were taken back.
+    disowned: by the schema's fingerprint, the number of unread messages that somebody disowned.
+    refused: the refused messages, those that were read last first. No verdict depends on them.
     unproven_ms: when the ledger last took a message that its sender had not proven; 0 if it never
         did (see module admission).
     rebuilding: how many messages the ledger still lacks while it is being rebuilt; 0 if it is
@@ -239,6 +250,9 @@ class Evidence:
     unread: dict[str, int] = field(default_factory=dict)
     unread_of_agents: dict[int, dict[str, int]] = field(default_factory=dict)
     unread_of_clusters: dict[str, dict[str, int]] = field(default_factory=dict)
+    disownments: list[Disownment] = field(default_factory=list)
+    disowned: dict[str, int] = field(default_factory=dict)
+    refused: tuple[Refused, ...] = field(default=(), compare=False)
     unproven_ms: int = field(default=0, compare=False)
     rebuilding: int = 0
     heard: dict[SenderName, int] = field(default_factory=dict)
@@ -260,6 +274,8 @@ class Evidence:
         for each in not_revoked(decisions):
             if isinstance(each, Retirement):
                 self.retirements.append(each)
+            elif isinstance(each, Disownment):
+                self.disownments.append(each)
             else:
                 self.topic(each.source).acceptances.append(each)
 

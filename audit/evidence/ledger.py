@@ -11,7 +11,8 @@ A newer version of the program may have written a message whose schema this vers
 Such a message may concern any bucket. The ledger counts such a message as unread, under the
 schema's fingerprint, and every verdict becomes unknown. A later version that has the schema reads
 the topics again, from the first offset at which an unread message may be, and stores the messages
-that were unread.
+that were unread. A person can disown the unread messages of a schema: they then hold up no verdict,
+but a version that has the schema reads them all the same.
 """
 
 from __future__ import annotations
@@ -24,13 +25,7 @@ from typing import NamedTuple
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.database import IN_MEMORY, open_database, transaction
 from skidway.audit.evidence import ledger_evidence, ledger_tables
-from skidway.audit.evidence.admission import (
-    Refused,
-    Signatures,
-    refused,
-    refused_by_reason,
-    signers,
-)
+from skidway.audit.evidence.admission import Signatures, signers
 from skidway.audit.evidence.agent_numbers import AgentNumbers
 from skidway.audit.evidence.announced import Announced
 from skidway.audit.evidence.evidence import (
@@ -44,9 +39,10 @@ from skidway.audit.evidence.ledger_rows import NOT_SIGNED, Rows
 from skidway.audit.evidence.line_evidence import LineEvidence
 from skidway.audit.evidence.loss_buckets import start_of_loss
 from skidway.audit.evidence.pruning import OldBucket, is_pruned
+from skidway.audit.evidence.refused import Refused, refused, refused_by_reason
 from skidway.audit.evidence.tallies import SENDER, BucketId, BucketTallies, SenderIds
 from skidway.audit.topic import notes
-from skidway.audit.topic.decisions import Acceptance, Retirement
+from skidway.audit.topic.decisions import OTHERS, Lasting
 from skidway.audit.topic.notes import Note
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -202,7 +198,7 @@ class Ledger:
         read. If so, sets the positions back to the first offsets at which these messages may be.
         The collector calls this method before it begins to read."""
         names = [name for (name,) in self._connection.execute("SELECT fingerprint FROM unread")]
-        if not any(name == "" or single_object.is_known(bytes.fromhex(name)) for name in names):
+        if not any(name == OTHERS or single_object.is_known(bytes.fromhex(name)) for name in names):
             return False
         with transaction(self._connection):
             self._connection.execute(
@@ -254,9 +250,9 @@ class Ledger:
 
     def unread(self) -> dict[str, int]:
         """Returns how many messages this version cannot decode because it lacks their schema, by
-        the schema's fingerprint.
+        the schema's fingerprint, but for disowned messages.
         """
-        return self._rows.unread()
+        return ledger_evidence.unread(self._connection)
 
     def refused_by_reason(self) -> dict[str, int]:
         """How many records in audit topics were refused (see module admission), by reason."""
@@ -394,8 +390,8 @@ class Ledger:
         rows = self._connection.execute("SELECT * FROM sources")
         return {number: Source(*parts) for number, *parts in rows}
 
-    def decisions(self) -> list[Acceptance | Retirement]:
-        """Returns the acceptances and retirements that nobody took back."""
+    def decisions(self) -> list[Lasting]:
+        """Returns the decisions that nobody took back."""
         return ledger_evidence.decisions(self._connection)
 
     def notes(self) -> list[Note]:

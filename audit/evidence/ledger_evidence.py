@@ -36,13 +36,14 @@ from skidway.audit.evidence.hearing import Log, Offsets, Reading
 from skidway.audit.evidence.ledger_seals import Asked, LedgerSeals
 from skidway.audit.evidence.loss_buckets import accepted_ends, loss_buckets
 from skidway.audit.evidence.number_rows import first_missing
+from skidway.audit.evidence.refused import refused
 from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
 from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderIds, SenderKey
 from skidway.audit.signing.identity import Identity, Role
 from skidway.audit.topic import claims, messages, notes, source_report, transactions
 from skidway.audit.topic.count_columns import LONGEST_MS, Filtered
-from skidway.audit.topic.decisions import Acceptance, Retirement
+from skidway.audit.topic.decisions import Acceptance, Disownment, Lasting
 from skidway.audit.topic.messages import Bounds, Certainty, Gap, Loss, Tier
 from skidway.audit.topic.program_status import KIND
 from skidway.audit.topic.recount_result import RecountResult
@@ -55,13 +56,15 @@ buckets is read."""
 _TIERS = {tier.value: tier for tier in Tier}
 
 _STANDING = """
-SELECT value FROM decisions WHERE revoked IS NULL
+SELECT value, signed FROM decisions WHERE revoked IS NULL
     AND id NOT IN (SELECT revoked FROM decisions WHERE revoked IS NOT NULL)
 """
 _REMAINING = f"{_STANDING} AND source IS NULL"
 _OF_BUCKETS = f"{_STANDING} AND source = ? AND bucket >= ? AND bucket < ?"
 """Queries for decisions that nobody took back. `_OF_BUCKETS` selects the decisions about the
 buckets of one topic in a window. `_REMAINING` selects the decisions that name no bucket."""
+
+_UNREAD = "SELECT fingerprint, sum(count) FROM unread GROUP BY fingerprint"
 
 _BUCKET_MS = """
 SELECT coalesce(max(bucket_ms), 0) FROM tallies WHERE bucket = (SELECT max(bucket) FROM tallies)
@@ -245,10 +248,27 @@ def filtered(
     return found
 
 
-def decisions(connection: sqlite3.Connection) -> list[Acceptance | Retirement]:
-    """Returns the acceptances and retirements that nobody took back."""
-    found = (messages.decode(value) for (value,) in connection.execute(_STANDING))
-    return [each for each in found if isinstance(each, Acceptance | Retirement)]
+def decisions(connection: sqlite3.Connection) -> list[Lasting]:
+    """Returns the decisions that nobody took back."""
+    return list(_decisions(connection, _STANDING))
+
+
+def unread(connection: sqlite3.Connection) -> dict[str, int]:
+    """Returns how many messages this version cannot decode because it lacks their schema, by the
+    schema's fingerprint; without those that somebody disowned."""
+    found = dict(connection.execute(_UNREAD))
+    if found:
+        for each in _decisions(connection, _REMAINING):
+            if isinstance(each, Disownment):
+                found.pop(each.fingerprint, None)
+    return found
+
+
+def _decisions(connection: sqlite3.Connection, query: str, *values: int) -> Iterator[Lasting]:
+    for value, signed in connection.execute(query, values):
+        found = messages.decode(value)
+        if isinstance(found, Lasting):
+            yield replace(found, is_signed=bool(signed))
 
 
 def bucket_ms(connection: sqlite3.Connection) -> int:
@@ -312,7 +332,9 @@ class _Reader:
         found.bounds = {agent: Bounds(*bounds) for agent, *bounds in said}
         rows = select("SELECT tier, producer, time FROM last_seen")
         found.last_seen = {(_TIERS[tier], producer): time for tier, producer, time in rows}
+        self._read_decisions(_REMAINING)
         self._read_unread()
+        found.refused = tuple(refused(self._connection))
         (found.unproven_ms,) = select("SELECT unproven FROM meta").fetchone()
         values = select("SELECT value FROM notes WHERE kind = ? ORDER BY producer", (KIND,))
         found.statuses = Statuses([value for (value,) in values])
@@ -322,7 +344,6 @@ class _Reader:
             found.source_reports[agent_named(note.producer)] = report
         found.rebuilding = rebuilding(self._connection)
         self._read_hearings()
-        self._read_decisions(_REMAINING)
         found.asked = None if topics is None else frozenset(topics)
         found.window = self._window
         found.bucket_ms = bucket_ms(self._connection)
@@ -367,8 +388,7 @@ class _Reader:
         (found.taken_ms,) = select("SELECT taken FROM meta").fetchone()
 
     def _read_decisions(self, query: str, *values: int) -> None:
-        found = (messages.decode(value) for (value,) in self._connection.execute(query, values))
-        self._found.decided(x for x in found if isinstance(x, Acceptance | Retirement))
+        self._found.decided(_decisions(self._connection, query, *values))
 
     def _read_senders(self) -> None:
         rows = self._connection.execute("SELECT * FROM senders ORDER BY id").fetchall()
@@ -438,8 +458,7 @@ class _Reader:
 
     def _acceptances(self, number: int, first: int, last: int) -> Iterator[Acceptance]:
         """Yields the acceptances of a topic's buckets that begin in [first, last)."""
-        rows = self._connection.execute(_OF_BUCKETS, (number, first, last))
-        found = (messages.decode(value) for (value,) in rows)
+        found = _decisions(self._connection, _OF_BUCKETS, number, first, last)
         yield from (each for each in found if isinstance(each, Acceptance))
 
     def _loss_buckets(self, topic: TopicEvidence, number: int) -> set[BucketId]:
@@ -467,9 +486,10 @@ class _Reader:
     def _read_unread(self) -> None:
         """Reads how many messages were not read, and what they may concern."""
         found, select = self._found, self._connection.execute
+        disowned = {x.fingerprint for x in found.disownments}
         for fingerprint, name, count in select("SELECT fingerprint, identity, count FROM unread"):
-            about = [found.unread]
-            if name:
+            about = [found.disowned if fingerprint in disowned else found.unread]
+            if name and fingerprint not in disowned:
                 identity = Identity.parse(name)
                 if identity.role is Role.AGENT:
                     own = select("SELECT agent FROM owners WHERE identity = ?", (name,))

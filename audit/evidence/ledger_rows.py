@@ -46,7 +46,7 @@ from skidway.audit.topic import (
     usual_messages,
 )
 from skidway.audit.topic.count_columns import CountColumns
-from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
+from skidway.audit.topic.decisions import OTHERS, Acceptance, Decision, Revocation
 from skidway.audit.topic.messages import (
     Announcement,
     Delta,
@@ -73,7 +73,7 @@ producer.
 
 _FINGERPRINTS_MAX = 64
 """For at most this many schemas, unread messages are counted separately, by fingerprint. The unread
-messages of all other schemas are counted together, under an empty fingerprint."""
+messages of all other schemas are counted together, under the name OTHERS."""
 
 _NAMED_MAX = 1_000
 """A message contains the names of its source topics as one text. Memory holds at most this many of
@@ -149,8 +149,9 @@ class Rows:
         elif isinstance(message, Announcement):
             self._heard.announce(message)
             self._take_announcement(message)
-        elif isinstance(message, Acceptance | Retirement | Revocation):
-            self._take_decision(message, value)
+        elif isinstance(message, Decision):
+            is_signed = proof.identity is not None and proof.flaw is None
+            self._take_decision(message, value, is_signed=is_signed)
         elif isinstance(message, RecountResult):
             self._take_result(message, value)
         elif isinstance(message, Heartbeat):
@@ -228,18 +229,12 @@ class Rows:
         self._connection.execute("DELETE FROM refused WHERE taken < ?", (before_ms,))
         return rows[-1][0] if len(rows) == count else None
 
-    def unread(self) -> dict[str, int]:
-        """Returns how many messages could not be decoded because this program lacks their schema,
-        by the schema's fingerprint.
-        """
-        query = "SELECT fingerprint, sum(count) FROM unread GROUP BY fingerprint"
-        return dict(self._connection.execute(query))
-
     def _take_unread(self, error: SchemaUnknown, proof: Verified) -> None:
-        known, name = self.unread(), error.fingerprint
+        rows = self._connection.execute("SELECT fingerprint FROM unread")
+        known, name = {fingerprint for (fingerprint,) in rows}, error.fingerprint
         if name not in known:
             if len(known) >= _FINGERPRINTS_MAX:
-                name = ""
+                name = OTHERS
             _log.error("audit_schema_unknown", fingerprint=error.fingerprint, reason=str(error))
         signed = "" if proof.identity is None or proof.flaw is not None else str(proof.identity)
         self._connection.execute(
@@ -282,14 +277,15 @@ class Rows:
             (source, *identity, message.agent, message.file, message.time_ms, message.path),
         )
 
-    def _take_decision(self, message: Decision, value: bytes) -> None:
+    def _take_decision(self, message: Decision, value: bytes, *, is_signed: bool) -> None:
         revoked = message.revoked if isinstance(message, Revocation) else None
         source, bucket = None, None
         if isinstance(message, Acceptance):
             source, bucket = self._source(message.source), message.bucket
         self._connection.execute(
-            "INSERT OR IGNORE INTO decisions VALUES (?, ?, ?, ?, ?)",
-            (message.id, value, revoked, source, bucket),
+            "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET signed = max(signed, excluded.signed)",
+            (message.id, value, revoked, source, bucket, is_signed),
         )
 
     def _take_result(self, message: RecountResult, value: bytes) -> None:

@@ -83,9 +83,9 @@ CREATE TABLE signed_logs (
     topic TEXT, topic_id TEXT, partition INTEGER, PRIMARY KEY (topic, topic_id, partition)
 ) WITHOUT ROWID;
 CREATE TABLE refused (
-    sender TEXT, kind TEXT, reason TEXT, detail TEXT, topic TEXT, count INTEGER,
-    partition INTEGER, first INTEGER, last INTEGER, taken INTEGER,
-    PRIMARY KEY (sender, kind, reason, detail, topic)
+    sender TEXT, kind TEXT, reason TEXT, detail TEXT, claimed TEXT, topic TEXT, count INTEGER,
+    partition INTEGER, first INTEGER, last INTEGER, taken INTEGER, admitted INTEGER,
+    PRIMARY KEY (sender, kind, reason, detail, claimed, topic)
 ) WITHOUT ROWID;
 CREATE TABLE filtered (
     source INTEGER, bucket INTEGER, bucket_ms INTEGER, agent INTEGER, sender INTEGER, rule TEXT,
@@ -143,7 +143,8 @@ CREATE TABLE overlaps (
     agent INTEGER, other INTEGER, PRIMARY KEY (agent, other)
 ) WITHOUT ROWID;
 CREATE TABLE decisions (
-    id INTEGER, value BLOB, revoked INTEGER, source INTEGER, bucket INTEGER, PRIMARY KEY (id, value)
+    id INTEGER, value BLOB, revoked INTEGER, source INTEGER, bucket INTEGER, signed INTEGER,
+    PRIMARY KEY (id, value)
 ) WITHOUT ROWID;
 CREATE INDEX decisions_by_bucket ON decisions (source, bucket);
 CREATE TABLE recounts (
@@ -181,7 +182,7 @@ INSERT INTO meta VALUES (1, 0, 0)
     owners: the identities to which agents' ids belong.
     signers: the number of the key with which each sender signed last.
     signed_logs: the logs with a signed record from the time at which the fleet began to sign.
-    refused: refused messages (see module admission).
+    refused: refused messages (see modules admission and refused).
     unread: how many messages have a schema that this version of the program does not have, by the
         identity that has signed them; "" if nobody has verified it.
     unread_from: the positions from which a version that has these schemas reads the topics again.
@@ -197,7 +198,7 @@ INSERT INTO meta VALUES (1, 0, 0)
     overlaps: agents that had one host name and were alive at the same time.
     host_names: the names of agents' hosts, from the agents' newest messages.
     decisions, recounts: decisions of people and results of recounts, as the bytes of their
-        messages.
+        messages; signed: whether the audit has verified who decided.
     notes: the newest note of each kind, producer and slot, as the bytes of its message. The notes
         of loads have several slots, and all other notes have one slot.
 

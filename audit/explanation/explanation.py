@@ -22,6 +22,7 @@ from skidway.audit.explanation.next_command import (
     accept,
     command_of,
     explain_bucket,
+    mend_refusal,
     next_command,
 )
 from skidway.audit.explanation.offsets import OffsetRange, offsets_behind, senders_of
@@ -32,6 +33,7 @@ from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.clocks import clocks
 from skidway.audit.judgement.fileless import told_by
 from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.refusals import Refusals
 from skidway.audit.judgement.verdict import (
     AgentVerdict,
     BucketVerdict,
@@ -53,6 +55,9 @@ _MOST = 0.5
 _OF_TOPIC = (
     Cause.COUNTER_STOPPED, Cause.COUNTER_BEHIND, Cause.MIRROR_BEHIND, Cause.LOAD_NOT_RUN
 )  # fmt: skip
+_OF_HOST = (Cause.HOST_SILENT, Cause.HOST_NEVER_HEARD)
+_OF_PLACE = (Cause.COUNTER_STOPPED, Cause.TIER_ABSENT, Cause.LOAD_NOT_RUN)
+"""Causes that lie in a sender from which nothing was heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +187,7 @@ class _Explainer:
         self._wrong_clocks = clocks(evidence, policy, now_ms).wrong
         self._present = present_causes(evidence, policy, now_ms, access)
         self._programs = programs_of(evidence.statuses, access.starts)
+        self._refusals = Refusals(evidence)
 
     def explanations(self) -> Iterator[Explanation]:
         for finding in self._verdict.findings:
@@ -278,11 +284,23 @@ class _Explainer:
         agent = None if where.agent is None else str(where.agent)
         found = nearest(self._present, where.cause, self._verdict.source.cluster, agent)
         if found is None:
-            return where
+            return self._refused(where)
         return _Location(
             found.cause, found.tier, ", ".join(found.clusters), where.agent, found.host,
             words=found.words, command=found.command,
         )  # fmt: skip
+
+    def _refused(self, where: _Location) -> _Location:
+        """Returns `where`, or that messages of the sender are refused that is not heard."""
+        found = None
+        if where.cause in _OF_HOST:
+            found = self._refusals.of_host(self._verdict.source.cluster, where.host)
+        elif where.cause in _OF_PLACE and where.tier is not None:
+            found = self._refusals.of_place(where.tier, where.place)
+        if found is None:
+            return where
+        command = mend_refusal(found, self._access)
+        return replace(where, cause=Cause.MESSAGES_REFUSED, words=found.words, command=command)
 
     def _placed(self, finding: Finding, where: _Location) -> _Location:
         """Returns `where`, and adds what the subject of the finding (`finding.about`, for example a

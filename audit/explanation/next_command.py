@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.explanation.programs import Programs, installed_as
 from skidway.audit.judgement.cause import Cause, Run
+from skidway.audit.judgement.refusals import Refusal
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.reports.report import time_text
 from skidway.audit.reports.topic_names import topic_name
@@ -58,6 +59,12 @@ class Access:
         """Returns a command of the audit that finds the same settings and evidence."""
         own = Invocation(self.call, options=self.options, directory=self.directory)
         return own.command(verb, *words)
+
+    def on_settings(self, verb: str, *words: str) -> str:
+        """Like `audit`, for a command that reads no evidence."""
+        pairs = zip(self.options[::2], self.options[1::2], strict=True)
+        kept = [x for pair in pairs if pair[0] in ("--config", "--set") for x in pair]
+        return replace(self, options=tuple(kept)).audit(verb, *words)
 
     @classmethod
     def of(cls, started: Invocation, here: str, brokers: str, starts: Mapping[str, str]) -> Access:
@@ -168,6 +175,14 @@ def accept(
 def show_hosts(access: Access) -> NextCommand:
     """Returns the command that shows the state of each host."""
     return NextCommand("", access.audit("audit hosts"))
+
+
+def mend_refusal(refusal: Refusal, access: Access) -> NextCommand:
+    """Returns the command that prints the key which a sender needs. If it has the right key, shows
+    the state of each host."""
+    if not refusal.identity:
+        return show_hosts(access)
+    return NextCommand("", access.on_settings("audit keys derive", refusal.identity))
 
 
 def explain_bucket(topic: str, bucket: str | None, access: Access) -> NextCommand:

@@ -81,7 +81,9 @@ class _Finder:
         yield from self._of_agents(unreached)
         yield from self._of_files()
         now_ms = self._now_ms
-        yield from stopped_programs(self._evidence, self._policy, now_ms, self._programs)
+        yield from stopped_programs(
+            self._evidence, self._policy, now_ms, self._programs, self._access
+        )
         for cluster in self._silent_clusters() - unreached:
             yield self._silent(cluster)
 

@@ -4,11 +4,17 @@ any more. Both are known before a bucket lacks anything."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.hearing import SenderName
 from skidway.audit.evidence.tallies import SenderKey
-from skidway.audit.explanation.next_command import NextCommand, command_of
+from skidway.audit.explanation.next_command import (
+    Access,
+    NextCommand,
+    command_of,
+    mend_refusal,
+)
 from skidway.audit.explanation.offsets import offsets_behind
 from skidway.audit.explanation.present_cause import PresentCause
 from skidway.audit.explanation.programs import Programs
@@ -16,6 +22,7 @@ from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.counting_places import place_of
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.reasons import of_sender, of_time
+from skidway.audit.judgement.refusals import Refusals
 from skidway.audit.judgement.retired_places import retired_by
 from skidway.audit.judgement.sender_states import last_loads, output_of
 from skidway.audit.topic.messages import Tier
@@ -26,21 +33,30 @@ this long after its last message, it has stopped."""
 
 
 def stopped_programs(
-    evidence: Evidence, policy: Policy, now_ms: int, programs: Programs
+    evidence: Evidence, policy: Policy, now_ms: int, programs: Programs, access: Access
 ) -> Iterator[PresentCause]:
     """Yields a cause for each counter that has stopped, and for each output that is late while
     records wait for a load. now_ms: the time up to which the audit topics were read."""
-    finder = _Finder(evidence, policy, now_ms, programs)
+    finder = _Finder(evidence, policy, now_ms, programs, access)
     yield from finder.counters()
     yield from finder.loads()
 
 
 class _Finder:
-    def __init__(self, evidence: Evidence, policy: Policy, now_ms: int, programs: Programs) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        policy: Policy,
+        now_ms: int,
+        programs: Programs,
+        access: Access,
+    ) -> None:
         self._evidence = evidence
         self._policy = policy
         self._now_ms = now_ms
         self._programs = programs
+        self._access = access
+        self._refusals = Refusals(evidence)
         self._retired = retired_by(policy.retired_places, evidence.retirements)
 
     def counters(self) -> Iterator[PresentCause]:
@@ -76,10 +92,19 @@ class _Finder:
         line = self._programs.counter("start", key.tier, host, (cluster,))
         clusters = () if key.tier is Tier.MIRROR else (cluster,)
         words = f"Nothing has come from {of_sender(key)} since {of_time(heard_ms)}"
-        return PresentCause(
+        found = PresentCause(
             Cause.COUNTER_STOPPED, words, clusters, NextCommand(host, line), heard_ms, None, host,
             key.tier,
         )  # fmt: skip
+        return self._or_refused(found, key.tier, cluster)
+
+    def _or_refused(self, found: PresentCause, tier: Tier, place: str) -> PresentCause:
+        """Returns `found`, or that messages are refused of the program that is not heard."""
+        refusal = self._refusals.of_place(tier, place)
+        if refusal is None:
+            return found
+        command, words = mend_refusal(refusal, self._access), f"{found.words}: {refusal.words}"
+        return replace(found, cause=Cause.MESSAGES_REFUSED, words=words, command=command)
 
     def _missed_ms(self, name: SenderName) -> int:
         """A slow clock makes a counter look silent, if nobody has compared the clock with ours."""
@@ -96,10 +121,11 @@ class _Finder:
         assert run is not None
         command = command_of(self._programs, run, numbers.host, key.producer)
         words = f"Nothing has been loaded into {output} since {of_time(loaded_ms)}"
-        return PresentCause(
+        found = PresentCause(
             Cause.LOAD_NOT_RUN, f"{words}, and records wait for a load", (), command, loaded_ms,
             None, command.host, Tier.HDFS,
         )  # fmt: skip
+        return self._or_refused(found, Tier.HDFS, key.producer)
 
     def _behind(self) -> Iterator[SenderKey]:
         """Yields the loaders of the outputs of topics that lack records."""

@@ -30,11 +30,12 @@ These modules judge a bucket:
 These modules use verdicts and evidence:
 
     standing          the result of all verdicts together, topic by topic
+    refusals          whose messages are refused, so that nothing is heard of them
     hosts             the state of each host, by the messages of its agents
     completeness      whether all buckets of a topic in a span of time are complete
     fileless          sources of which no file was ever found
     host_proofs       whether hosts are proven healthy since a given time
     sender_states     which senders are good, silent, late or retired; no verdict depends on this
                       state
-    acceptances       which findings a person can accept
+    acceptances       which findings a person can accept, and which messages a person can disown
 """

@@ -1,12 +1,13 @@
-"""Decides, without I/O, which findings of which buckets a person can accept. Also makes the
-messages with the person's decisions.
+"""Decides, without I/O, which findings of which buckets a person can accept, and which messages of
+unknown schemas a person can disown. Also makes the messages with the person's decisions.
 
 Only existing findings can be accepted: each acceptance names the findings and warnings that one
 bucket has when the acceptance is made. Nobody can accept a bucket that is too young to be due,
 because it may still become complete. But if a bucket begins later than an agent's event time can
 be, only another producer can have filled it, and it may stay too young for thousands of years: a
 person can accept that it is too young. While the audit has messages of a newer version of the
-program, nobody can accept anything, because such messages may concern any bucket.
+program, and nobody has disowned them, nobody can accept anything, because such messages may concern
+any bucket.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from skidway.audit.judgement.policy import AHEAD_MS
 from skidway.audit.judgement.retired_places import check, is_same
 from skidway.audit.judgement.verdict import BucketVerdict, Place, Status
 from skidway.audit.judgement.verdicts_of_agents import not_complete
-from skidway.audit.topic.decisions import Acceptance, FindingName, Retirement, Revocation
+from skidway.audit.topic.decisions import (
+    Acceptance,
+    Disownment,
+    FindingName,
+    Retirement,
+    Revocation,
+)
 from skidway.errors import ConfigurationRefused, UsageError
 
 ID_BITS = 63
@@ -170,6 +177,34 @@ def reinstated(place: str, known: Iterable[Place], others: Mapping[str, Sequence
         return f"{place} stays retired, by {_and(others)}."
     names = ", ".join(sorted(reasons.of_place(replace(x, is_retired=False)) for x in left))
     return f"{place} counts again, but for {names}: retired by {_and(others)}."
+
+
+def disownments(
+    fingerprints: Iterable[str], unread: Mapping[str, int], signed: Signature
+) -> list[Disownment]:
+    """Makes the messages that disown the messages of these schemas. Raises UsageError if there are
+    none of a schema. unread: how many there are, by the schema's fingerprint."""
+    said = (signed.time_ms, signed.person, signed.reason)
+    named = list(dict.fromkeys(fingerprints))
+    if unknown := [each for each in named if each not in unread]:
+        known = ", ".join(sorted(unread)) or "none"
+        raise UsageError(f"No message with the schema {unknown[0]} holds verdicts up ({known}).")
+    return [Disownment(new_id(), *said, each) for each in named]
+
+
+def owned_again(
+    fingerprints: Iterable[str], disowned: Iterable[Disownment], signed: Signature
+) -> list[Revocation]:
+    """Makes the messages that take back the disownments of these schemas. Raises UsageError if a
+    schema has none."""
+    said, found = (signed.time_ms, signed.person, signed.reason), list(disowned)
+    ids = []
+    for each in dict.fromkeys(fingerprints):
+        of_schema = [x.id for x in found if x.fingerprint == each]
+        if not of_schema:
+            raise UsageError(f"Nobody has disowned messages with the schema {each}.")
+        ids += of_schema
+    return [Revocation(new_id(), *said, each) for each in ids]
 
 
 def _and(words: Iterable[str]) -> str:

@@ -30,6 +30,7 @@ class Cause(StrEnum):
     FILE_UNREADABLE = "file unreadable"
     SOURCE_WITHOUT_FILES = "source without files"
     AGENT_HELD_UP = "agent held up"
+    MESSAGES_REFUSED = "messages refused"
     CLOCK = "clock"
     HOST_SILENT = "host silent"
     HOST_NEVER_HEARD = "host never heard"
@@ -115,7 +116,8 @@ _TABLE = {
         "The audit reads its topics again, and has only a part of the evidence yet."
     ),
     Cause.NEWER_VERSION: _Row(
-        "A newer version of Skidway wrote messages that this audit cannot read."
+        "A newer version of Skidway wrote messages that this audit cannot read. If nobody has a"
+        " newer version, disown them (skidway audit disown)."
     ),
     Cause.NOT_VERIFIED: _Row(
         "This program cannot check the signatures of the senders, or took messages before it could."
@@ -156,6 +158,9 @@ _TABLE = {
         "The agent runs and cannot deliver; its /health says why.",
         Run("agent", "agent state show"),
         (Cause.IN_FLIGHT,),
+    ),
+    Cause.MESSAGES_REFUSED: _Row(
+        "The audit refuses the sender's messages: the sender needs another key."
     ),
     Cause.CLOCK: _Row("The sender's clock is behind, or its messages arrive late."),
     Cause.HOST_SILENT: _Row(

@@ -24,6 +24,7 @@ from skidway.audit.judgement.agent_columns import FleetColumns
 from skidway.audit.judgement.clocks import behind_ms, ours_ahead_ms
 from skidway.audit.judgement.newest_agents import namesakes, newest_agents
 from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.refusals import Refusal, Refusals
 from skidway.audit.judgement.rules.topic_facts import CommonFacts
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
@@ -73,6 +74,7 @@ class HostState:
         messages arrive, but the times in them are older than policy.silence_ms.
     namesakes: agents that were alive at the same time, for example on two machines with the same
         name.
+    refusal: why the host is not heard, if its messages are refused.
     """
 
     cluster: str | None
@@ -84,6 +86,7 @@ class HostState:
     topics: dict[str, int | None] = field(default_factory=dict)
     behind_ms: int = 0
     namesakes: tuple[int, ...] = ()
+    refusal: Refusal | None = None
 
     @property
     def sealed_until(self) -> int | None:
@@ -124,6 +127,7 @@ class _Survey:
         self._named: dict[tuple[object, ...], _Named] = {}
         self._agents: dict[HostKey, set[int]] = {}
         self._unplaced: dict[str, set[int]] = {}
+        self._refusals = Refusals(evidence)
         self._place()
 
     def states(self) -> list[HostState]:
@@ -174,16 +178,18 @@ class _Survey:
         is_gone = bool(found) and not waited and not is_named
         is_retired = roster.is_retired(cluster, host) or is_gone
         agents = tuple(AgentState(x, self._topics(cluster, host, x)) for x in newest)
+        status = HostStatus.RETIRED if is_retired else self._status(heard_ms, late_ms)
         return HostState(
             cluster,
             host,
-            HostStatus.RETIRED if is_retired else self._status(heard_ms, late_ms),
+            status,
             not is_retired and roster.waits_for(cluster, host),
             agents,
             heard_ms,
             _of_all(agents) if agents else dict.fromkeys(sorted(roster.topics(cluster, host))),
             late_ms,
             tuple(sorted(beside)),
+            self._refusals.of_host(cluster, host) if status in MISSED else None,
         )
 
     def _behind_ms(self, agent: int) -> int:

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 from skidway.audit.counts.checksum import brief
 from skidway.audit.counts.counts import NO_AGENT, Sums
 from skidway.audit.evidence.evidence import GapNote, LossNote
+from skidway.audit.evidence.refused import Refused
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.verdict import AgentVerdict, Place
+from skidway.audit.topic.decisions import Disownment
 from skidway.audit.topic.messages import Certainty, Tier
 from skidway.audit.topic.transactions import Held
 
@@ -174,11 +176,35 @@ def _of_hosts(reason: str, named: Sequence[tuple[tuple[Any, ...], str]], count: 
 
 def of_unread(unread: Mapping[str, int]) -> str:
     """Words that say how many messages have schemas that this version of Skidway does not have."""
-    names = ", ".join(sorted(name or "others" for name in unread)[:NAMES_MAX])
+    names = ", ".join(sorted(unread)[:NAMES_MAX])
     return (
         f"{sum(unread.values())} audit messages have a schema that this version does not have"
         f" ({names}): a newer version wrote them, and what they say is not known here"
     )
+
+
+def of_disowned(disownment: Disownment, messages: int) -> str:
+    """Words that say who disowned the messages of a schema, and why."""
+    are = "message" if messages == 1 else "messages"
+    return (
+        f"{messages:,} {are} with the schema {disownment.fingerprint} {_is_or_are(messages)}"
+        f" disowned by {disownment.person}: {disownment.reason}"
+    )
+
+
+def of_refused(found: Sequence[Refused]) -> str:
+    """Words about refused messages of one sender, for one reason; the newest come first."""
+    newest, count = found[0], sum(x.count for x in found)
+    are = "would be" if newest.is_admitted else _is_or_are(count)
+    noun = "message" if newest.kind else "record"
+    messages = noun if count == 1 else f"{noun}s"
+    detail = f" ({newest.detail})" if newest.detail else ""
+    sender = newest.sender or "an unknown sender"
+    return f"{count:,} {messages} of {sender} {are} refused: {newest.reason}{detail}"
+
+
+def _is_or_are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 NOT_VERIFIED = "messages were taken whose senders nobody has verified, so any of them may be forged"

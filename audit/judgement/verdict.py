@@ -80,8 +80,9 @@ class Finding:
 
 
 def accepted_words(acceptance: Acceptance) -> str:
-    """Says who accepted something, and why."""
-    return f"accepted by {acceptance.person} ({acceptance.reason})"
+    """Says who accepted something, whether that is proven, and why."""
+    signed = ", signed" if acceptance.is_signed else ""
+    return f"accepted by {acceptance.person}{signed} ({acceptance.reason})"
 
 
 def left_of(findings: Iterable[Finding]) -> Status:

@@ -9,6 +9,7 @@ The package has these modules:
     recount_report  the result of a recount
     clock_report    which senders have wrong clocks
     host_report     the state of hosts, and the result of `skidway audit wait`
+    refused_report  refused and disowned messages
     source_remarks  sources without files, and paths that agents cannot read
     completeness_question
                     asks the ledger whether topics are complete

@@ -43,7 +43,7 @@ def words(state: HostState) -> str:
         said += " (not expected)"
     if state.namesakes:
         said += f" ({len(state.namesakes)} agents)"
-    return said
+    return f"{said}: {state.refusal.words}" if state.refusal else said
 
 
 def sentence(states: Sequence[HostState], lacking: Sequence[str] = ()) -> str:
@@ -162,6 +162,7 @@ def host_document(state: HostState) -> dict[str, Any]:
         "last_heard": _time(state.last_heard_ms or None),
         "last_heard_ms": state.last_heard_ms or None,
         "behind_ms": state.behind_ms,
+        "refused": None if state.refusal is None else state.refusal.words,
         "sealed_to": _time(state.sealed_until),
         "sealed_to_ms": state.sealed_until,
         "topics": [

@@ -224,10 +224,12 @@ def bucket_document(verdict: BucketVerdict, bounded: Bounded | None = None) -> d
 
 
 def acceptance_document(acceptance: Acceptance) -> dict[str, Any]:
-    """Returns an acceptance as JSON: who made it, when and why, and which findings it names."""
+    """Returns an acceptance as JSON: who made it, whether that is proven, when and why, and which
+    findings it names."""
     return {
         "id": acceptance.id,
         "person": acceptance.person,
+        "signed": acceptance.is_signed,
         "time": time_text(acceptance.time_ms),
         "reason": acceptance.reason,
         "findings": [each._asdict() for each in acceptance.findings],

@@ -2,7 +2,8 @@
 
 The package has these modules:
 
-    decisions       decisions of people about verdicts: accepted findings, and retired places
+    decisions       decisions of people about verdicts: accepted findings, retired places, and
+                    disowned messages
     recount_result  results of recounts
     source_names    the text that names the source topics of a message
     count_columns   the counts of a delta, as values and as columns
@@ -18,6 +19,7 @@ The package has these modules:
     messages        all kinds of messages, from and to Avro; defines deltas, seals, heartbeats and
                     announcements
     usual_messages  decodes the most frequent kinds of messages faster
+    claims          which messages a sender may send
     head            reads the first fields of a message with counts or seals, without decoding the
                     rest
     status_notes    makes the notes of a program's status

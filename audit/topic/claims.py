@@ -28,7 +28,7 @@ from skidway.audit.topic import (
     transactions,
 )
 from skidway.audit.topic.count_columns import COLUMNS, CountColumns
-from skidway.audit.topic.decisions import Acceptance, Retirement, Revocation
+from skidway.audit.topic.decisions import Acceptance, Disownment, Retirement, Revocation
 from skidway.audit.topic.messages import (
     Announcement,
     Delta,
@@ -66,12 +66,12 @@ _PROGRAMS: Final = {Role.AGENT, Role.COUNTER, Role.LOADER}
 
 class Claim(NamedTuple):
     """What a message says about its sender. kind: the kind of the message. name: the sender's name:
-    an agent's id, the name of a producer or of a person, a recounted output. host: "" if the
-    message names none."""
+    an agent's id, the name of a producer or of a person, a recounted output. sender: the identity
+    that may send it, as far as the message says it."""
 
     kind: str
     name: str
-    host: str = ""
+    sender: str
 
 
 def claim_of(message: Message) -> Claim:
@@ -79,15 +79,33 @@ def claim_of(message: Message) -> Claim:
     kind = type(message).__name__.lower()
     match message:
         case Delta() | Seal() | Heartbeat():
-            return Claim(kind, message.sender.producer, message.sender.host)
+            said = message.sender
+            name = sender_name(said.tier, said.cluster, said.producer, said.host)
+            return Claim(kind, said.producer, name)
         case Announcement():
-            return Claim(kind, str(message.agent), message.host)
+            name = sender_name(Tier.AGENT, message.source.cluster, "", message.host)
+            return Claim(kind, str(message.agent), name)
         case RecountResult():
-            return Claim("recount", message.output, message.host)
+            return Claim("recount", message.output, f"{Role.RECOUNT.value}/{message.host}")
         case Note():
-            return Claim(f"note {message.kind}", message.producer, message.host)
+            name = f"{message.producer} on {message.host}"
+            if message.producer.isdigit():  # an agent's id
+                name = sender_name(Tier.AGENT, message.cluster, "", message.host)
+            return Claim(f"note {message.kind}", message.producer, name)
         case _:
-            return Claim(kind, message.person)
+            return Claim(kind, message.person, f"{Role.PERSON.value}/{message.person}")
+
+
+def sender_name(tier: Tier, cluster: str, producer: str, host: str) -> str:
+    """Returns the identity of a sender of counts, as far as they say it. producer: that of a loader
+    is its output and topic."""
+    if tier is Tier.AGENT:
+        return f"{Role.AGENT.value}/{cluster}/{host}"
+    if tier is Tier.HDFS:
+        return f"{Role.LOADER.value}/{cluster}/{producer.rpartition('/')[0]}"
+    usual = f"{tier.value.lower()}-{cluster}"
+    more = "" if producer == usual else f"/{producer}"
+    return f"{Role.COUNTER.value}/{tier.value.lower()}/{cluster}{more}"
 
 
 def overclaim(identity: Identity, message: Message) -> str | None:
@@ -103,7 +121,7 @@ def overclaim(identity: Identity, message: Message) -> str | None:
             said = message.source.cluster, str(message.agent), message.host
             sender = Sender(Tier.AGENT, *said, 0)
             return sender_overclaim(identity, sender)
-        case Acceptance() | Retirement() | Revocation():
+        case Acceptance() | Retirement() | Disownment() | Revocation():
             is_own = identity == Identity(Role.PERSON, (message.person,))
             return None if is_own else f"a decision of {message.person}"
         case RecountResult():

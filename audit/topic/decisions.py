@@ -1,9 +1,11 @@
-"""The decisions of people about verdicts: accepted findings and retired places. The module does no
-I/O.
+"""The decisions of people about verdicts: accepted findings, retired places and disowned messages.
+The module does no I/O.
 
     Acceptance    accepts findings of a bucket: they stay in the verdict, but the audit no longer
                   counts the bucket as incomplete because of them
     Retirement    retires a place: the audit no longer waits for its counts (see retired_places)
+    Disownment    disowns the messages of an unknown schema: verdicts no longer wait for a version
+                  of the program that can read them
     Revocation    revokes the decision with a given id
 
 Decisions are messages on the audit topic (schemas/decision.avsc), so a collector that starts with
@@ -16,10 +18,15 @@ finding that the bucket gets later is not accepted.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from dataclasses import field
+from typing import Any, Final, NamedTuple
 
 from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
+
+OTHERS: Final = "others"
+"""What a disownment names in place of a fingerprint, for messages whose schemas the ledger does not
+tell apart."""
 
 
 class FindingName(NamedTuple):
@@ -32,7 +39,8 @@ class FindingName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """A person accepts some findings of one bucket."""
+    """A person accepts some findings of one bucket. is_signed: here and below, whether the audit
+    has verified who decided; the message does not say it."""
 
     id: int
     time_ms: int
@@ -42,6 +50,7 @@ class Acceptance:
     bucket: int
     bucket_ms: int
     findings: tuple[FindingName, ...]
+    is_signed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,20 @@ class Retirement:
     person: str
     reason: str
     place: str
+    is_signed: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Disownment:
+    """A person decides that the messages of an unknown schema are nobody's. fingerprint: that of
+    the schema in hex; OTHERS for all those that the ledger counts together."""
+
+    id: int
+    time_ms: int
+    person: str
+    reason: str
+    fingerprint: str
+    is_signed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +91,13 @@ class Revocation:
     revoked: int
 
 
-Decision = Acceptance | Retirement | Revocation
+Lasting = Acceptance | Retirement | Disownment
+"""The decisions that hold until somebody revokes them."""
+Decision = Lasting | Revocation
 
 
-def not_revoked(decisions: Iterable[Decision]) -> list[Acceptance | Retirement]:
-    """Returns the acceptances and retirements that were not revoked, without duplicates, the oldest
+def not_revoked(decisions: Iterable[Decision]) -> list[Lasting]:
+    """Returns the decisions that were not revoked, without duplicates and revocations, the oldest
     first."""
     said = sorted(set(decisions), key=_by_age)
     revoked = {each.revoked for each in said if isinstance(each, Revocation)}
@@ -95,6 +120,8 @@ def record_of(decision: Decision) -> dict[str, Any]:
             record["findings"] = [each._asdict() for each in findings]
         case Retirement(place=place):
             record["place"] = place
+        case Disownment(fingerprint=fingerprint):
+            record["fingerprint"] = fingerprint
         case Revocation(revoked=revoked):
             record["revoked"] = revoked
     return record
@@ -105,6 +132,8 @@ def decision_of(record: dict[str, Any], time_ms: int) -> Decision:
     said = (record["id"], time_ms, record["person"], record["reason"])
     if record["kind"] == "RETIREMENT":
         return Retirement(*said, record["place"])
+    if record["kind"] == "DISOWNMENT":
+        return Disownment(*said, record["fingerprint"])
     if record["kind"] == "REVOCATION":
         return Revocation(*said, record["revoked"])
     source = Source(*(record[name] for name in _SOURCE_FIELDS))

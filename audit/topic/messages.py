@@ -23,14 +23,7 @@ from typing import Any
 
 from skidway.audit.topic import notes, recount_result
 from skidway.audit.topic.count_columns import NO_COUNTS, Count, CountColumns
-from skidway.audit.topic.decisions import (
-    Acceptance,
-    Decision,
-    Retirement,
-    Revocation,
-    decision_of,
-    record_of,
-)
+from skidway.audit.topic.decisions import Decision, decision_of, record_of
 from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.audit.topic.seal_columns import SealColumns, SealedTopic
@@ -246,7 +239,7 @@ def encode(message: Message) -> bytes:
     """Encodes a message as a record's value."""
     if isinstance(message, Announcement):
         return single_object.encode(ANNOUNCEMENT_SCHEMA, _announcement_record(message))
-    if isinstance(message, Acceptance | Retirement | Revocation):
+    if isinstance(message, Decision):
         return single_object.encode(DECISION_SCHEMA, record_of(message))
     if isinstance(message, RecountResult):
         return single_object.encode(RECOUNT_SCHEMA, recount_result.record_of(message))

@@ -1,6 +1,7 @@
 """The whole pipeline on one machine: what `make demo` runs.
 
     site          folders, ports and the configuration file of every program
+    keys          the keys with which the programs sign their messages to the audit
     writer        an application that writes and rotates logs of three formats, as a child process
     sources       the files to tail: the writer's or the programs' own logs, and those of --logs
     supervisor    starts the programs as child processes, waits for them, kills and stops them

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from skidway import machine
-from skidway.demo import sources, summary
+from skidway.demo import keys, sources, summary
 from skidway.demo.display import Display
 from skidway.demo.flow import Demo
 from skidway.demo.site import Site, reserve_ports
@@ -68,7 +68,9 @@ def _run(args: argparse.Namespace) -> int:
     make_directory(folder)
     with DirectoryLock(folder), Reservation() as kept:
         keep_kind(folder, "quick" if args.quick else "full")
-        site = Site(folder, reserve_ports(kept), args.hdfs or str(folder / "hdfs"))
+        output = args.hdfs or str(folder / "hdfs")
+        site = Site(folder, reserve_ports(kept), output, is_signed=True)
+        keys.make(site)
         return _play(site, args)
 
 

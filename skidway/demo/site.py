@@ -3,6 +3,7 @@
 The folder of a pipeline contains:
 
     etc/*.yml      configuration files of the programs
+    etc/*.key      keys with which the programs sign messages to the audit
     data/...       data of ZooKeeper, brokers, agent, counters and audit
     log/           what the programs log
     hdfs/          rows and manifests, unless an HDFS URL is given
@@ -58,12 +59,14 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Folders, ports and output of one pipeline."""
+    """Folders, ports and output of one pipeline. is_signed: whether the audit requires signatures;
+    somebody has to make the keys (see module keys)."""
 
     folder: Path
     ports: Mapping[str, int]
     output: str
     timing: Timing = Timing()
+    is_signed: bool = False
 
     @property
     def logs(self) -> Path:
@@ -79,6 +82,15 @@ class Site:
 
     def config(self, program: str) -> Path:
         return self.folder / "etc" / f"{program}.yml"
+
+    @property
+    def masters(self) -> Path:
+        """The file with the master keys of the audit."""
+        return self.folder / "etc" / "audit.master.keys"
+
+    def key(self, program: str) -> Path:
+        """The file with the key of a program."""
+        return self.folder / "etc" / f"{program}.key"
 
     def address(self, name: str) -> str:
         return f"127.0.0.1:{self.ports[name]}"
@@ -154,6 +166,7 @@ class Site:
             "seal.interval.ms": self.timing.seal_interval_ms,
             "audit.interval.ms": self.timing.count_interval_ms,
             "sources": [dict(source) for source in sources],
+            **self._signing("agent"),
         }
 
     def _counter(self, cluster: str, tier: str, topics: list[str]) -> dict[str, Any]:
@@ -166,6 +179,7 @@ class Site:
             "commit.interval.ms": self.timing.count_interval_ms,
             "bucket.ms": self.timing.bucket_ms,
             "metrics.listener": self.address(f"count-{cluster}.metrics"),
+            **self._signing(f"count-{cluster}"),
         }
 
     def _loader(self) -> dict[str, Any]:
@@ -180,9 +194,17 @@ class Site:
             "spark.master": "local[2]",
             "spark.log.file": str(self.logs / "spark.log"),
             "metrics.listener": self.address("loader.metrics"),
+            **self._signing("loader"),
         }
 
+    def _signing(self, program: str) -> dict[str, Any]:
+        """The setting of a program that signs its messages."""
+        return {"audit.key.location": str(self.key(program))} if self.is_signed else {}
+
     def _audit(self) -> dict[str, Any]:
+        required = {
+            "audit.signatures": "require", "audit.master.keys.location": str(self.masters)
+        }  # fmt: skip
         return {
             "bootstrap.servers": self.address("broker-offline"),
             "store.dir": str(self.data("audit")),
@@ -198,6 +220,7 @@ class Site:
                 "zookeeper": self.start_command("zookeeper", "zookeeper"),
                 "loader": self.start_command("loader", "load"),
             },
+            **(required if self.is_signed else {}),
         }
 
     def start_command(self, program: str, noun: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from support.fleet import BROKEN, NEXT, OLD, PRESS, Fleet
+from support.fleet import BROKEN, NEXT, OLD, PRESS, SCRIPTS, Fleet
 from support.fleet_inventory import OUTPUT, SERVER, SOURCES
 from support.fleet_prometheus import PrometheusOnHost
 from support.fleet_verdict import loaded_to_the_end, pressed_once
@@ -31,6 +31,7 @@ SERVICES = [
     "skidway-audit",
     "skidway-audit-count@dc1",
 ]
+MASTERS = "/etc/skidway/audit.master.keys"
 TEXTFILE = "/var/lib/skidway/loader/skidway_load.prom"
 
 
@@ -117,6 +118,55 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
     last = fleet.stop_press()
     loaded_to_the_end(fleet)
     pressed_once(fleet, "first", last)
+
+
+@pytest.mark.aside
+def test_each_program_has_its_own_key_and_no_other(fleet: Fleet) -> None:
+    """A host has the keys of its own programs only, each readable for the program's user alone. The
+    master keys, from which all others can be derived, are on the audit's host, where the loader
+    cannot read them."""
+    on_server = {
+        "/etc/skidway/audit/count-dc1.key": ("counter/broker/dc1", "root skidway-audit 640"),
+        "/etc/skidway/loader/audit.key": (f"loader/dc1/{OUTPUT}", "root skidway-loader 640"),
+        "/etc/skidway/loader/recount.key": (f"recount/{SERVER}", "root skidway-loader 640"),
+    }
+    expected = {fleet.server: on_server} | {
+        host: {"/etc/skidway/agent/audit.key": (f"agent/dc1/{host.name}", "root skidway-agent 640")}
+        for host in fleet.applications
+    }
+    for host, keys in expected.items():
+        assert {*host.read("find / -xdev -name '*.key' -path '*skidway*'").split()} == {*keys}
+        for path, (identity, rights) in keys.items():
+            assert host.read(f"stat -c '%U %G %a' {path}") == rights
+            assert host.read(f"cut -d ' ' -f 3 {path}") == identity
+        masters = host.read("find / -xdev -name '*master.keys*'").split()
+        assert masters == ([MASTERS] if host is fleet.server else [])
+    assert fleet.server.read(f"stat -c '%U %G %a' {MASTERS}") == "root skidway-audit 640"
+    assert fleet.server.run(f"sudo -u skidway-loader cat {MASTERS}", check=False).returncode != 0
+
+
+@pytest.mark.aside
+def test_nobody_speaks_for_another(fleet: Fleet) -> None:
+    """A host publishes a seal and a heartbeat in the name of another host's agent, and a decision
+    in a person's name. None of these messages is signed. The audit refuses each of them, and its
+    report names them. Nor does the audit's own host decide anything without a person's key."""
+    forger, robbed = fleet.applications
+    listed = next(x for x in fleet.report("hosts")["hosts"] if x["host"] == robbed.name)
+    agent = str(listed["agents"][0])
+    python = "/opt/skidway/current/agent/bin/python"
+    script = (SCRIPTS / "forge.py").read_text()
+    forger.run(f"{python} - {SERVER}:9092 {agent} {robbed.name}", given=script)
+    claims = {("seal", agent), ("heartbeat", agent), ("retirement", "mallory")}
+    eventually(lambda: refused(fleet) == claims, within_s=30, what="refused")
+    assert "are refused: unsigned" in fleet.audit("report")[1]
+    assert fleet.audit("hosts")[0] == 0
+    status, said = fleet.audit("retire cluster dc1 --reason 'not mine'")
+    assert (status, "keys person" in said) == (2, True), said
+
+
+def refused(fleet: Fleet) -> set[tuple[str, str]]:
+    """Returns the kind of each refused message, and in whose name it was."""
+    return {(x["kind"], x["claimed"]) for x in fleet.report("report")["refused"]}
 
 
 def test_prometheus_watches_the_fleet(fleet: Fleet) -> None:
@@ -456,12 +506,14 @@ def test_a_user_of_a_program_does_not_choose_what_root_gives_away(fleet: Fleet) 
 
 def test_uninstalling_leaves_the_data_and_nothing_else(fleet: Fleet) -> None:
     """uninstall.yml drains each agent. Then it removes programs, units, configuration and limits,
-    but no data. Prometheus continues to run without rules and targets of Skidway."""
+    but neither data nor the audit's master keys, without which nobody could check the data.
+    Prometheus continues to run without rules and targets of Skidway."""
     data = {
         fleet.server: f"ls {OUTPUT}/_skidway/*/*.json /var/lib/skidway/broker/nginx-0/*.log",
         **dict.fromkeys(fleet.applications, "ls /var/lib/skidway/agent/*.db"),
     }
     before = {host: host.read(command) for host, command in data.items()}
+    masters = fleet.server.read(f"cat {MASTERS}")
     played = fleet.control.succeed("uninstall")
     assert "could not be drained" not in played.output
     assert {host: host.read(command) for host, command in data.items()} == before
@@ -475,5 +527,6 @@ def test_uninstalling_leaves_the_data_and_nothing_else(fleet: Fleet) -> None:
         "grep -i skidway /etc/prometheus/prometheus.yml", check=False
     ).stdout
     assert "app1" in fleet.server.read("cat /var/lib/skidway/roster.yml")
+    assert fleet.server.read("cat /var/lib/skidway/audit.master.keys") == masters
     prometheus = PrometheusOnHost(fleet.server)
     eventually(lambda: prometheus.targets() == set(), within_s=90, what="no target")

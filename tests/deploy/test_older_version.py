@@ -41,8 +41,9 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 
 def change_version(fleet: Fleet, version: str) -> None:
-    """Changes the version in the inventory, as an operator does before an upgrade."""
-    fleet.inventory["all"]["vars"]["skidway_version"] = version
+    """Changes the version in the inventory, as an operator does before an upgrade. The older
+    version signs nothing, and has no settings for it."""
+    fleet.inventory["all"]["vars"] |= {"skidway_version": version, "skidway_signatures": "off"}
     fleet.control.write(fleet.inventory)
 
 

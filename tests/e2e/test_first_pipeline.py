@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -51,9 +52,10 @@ JOBS: dict[str, type[Any]] = {
 class Reader:
     """Acts as a person who follows the page on one machine.
 
-    The test replaces only the folder of the logs and every port, including the ports that programs
-    use by default. Each port of the page is always replaced by the same test port. So if the page
-    gives two programs the same port, these programs also collide in this test.
+    The test replaces only the folder of the logs, the words for which a shell puts in the working
+    directory and the host's name, and every port, including the ports that programs use by default.
+    Each port of the page is always replaced by the same test port. So if the page gives two
+    programs the same port, these programs also collide in this test.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -69,7 +71,11 @@ class Reader:
     def changed(self, text: str) -> str:
         """Returns the text with the test's folder and ports in place of those of the page."""
         moved = ADDRESS.sub(lambda found: f"127.0.0.1:{self._port(found[1])}", text)
-        return moved.replace(LOGS, str(self.logs))
+        for named, found in {
+            LOGS: str(self.logs), "$PWD": str(self.folder), "$(hostname)": socket.gethostname()
+        }.items():  # fmt: skip
+            moved = moved.replace(named, found)
+        return moved
 
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(self.changed(text))

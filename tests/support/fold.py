@@ -36,7 +36,7 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.topic.count_columns import Count
-from skidway.audit.topic.decisions import Acceptance, Decision, Retirement, Revocation
+from skidway.audit.topic.decisions import Decision
 from skidway.audit.topic.messages import (
     NOTHING_SAID,
     Announcement,
@@ -107,7 +107,7 @@ class Fold:
             self._apply_numbered(message, where)
         elif isinstance(message, Announcement):
             self._announced(message)
-        elif isinstance(message, Acceptance | Retirement | Revocation):
+        elif isinstance(message, Decision):
             self._decisions.append(message)
         elif isinstance(message, RecountResult):
             output = message.source, message.output

@@ -18,14 +18,16 @@ from skidway.audit.evidence.hearing import (
     SenderName,
     Spoken,
 )
-from skidway.audit.topic.decisions import Acceptance, Retirement, Revocation
+from skidway.audit.topic.decisions import Acceptance, Disownment, Retirement, Revocation
 from skidway.audit.topic.messages import Announcement, Heartbeat, Message, Seal, Tier
 from skidway.audit.topic.notes import Note
 from skidway.audit.topic.recount_result import RecountResult
 
 _LAG_MAX_MS = 1 << 61
 
-_PROVES_NO_LIFE = Acceptance, Retirement, Revocation, RecountResult, Note, Announcement
+_PROVES_NO_LIFE = (
+    Acceptance, Retirement, Disownment, Revocation, RecountResult, Note, Announcement
+)  # fmt: skip
 """These messages do not prove that a sender is alive. Most of them come from commands. Agents,
 counters and loaders, which send notes and announcements, also send messages that prove that they
 are alive."""

@@ -187,6 +187,8 @@ PROMISES = {
     "6 recount": "A recount names files that no manifest names, that are there twice, gone or "
     "damaged, and nothing that a loader is just doing.",
     "6 two ways": "The sums and the recount come to the same verdict.",
+    "6 signed": "If signatures are required, a message counts only for what its sender may say; "
+    "what nobody has proven changes no verdict, and is named.",
     "clocks seal": "A seal by a clock that is ahead vouches for no more than when the collector "
     "took it; by one that is behind, buckets wait.",
     "clocks reading": "A line without a time that can be believed has the time of reading, which "

@@ -10,7 +10,7 @@ from support import look
 from support.control_node import WHEELS, ControlNode
 from support.hosts import Host, Run
 from support.operations_inventory import HOSTS, LINES, TOPIC, inventory
-from support.recipes import give
+from support.recipes import give, recipe
 
 VERSION = "0.1.0"
 BROKER = "dc1-broker"
@@ -70,6 +70,11 @@ class SecondDay:
         """For each partition of the agent's topic, the id of the broker that leads the
         partition."""
         return [each["leader"] for each in self.partitions()]
+
+    def wait_for_verdict(self, since: str = "5m") -> None:
+        """Waits until the audit calls what the host sent in this last time complete."""
+        wait = recipe("Add a host", 1, {"app1": self.audit.name, "5m": since})
+        assert "complete since then" in give(self.audit, "audit", wait, within_s=320)
 
     def start_writing(self) -> None:
         """Starts to write ten lines a second into the log file that the agent reads."""

@@ -11,6 +11,7 @@
     rejects     which share of a topic's lines was rejected, with an example
     grid        topics by time: minutes, hours or days
     overview    the first page: a summary of the modules above
+    refused     the messages that the audit refused, for the page of hosts
     topics, hosts, loads, mirrors    a page each
     bucket      one bucket of a topic: the counts of the tiers, why it is not complete, what to do
                 next, and its history

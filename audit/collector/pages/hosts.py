@@ -5,7 +5,12 @@ from __future__ import annotations
 from skidway.audit.collector.pages import words
 from skidway.audit.collector.pages.facts import Facts
 from skidway.audit.collector.pages.table import Cell, Column, Rows, Table
-from skidway.audit.explanation.next_command import SET_CLOCK, NextCommand, command_of
+from skidway.audit.explanation.next_command import (
+    SET_CLOCK,
+    NextCommand,
+    command_of,
+    mend_refusal,
+)
 from skidway.audit.explanation.present_causes import nearest
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.cause import Cause, Run
@@ -142,14 +147,17 @@ def _state(state: HostState, now_ms: int) -> Cell:
     status = "" if found is None else found.word
     if state.status is HostStatus.SILENT and state.expected:
         since = words.near(state.last_heard_ms, now_ms)
-        return Cell(f"silent since {since}", state.last_heard_ms, status=status)
+        more = f": {state.refusal.words}" if state.refusal else ""
+        return Cell(f"silent since {since}{more}", state.last_heard_ms, status=status)
     return Cell(host_report.words(state), status=status)
 
 
 def next_step(facts: Facts, state: HostState) -> str:
     """Returns the command to run next for a host that does not report as it should, with the name
-    of the host on which to run the command. If the host is silent because something else does not
-    answer, the command is for that."""
+    of the host on which to run the command. If the host is silent because its messages are refused,
+    or because something else does not answer, the command is for that."""
+    if state.refusal is not None:
+        return str(mend_refusal(state.refusal, facts.access))
     if state.status is HostStatus.BEHIND:
         return str(NextCommand(state.host, SET_CLOCK))
     agent = str(state.agents[0].agent) if state.agents else None

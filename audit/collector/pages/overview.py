@@ -15,7 +15,7 @@ from skidway.audit.explanation.document import document_of, sentence
 from skidway.audit.explanation.next_command import explain_bucket
 from skidway.audit.judgement.standing import Standing
 from skidway.audit.judgement.verdict import Status
-from skidway.audit.reports import clock_report, host_report, report
+from skidway.audit.reports import clock_report, host_report, refused_report, report
 
 SHOWN = 6
 """A table on the first page shows at most this many rows. Another page shows all rows."""
@@ -71,6 +71,7 @@ def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, A
         "causes": [document_of(x) for x in facts.present],
         "worst": None if facts.worst is None else facts.worst.document(),
         "sources": facts.unread.sentences,
+        **refused_report.document(facts.evidence),
         **document(found.tables),
         "by": unit,
         "grid": found.grid.table().records(),
@@ -79,8 +80,8 @@ def overview_document(facts: Facts, unit: str, until: int | None) -> dict[str, A
 
 def alarms(facts: Facts) -> tuple[str, ...]:
     """Returns sentences about what is wrong now or, if there is no such thing, the worst problem;
-    about sources without files, recounts that differ from the audit's counts, clocks that are
-    wrong, and hosts that have the same name."""
+    about sources without files, recounts that differ from the audit's counts, refused messages,
+    clocks that are wrong, and hosts that have the same name."""
     return (
         *present_alarms(facts),
         *([] if facts.worst is None else [facts.worst.sentence(facts.access)]),
@@ -93,6 +94,7 @@ def alarms(facts: Facts) -> tuple[str, ...]:
             for x in topic.recounts
             if not x.is_good
         ),
+        *refused_report.sentences(facts.evidence, facts.now_ms),
         *clock_report.sentences(facts.clocks),
         *host_report.namesakes_sentences(facts.hosts),
     )

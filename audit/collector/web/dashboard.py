@@ -38,6 +38,7 @@ from skidway.audit.collector.pages.overview import (
     present_alarms,
 )
 from skidway.audit.collector.pages.pace import DAY_MS
+from skidway.audit.collector.pages.refused import refused_table
 from skidway.audit.collector.pages.table import Table
 from skidway.audit.collector.reject_examples import NO_EXAMPLES, Examples
 from skidway.audit.collector.web import answers, query
@@ -456,4 +457,4 @@ def _explained(verdict: BucketVerdict) -> BucketVerdict:
 
 
 def _hosts(request: Request, facts: Facts) -> Sequence[Table]:
-    return [hosts_table(facts, query.text(request)), senders_table(facts)]
+    return [hosts_table(facts, query.text(request)), senders_table(facts), refused_table(facts)]

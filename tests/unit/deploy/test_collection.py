@@ -95,8 +95,9 @@ def test_whichever_steps_are_asked_for_another_version_is_left_alone(program: st
     assert "when" not in first
     tags = {tag for task in others for tag in task["tags"]}
     named = {f"{program}_{step}" for step in steps.STEPS}
-    assert tags - {steps.ROSTER} <= named
+    assert tags - {steps.ROSTER, steps.KEYS} <= named
     assert (steps.ROSTER in tags) == (program == "audit")
+    assert (steps.KEYS in tags) == (program in ("agent", "audit", "loader"))
 
 
 def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> None:

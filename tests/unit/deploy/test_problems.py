@@ -219,6 +219,30 @@ def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
             "a: agent_settings sets cluster.name to dc2",
         ),
         (
+            "audit",
+            [host("m", skidway_signatures=True)],
+            {"dc1": {}},
+            "m: skidway_signatures is 'True': it must be off, warn, require.",
+        ),
+        (
+            "loaders",
+            [host("l", skidway_signatures="require")],
+            {"dc1": {"bootstrap_servers": "k:9092"}},
+            "l: skidway_signatures is require, and the group audit has no host",
+        ),
+        (
+            "loaders",
+            [host("l1", skidway_signatures=False), host("l2", skidway_signatures="warn")],
+            {"dc1": {"bootstrap_servers": "k:9092"}},
+            "skidway_signatures is off for l1 and warn for l2: set it for all hosts.",
+        ),
+        (
+            "audit",
+            [host("m", audit_counters={"one": {"tier": "broker"}})],
+            {"dc1": {}},
+            "m: audit_counters has one: the settings of the counter have no cluster.name",
+        ),
+        (
             "zookeeper",
             [host("z1", zookeeper_id=1), host("z2", zookeeper_id=1)],
             {"dc1": {}},

@@ -15,6 +15,7 @@ from deploy.packaging.third_party import PROGRAMS
         ("all", PROGRAMS),
         ("tagged", PROGRAMS),
         ("audit_roster", ()),  # this tag is allowed even while hosts wait for their upgrade
+        ("audit_keys", ()),  # this one, too: keys belong to no version
         ("agent_run", ("agent",)),
         ("agent_configure audit_roster", ("agent",)),
         ("broker_install common_install registry_run", ("broker", "registry")),

@@ -128,10 +128,12 @@ def test_a_loader_that_stays_is_what_the_command_takes(
 def test_the_nightly_recount_is_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
     """The unit of the recount starts only after a running load has ended. The command of this unit
     sends its result to the audit. If no output is set (on a host, a drop-in of the unit sets it),
-    the command ends with an error message."""
+    the command ends with an error message. The unit gives no further options, unless a drop-in
+    does."""
     found = sections("skidway-recount.service")
     environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
     words = found["Service"]["ExecStart"].split()[1:]
+    assert (words.pop(), environment["RECOUNT_SETTINGS"]) == ("$RECOUNT_SETTINGS", "")
     words = [environment[x[2:-1]] if x.startswith("${") else x for x in words]
     assert main(words) == UsageError.exit_code
     assert "--output: it has to name" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .addresses import DASHBOARD_LISTENER, address, bootstrap_servers, is_loopback
+from .identities import MODES, identity
 from .inventory import Clusters, Groups, HostVars, cluster_of, listed
 from .roster import sources
 from .settings import flat, texts
@@ -30,6 +31,8 @@ NAMED = (
     ("loader", "loaders"),
 )  # fmt: skip
 """The programs that have the setting host.name, each with its group of the inventory."""
+SIGNING = ("audit", "agents", "loaders")
+"""The groups of the inventory whose programs sign their messages to the audit."""
 MEMBERS = ("brokers", "agents", "loaders")
 """The groups of the inventory in which each host belongs to one cluster."""
 
@@ -75,6 +78,7 @@ def inventory_problems(
         *_name_problems(clusters, groups, hosts),
         *_loader_problems(groups, hosts),
         *_insecure_listeners(groups, hosts),
+        *_signature_problems(groups, hosts),
     ]
 
 
@@ -269,6 +273,35 @@ def _listens_insecurely(host: HostVars, program: str) -> str:
         if not is_loopback(name or ("" if program == "audit" else "0.0.0.0")):  # noqa: S104
             return name or "every address"
     return ""
+
+
+def _signature_problems(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
+    audits = groups.get("audit", [])
+    default = "require" if audits else "off"
+    found: dict[str, str] = {}
+    for name in (name for group in SIGNING for name in groups.get(group, [])):
+        mode = hosts[name].get("skidway_signatures", default)
+        found.setdefault("off" if mode is False else str(mode), name)
+    for mode, name in found.items():
+        if mode not in MODES:
+            yield f"{name}: skidway_signatures is {mode!r}: it must be {', '.join(MODES)}."
+        elif mode != "off" and not audits:
+            yield (
+                f"{name}: skidway_signatures is {mode}, and the group audit has no host, where the "
+                "keys would be made: leave it off, or fill the group."
+            )
+    if len(found) > 1:
+        both = " and ".join(f"{mode} for {name}" for mode, name in found.items())
+        yield f"skidway_signatures is {both}: set it for all hosts."
+    if found.keys() <= {"off"}:
+        return
+    for name in audits:
+        shared = flat(hosts[name].get("audit_counter_settings") or {})
+        for counter, settings in (hosts[name].get("audit_counters") or {}).items():
+            try:
+                identity(flat(settings) | shared, "counter")
+            except ValueError as error:
+                yield f"{name}: audit_counters has {counter}: {error}."
 
 
 def _is_true(value: Any) -> bool:

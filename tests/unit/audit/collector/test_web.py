@@ -476,7 +476,7 @@ def test_many_hosts_are_told_in_parts_that_are_complete() -> None:
     hosts, senders = list[str](), list[str]()
     while address:
         document = json.loads(_get(ledger, address)[2])
-        assert document["rows"] == {"hosts": 1_203, "senders": 1_204}
+        assert document["rows"] == {"hosts": 1_203, "senders": 1_204, "refused": 0}
         assert len(document["hosts"]) <= 500
         hosts += [x["host"] for x in document["hosts"]]
         senders += [x["name"] for x in document["senders"]]

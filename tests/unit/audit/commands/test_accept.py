@@ -15,8 +15,11 @@ import pytest
 
 from skidway.audit.commands import accept, options, publication
 from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.evidence.admission import Mode
 from skidway.audit.evidence.ledger import DATABASE, Ledger
-from skidway.audit.judgement.acceptances import Signature, retirement
+from skidway.audit.judgement.acceptances import Signature, acceptances, retirement
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Place
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Count
@@ -32,7 +35,10 @@ from support.clock import ManualClock
 from support.ledgers import take
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryProducer
 from support.promises import promise
+from support.signed_records import take_signed, verifying
 
+JUNK = b"\xc3\x01" + b"12345678" + b"xx"
+"""A message with a schema that nobody knows."""
 HDFS = Sender(Tier.HDFS, "dc1", "/old/dc1.logs", "l1", 1)
 LOSS = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "deleted", 60_000, 60_000)
 
@@ -151,7 +157,7 @@ def test_without_a_name_it_is_the_login_name(ask: Ask, monkeypatch: pytest.Monke
 def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
     """The list of decisions (acceptances and retirements) says who decided what, and why. Decisions
     that were taken back are not in the list."""
-    assert "Nobody has accepted or retired anything." in ask("report --decisions")[1]
+    assert "Nobody has accepted, retired or disowned anything." in ask("report --decisions")[1]
     ask("accept logs 1970-01-01T00:01:00Z --reason 'the disk died' --name ada")
     ask("retire hdfs --reason 'no loads here' --name bob")
     status, printed = ask("report --decisions")
@@ -164,8 +170,72 @@ def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
     ask("retire hdfs --revoke --reason 'loads again'")
     [found] = json.loads(ask("report --decisions --json")[1])["decisions"]
     assert (found["kind"], found["topic"], found["person"]) == ("acceptance", "dc1.logs", "ada")
+    assert not found["signed"]
     status, printed = ask("report --decisions --topic logs")
     assert (status, "--decisions takes no" in printed) == (2, True)
+
+
+@promise("6 signed")
+def test_who_decided_is_proven_if_the_decision_is_signed(
+    ask: Ask, store: Ledger, tmp_path: Path
+) -> None:
+    """A decision that the person's key has signed is marked as signed wherever it is shown, even if
+    somebody repeats it without the signature; any other decision is not."""
+    policy = Policy(tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS), lateness_ms=0)
+    judged = verdicts(store.evidence(), policy, 10**9)
+    [said] = acceptances(judged[1:2], Signature(5, "ada", "the disk died"))
+    checking = verifying(Mode.WARN, tmp_path / "store" / DATABASE)
+    take_signed(checking, [said], 10**9, master=None, offset=1)
+    assert "ada     no      accepted" in ask("report --decisions")[1]
+    take_signed(checking, [said], 10**9, identity="person/ada", offset=2)
+    take_signed(checking, [said], 10**9, identity="person/eve", offset=3)
+    assert "ada     yes     accepted" in ask("report --decisions")[1]
+    assert "accepted by ada, signed (the disk died)" in ask("report")[1]
+    [found] = [x for x in json.loads(ask("report --json")[1])["buckets"] if x["accepted"]]
+    assert found["acceptances"][0]["signed"]
+
+
+@promise("6 newer version")
+def test_messages_of_a_schema_that_nobody_knows_are_disowned(ask: Ask, store: Ledger) -> None:
+    """A message with an unknown schema makes every verdict unknown, and nothing can be accepted. A
+    person who knows that no newer version exists disowns the schema: the verdicts are as before,
+    the report and --decisions name who did that, and why. It does not cover other schemas, and can
+    be taken back."""
+    take(store, [JUNK], now_ms=10**9)
+    assert ask("report")[0] == 1
+    assert "upgrade the audit first" in ask("accept logs 1970-01-01T00:01:00Z --reason x")[1]
+    name = JUNK[2:10].hex()
+    status, printed = ask(f"disown {name} --reason 'a bad script' --name ada")
+    words = f"1 message with the schema {name} is disowned by ada: a bad script."
+    assert (status, words in printed) == (0, True)
+    assert store.unread() == {}
+    printed = ask("report")[1]
+    assert (words in printed, "unknown" in printed) == (True, False)
+    [found] = json.loads(ask("report --json")[1])["disowned"]
+    assert (found["fingerprint"], found["messages"], found["person"]) == (name, 1, "ada")
+    assert f"disowned messages with the schema {name}" in ask("report --decisions")[1]
+    assert ask("accept logs 1970-01-01T00:01:00Z --reason x --name ada")[0] == 0
+    take(store, [b"\xc3\x01" + b"8" * 10], now_ms=10**9)
+    assert ask("report")[0] == 1, "another schema"
+    status, printed = ask(f"disown {name} 3838383838383838 --revoke --reason y --name bob")
+    assert (status, "Nobody has disowned messages with the schema 3838" in printed) == (2, True)
+    assert ask(f"disown {name} --revoke --reason 'it was ours' --name bob")[0] == 0
+    assert len(store.unread()) == 2
+
+
+def test_only_what_holds_verdicts_up_is_disowned(ask: Ask, store: Ledger) -> None:
+    """A fingerprint of which there is no unread message is refused, with those that there are, so
+    that no decision is made for the future. Messages beyond the schemas that the store tells apart
+    are disowned together."""
+    status, printed = ask("disown abcd --reason x")
+    said = "No message with the schema abcd holds verdicts up (none)."
+    assert (status, said in printed) == (2, True)
+    take(store, (b"\xc3\x01" + n.to_bytes(8, "big") + b"x" for n in range(1, 71)), now_ms=10**9)
+    unread = store.unread()
+    assert unread["others"] == 6
+    status, printed = ask(f"disown {' '.join(unread)} --reason x --name ada")
+    assert (status, "and 45 more" in printed) == (0, True)
+    assert store.unread() == {}
 
 
 def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: Ledger) -> None:
@@ -352,7 +422,7 @@ def test_what_is_decided_is_published_in_order_to_the_audit_topic(
     monkeypatch.setattr(options, "client_of", lambda *_: client)
     monkeypatch.setattr(publication, "Producer", lambda _: MemoryProducer(cluster))
     said = [Retirement(1, 5, "ada", "x", "hdfs /old"), Retirement(2, 5, "ada", "x", "mirror")]
-    accept.publish(Namespace(), None, said, clock)
+    accept.publish(Namespace(key=None), None, said, clock)
     raw = [bytes(batch) for log in cluster.topics[TOPIC].logs for batch in log.batches]
     found = records_of([TopicBatch(TopicPartition(TOPIC, 0), 0, batch) for batch in raw])
-    assert [messages.decode(value) for _, _, value, _ in found] == said
+    assert [messages.decode(each.value) for each in found] == said

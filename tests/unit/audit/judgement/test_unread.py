@@ -157,6 +157,35 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
     ledger.close()
 
 
+@promise("6 newer version")
+@pytest.mark.parametrize("is_first", [True, False], ids=["decided before", "decided after"])
+def test_what_was_disowned_is_read_by_a_version_that_has_the_schema(
+    store: Path, monkeypatch: pytest.MonkeyPatch, *, is_first: bool
+) -> None:
+    """Disowned messages hold no verdict up, in whichever order a rebuilt store reads them and the
+    decision. But a version that has their schema reads them all the same: if a loss was among them,
+    the bucket is lost."""
+    said = encoded(SAID_LATER[0])
+    ledger = Ledger(store)
+    [disownment] = acceptances.disownments(
+        [said[2:10].hex()], {said[2:10].hex(): 1}, acceptances.Signature(300, "ada", "not ours")
+    )
+    read = [said, messages.encode(disownment)]
+    take(ledger, reversed(read) if is_first else read, {TP: Position(19, "id")})
+    evidence = ledger.evidence()
+    assert (ledger.unread(), list(evidence.disowned.values())) == ({}, [1])
+    assert evidence.disownments == [disownment]
+    assert verdicts(evidence, POLICY, 300)[0].status is Status.COMPLETE
+    monkeypatch.setattr(single_object, "shipped", lambda: NEWER)
+    assert ledger.read_again()
+    assert ledger.positions() == {TP: Position(17, "id")}
+    take(ledger, [said], {TP: Position(19, "id")})
+    evidence = ledger.evidence()
+    assert evidence.disowned == {}
+    assert verdicts(evidence, POLICY, 300)[0].status is Status.LOST
+    ledger.close()
+
+
 def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,10 +16,12 @@ from skidway.audit.signing.keys import (
     sender_keys_in,
     text_of,
 )
+from support.promises import promise
 
 WEB1 = Identity.parse("agent/dc1/web1")
 
 
+@promise("6 signed")
 @pytest.mark.parametrize(
     "text",
     [
@@ -38,6 +40,7 @@ def test_an_identity_says_who_sends(text: str) -> None:
     assert str(Identity.parse(text)) == text
 
 
+@promise("6 signed")
 @pytest.mark.parametrize(
     "text",
     [
@@ -52,6 +55,7 @@ def test_no_other_text_is_an_identity(text: str) -> None:
         Identity.parse(text)
 
 
+@promise("6 signed")
 def test_each_sender_has_another_key() -> None:
     """The key of a sender depends on the master key and on every letter of the identity, so no host
     can compute the key of another."""
@@ -63,6 +67,7 @@ def test_each_sender_has_another_key() -> None:
     assert first.secret not in {key.secret for key in keys}
 
 
+@promise("6 signed")
 def test_no_key_is_in_a_log() -> None:
     """What Python shows of a key, for example in a traceback, does not have its secret."""
     master = MasterKey(1, b"s" * 32)
@@ -71,6 +76,7 @@ def test_no_key_is_in_a_log() -> None:
         assert "secret" not in shown
 
 
+@promise("6 signed")
 def test_files_are_read_as_they_are_written() -> None:
     """Both kinds of files keep their keys, in the order of the numbers, and may have remarks."""
     masters = [MasterKey(2, b"b" * 32), MasterKey(1, b"a" * 32)]
@@ -81,6 +87,7 @@ def test_files_are_read_as_they_are_written() -> None:
     assert sender_keys_in(text_of(keys)) == sorted(keys, key=lambda x: x.number)
 
 
+@promise("6 signed")
 def test_a_file_has_one_key_or_two() -> None:
     """While a master key is replaced there are two; a third one is made only after one was
     dropped, and numbers are not used again."""
@@ -94,6 +101,7 @@ def test_a_file_has_one_key_or_two() -> None:
         new_master_key([MasterKey(255, b"a" * 32)])
 
 
+@promise("6 signed")
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -114,6 +122,7 @@ def test_a_file_without_a_good_key_says_so(text: str, words: str) -> None:
         master_keys_in(text.removesuffix(" agent/dc1/web1"))
 
 
+@promise("6 signed")
 def test_a_file_has_the_keys_of_one_sender() -> None:
     """A master key never serves as the key of a sender, nor the other way round, and a file has
     neither the keys of two senders nor two keys of one number."""
@@ -136,6 +145,7 @@ def test_a_file_has_the_keys_of_one_sender() -> None:
         master_keys_in(text_of([own]))
 
 
+@promise("6 signed")
 @given(st.data())
 def test_a_changed_line_is_noticed(data: st.DataObject) -> None:
     """If any letter of a line is changed, the line is damaged: the key of one sender does not

@@ -14,11 +14,13 @@ from skidway.audit.signing.signature import sign
 from skidway.audit.signing.signer import LOOK_EVERY_S, Signer
 from skidway.audit.signing.verifier import Flaw, Verifier
 from support.clock import ManualClock
+from support.promises import promise
 
 MASTERS = [MasterKey(1, b"a" * 32), MasterKey(2, b"b" * 32)]
 WEB1, WEB2 = (Identity.parse(f"agent/dc1/{x}") for x in ("web1", "web2"))
 
 
+@promise("6 signed")
 def test_the_newest_key_of_the_file_signs(tmp_path: Path) -> None:
     """While a master key is replaced, the file has two keys, and the one with the greatest number
     signs. When the file changes, the program uses the new content without a restart."""
@@ -36,6 +38,7 @@ def test_the_newest_key_of_the_file_signs(tmp_path: Path) -> None:
     assert not signer.is_own(b"v", None)
 
 
+@promise("6 signed")
 @pytest.mark.parametrize(
     ("break_it", "words"),
     [
@@ -77,6 +80,7 @@ def test_a_key_that_cannot_be_used_is_one_sentence(
     assert signer.sign([b"v"])
 
 
+@promise("6 signed")
 def test_a_doubt_may_pass_without_a_change_of_the_file(tmp_path: Path) -> None:
     """If a program takes another name, the same file is asked again."""
     path, clock, doubts = tmp_path / "key", ManualClock(), ["a message of host web9"]
@@ -88,6 +92,7 @@ def test_a_doubt_may_pass_without_a_change_of_the_file(tmp_path: Path) -> None:
     assert signer.refusal is None
 
 
+@promise("6 signed")
 def test_the_collector_keeps_its_keys_when_the_file_is_bad(tmp_path: Path) -> None:
     """A collector does not start without master keys. While it runs, it keeps those that it read
     last, and says what is wrong with the file."""
