@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from jinja2.nativetypes import NativeEnvironment
 
 from deploy import variables
 from deploy.ansible.plugins.plugin_utils.clusters import counters
@@ -137,4 +138,13 @@ def test_no_output_of_a_play_has_a_key() -> None:
     assert (write["ansible.builtin.copy"]["owner"], write["ansible.builtin.copy"]["mode"]) == (
         "root", "0640",
     )  # fmt: skip
-    assert derive["delegate_to"] == "{{ groups['audit'] | first }}"
+
+
+def test_a_fleet_without_an_audit_needs_none_for_a_key() -> None:
+    """The key is derived on the audit's host. Ansible looks for this host even if it skips the
+    task, so an inventory without such a host still gives a name."""
+    derive, *_ = yaml.safe_load((ROLES / "common/tasks/key.yml").read_text())
+    host = NativeEnvironment().from_string(derive["delegate_to"])
+    assert host.render(groups={"audit": ["m"]}, inventory_hostname="app1") == "m"
+    for groups in ({}, {"audit": []}):
+        assert host.render(groups=groups, inventory_hostname="app1") == "app1"
