@@ -16,6 +16,7 @@ from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.signing.verifier import Verified, Verifier
 from skidway.audit.topic import claims
 from support.forgery_model import EVIL_AGENT, EVIL_COUNTER, Forgery, Written, ledger_of
+from support.promises import promise
 from support.randomness import Seeds
 
 _OWN = {
@@ -26,6 +27,7 @@ STEPS = 60
 RUNS = 60
 
 
+@promise("6 signed")
 def test_what_others_write_changes_nothing(seeds: Seeds) -> None:
     """Random sequences of true messages, forged messages and repeated messages, by somebody without
     a key, by another host, by the counter of another cluster and by another person, leave the

@@ -34,6 +34,7 @@ from skidway.clock import SystemClock
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.columns import OneHeader
 from support.processes import eventually, run_skidway
+from support.promises import promise
 from support.small_fleet import Fleet, small_fleet
 
 YEAR_MS = 365 * 86_400_000
@@ -102,6 +103,7 @@ def signed(zookeeper: str, tmp_path: Path) -> Iterator[SignedFleet]:
         yield SignedFleet(fleet)
 
 
+@promise("6 signed")
 @pytest.mark.quick
 def test_what_is_forged_changes_no_verdict(signed: SignedFleet) -> None:
     """Ten lines are missing at the broker's counter, and their agent is killed. Deltas of the
@@ -173,6 +175,7 @@ def test_a_command_without_the_master_keys_never_says_complete(signed: SignedFle
         assert status != 0, said
 
 
+@promise("6 signed")
 def test_a_key_that_cannot_be_used_is_said_on_both_sides(signed: SignedFleet) -> None:
     """If the key of an agent is missing, another host's, or damaged, its /health says so in one
     sentence, its lines are delivered or kept, and the audit names what it refuses. When the key is
@@ -210,6 +213,7 @@ def test_a_key_that_cannot_be_used_is_said_on_both_sides(signed: SignedFleet) ->
     eventually(lambda: fleet.verdicts() == {"complete"}, what="all is complete")
 
 
+@promise("6 signed")
 def test_a_kill_at_each_step_of_a_rotation_loses_nothing(signed: SignedFleet) -> None:
     """While the master key is replaced, agent, counter and collector are killed at each step. No
     message is refused, and all buckets are complete. After the old key was dropped, what somebody
