@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "d86ddeda70c30d87a1bd907a944a27a2cde35745"
+COMMIT = "27a80860fd0c3320d0e8ff27e3dd4edd2028757f"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
