@@ -216,7 +216,7 @@ def _counted_from(common: CommonFacts, agent: int) -> int:
         if numbers.missing is not None or numbers.cloned_at is not None:
             return EVER
         if numbers.first > 1:
-            found = max(found, _bounded(numbers.first_time_ms + common.ahead_ms))
+            found = max(found, _bounded(numbers.first_time_ms + common.ahead_ms(key)))
     return found
 
 

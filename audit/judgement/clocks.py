@@ -2,7 +2,8 @@
 sender's clock. The module evidence.hearing describes the measurements.
 
 The module assumes that most clocks agree. A reading is a measured difference between a sender's
-clock and our clock. Only senders that were heard recently count. If the clocks of more than half of
+clock and our clock. Only senders that were heard recently count. All agents of one host count as
+one sender, because a host may have any number of agents. If the clocks of more than half of
 these senders differ from ours in the same direction, our clock is wrong by the median of these
 differences, and the right time is the time of our clock, corrected by this median. In all other
 cases, the right time is the time of our clock. The senders' clocks are compared with the right
@@ -85,7 +86,8 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
     bound = policy.clock_difference_ms
     lately = _lately(evidence)
     known = {name: ahead for name, x in lately.items() if (ahead := _ahead(x, bound)) is not None}
-    ours_ms = _ours([*known.values(), *_unremarkable(evidence, policy, lately)], bound)
+    alike = dict.fromkeys(_unremarkable(evidence, policy, lately), 0)
+    ours_ms = _ours(_of_hosts(evidence, known | alike), bound)
     others = [
         _difference(evidence, name, x + ours_ms)
         for name, x in known.items()
@@ -115,9 +117,11 @@ def present_ms(evidence: Evidence, policy: Policy, now_ms: int) -> int:
 
 def ours_ahead_ms(evidence: Evidence, policy: Policy) -> int:
     """How far our clock is ahead of most senders' clocks; 0 if it is not ahead."""
-    lately = _lately(evidence).values()
-    found = [-min(y for y in (x.least_ms, x.earlier_ms) if y is not None) for x in lately]
-    return max(0, _ours(found, policy.clock_difference_ms))
+    found = {
+        name: -min(y for y in (x.least_ms, x.earlier_ms) if y is not None)
+        for name, x in _lately(evidence).items()
+    }
+    return max(0, _ours(_of_hosts(evidence, found), policy.clock_difference_ms))
 
 
 def behind_ms(
@@ -145,16 +149,26 @@ def _lately(evidence: Evidence) -> dict[SenderName, Reading]:
 
 def _unremarkable(
     evidence: Evidence, policy: Policy, lately: Mapping[SenderName, Reading]
-) -> Iterator[int]:
-    """Yields 0, for "no difference", for each sender that sent a message within policy.silence_ms
-    and whose clock was not compared with ours recently. When a command reads a whole topic at once,
-    all records are old when they are read. In this case, only senders whose clocks are ahead have
-    readings (see evidence.hearing). Without the zeros, these few senders would count as the
-    majority.
+) -> Iterator[SenderName]:
+    """Yields each sender that sent a message within policy.silence_ms and whose clock was not
+    compared with ours recently. Its clock counts as one that agrees with ours. When a command reads
+    a whole topic at once, all records are old when they are read. In this case, only senders whose
+    clocks are ahead have readings (see evidence.hearing). Without the others, these few senders
+    would count as the majority.
     """
     for name, heard_ms in evidence.heard.items():
         if name not in lately and 0 <= evidence.taken_ms - heard_ms <= policy.silence_ms:
-            yield 0
+            yield name
+
+
+def _of_hosts(evidence: Evidence, ahead_ms: Mapping[SenderName, int]) -> Iterator[int]:
+    """How far the clocks are ahead of ours: one value for all agents of a host, the median, and one
+    for each other sender. ahead_ms: how far the clock of each sender is ahead."""
+    of_hosts: dict[object, list[int]] = {}
+    for name, found in ahead_ms.items():
+        agent = agent_named(name[1]) if name[0] is Tier.AGENT else NO_AGENT
+        of_hosts.setdefault(evidence.hosts.get(agent, name), []).append(found)
+    yield from map(median_low, of_hosts.values())
 
 
 def _ahead(reading: Reading, bound_ms: int) -> int | None:

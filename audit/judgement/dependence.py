@@ -58,7 +58,6 @@ class Dependence:
         expectation, evidence = facts.expectation, facts.evidence
         return (
             facts.policy,
-            facts.ahead_ms,
             columns.agents.tobytes(),
             columns.waited_until.tobytes(),
             columns.is_plain.tobytes(),
@@ -238,6 +237,7 @@ class Dependence:
                 tuple(facts.evidence.resumed.get((agent, x.epoch), 0) for x in epochs),
                 tuple(facts.expectation.side_by_side(agent)),
                 facts.expectation.is_gone(agent),
+                facts.evidence.bounds.get(agent),
                 tuple(sorted(facts.evidence.unread_of_agents.get(agent, {}).items())),
                 tuple(
                     (agent in topic.agents, bool(topic.seals.get(agent))) for topic in facts.related

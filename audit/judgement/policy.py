@@ -55,8 +55,8 @@ class Policy:
         long.
     lateness_ms: a bucket is due this long after its end; until then it may get lines. For lines
         that an agent declares lost, the agent's own value applies if it is larger.
-    ahead_ms: how far an event time may be ahead of the time at which the line was read. If any
-        agent announces a larger value, the largest of these values applies.
+    ahead_ms: how far an event time may be ahead of the time at which the line was read. For the
+        lines of an agent that announces a larger value, that value applies.
     clock_difference_ms: clocks that differ by more than this are reported.
     roster: the hosts that must report, and the hosts that are retired.
     exemptions: the topics that need not be counted in all tiers of `tiers`.

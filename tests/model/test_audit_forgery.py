@@ -13,9 +13,24 @@ import pytest
 from skidway.audit.evidence import admission, ledger_rows
 from skidway.audit.evidence.admission import Admission, Mode
 from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement import clocks
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.rules.topic_facts import CommonFacts
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.signing.verifier import Verified, Verifier
 from skidway.audit.topic import claims
-from support.forgery_model import EVIL_AGENT, EVIL_COUNTER, Forgery, Written, ledger_of
+from skidway.audit.topic.messages import Tier
+from support.forgery_model import (
+    AGENT,
+    BUCKETS,
+    EVIL_AGENT,
+    EVIL_COUNTER,
+    READ,
+    Forgery,
+    Written,
+    ledger_of,
+)
 from support.promises import promise
 from support.randomness import Seeds
 
@@ -23,6 +38,7 @@ _OWN = {
     "unread_of_agents": {int(EVIL_AGENT.producer)},
     "unread_of_clusters": {EVIL_COUNTER.cluster},
 }
+POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 STEPS = 60
 RUNS = 60
 
@@ -160,3 +176,41 @@ def _differences(both: Ledger, alone: Ledger, written: list[Written]) -> Iterato
         yield "notes"
     if both.decisions() != alone.decisions():
         yield "decisions"
+
+
+@promise("6 signed")
+def test_what_a_host_says_of_itself_changes_nothing_for_another(seeds: Seeds) -> None:
+    """A host with its own key may say anything of itself: other bounds, times of other centuries,
+    any number of agents, losses and seals. A bucket that is complete for another host's agent stays
+    complete for it."""
+    for seed in seeds(range(RUNS)):
+        assert _is_complete(seed), f"seed {seed}"
+
+
+def _bounds_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def largest(self: CommonFacts, _key: object) -> int:
+        said = (x.ahead_ms for x in self.evidence.bounds.values())
+        return max(self.policy.ahead_ms, max(said, default=0))
+
+    monkeypatch.setattr(CommonFacts, "ahead_ms", largest)
+
+
+def _agents_count_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clocks, "_of_hosts", lambda _evidence, found: found.values())
+
+
+@pytest.mark.parametrize("widen", [_bounds_of_all, _agents_count_one_by_one])
+def test_what_holds_for_all_is_found(
+    widen: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If what one host says held for all, the model would find it."""
+    widen(monkeypatch)
+    assert not all(_is_complete(seed) for seed in range(RUNS))
+
+
+def _is_complete(seed: int) -> bool:
+    """Whether a bucket of an honest agent is complete, among lies of another host."""
+    ledger = ledger_of(Forgery(random.Random(seed)).lies(STEPS))
+    [found] = [x for x in verdicts(ledger.evidence(), POLICY, READ) if x.bucket == BUCKETS[0]]
+    ledger.close()
+    return [x.status for x in found.agents if x.agent == int(AGENT.producer)] == [Status.COMPLETE]

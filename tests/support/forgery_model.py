@@ -15,13 +15,14 @@ can make, or repeats records of honest senders. H and C also send true messages 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from skidway.audit.evidence.admission import Mode, Signatures
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.policy import AHEAD_MS
 from skidway.audit.signing import signature
 from skidway.audit.signing.identity import Identity
 from skidway.audit.signing.keys import MasterKey
@@ -41,6 +42,7 @@ from skidway.audit.topic.messages import (
     TOPIC,
     Announcement,
     Behind,
+    Bounds,
     Certainty,
     Delta,
     Gap,
@@ -62,6 +64,8 @@ MASTER = MasterKey(1, b"the audit's own master key......")
 STRANGE = MasterKey(1, b"a key that somebody has made up.")
 NOW = 1_800_000_000_000
 BUCKET_MS = 60_000
+READ = NOW - NOW % BUCKET_MS + BUCKET_MS + 1_000
+"""A second after the end of the first bucket."""
 BUCKETS = [NOW - NOW % BUCKET_MS + n * BUCKET_MS for n in range(3)]
 LOGS, OTHER = Source("dc1", "c1", "logs", "t1"), Source("dc2", "c2", "logs", "t2")
 OUTPUT = "/out"
@@ -88,7 +92,8 @@ _CLUSTERS = [TOPIC, f"dc1.{TOPIC}", f"dc2.{TOPIC}"]
 
 
 class Written(NamedTuple):
-    """A record of an audit topic. is_true: whether its sender may say what it says."""
+    """A record of an audit topic. is_true: whether its sender may say what it says. time_ms: when
+    it is read. sent_ms: when it was sent, by the clock of who sent it."""
 
     offset: int
     value: bytes
@@ -96,6 +101,7 @@ class Written(NamedTuple):
     topic: str
     time_ms: int
     is_true: bool
+    sent_ms: int
 
 
 @dataclass
@@ -110,6 +116,7 @@ class Forgery:
     def run(self, steps: int) -> list[Written]:
         """Returns the records of a run. Begins with a true one of each agent, because an id belongs
         to who proves it first."""
+        self.numbers = dict.fromkeys(HONEST, self.random.choice([0, 5]))
         for sender in (AGENT, EVIL_AGENT):
             self._write(Heartbeat(sender, 0, self.now_ms), HONEST[sender], is_true=True)
         for _ in range(steps):
@@ -117,6 +124,44 @@ class Forgery:
             draw = self.random.choice([self._honest, self._honest, self._forged, self._repeated])
             draw()
         return self.written
+
+    def lies(self, steps: int) -> list[Written]:
+        """Returns records that make the first bucket complete for the honest agent, and between
+        them records in which the host `evil` says anything of itself."""
+        self.now_ms = READ
+        honest = list(self._complete())
+        for _ in range(steps):
+            agent = self.random.choice([66, *range(100, 140)])
+            bounds = Bounds(*(self.random.choice([0, 1, 1 << 40, 1 << 62]) for _ in range(2)))
+            sender = Sender(
+                Tier.AGENT, "dc1", str(agent), "evil", self.random.randint(1, 2), bounds
+            )
+            message = self._numbered(sender)
+            if not isinstance(message, Note) and self.random.random() < 0.5:
+                far = self.random.choice([0, 1, NOW - 86_400_000, NOW + 86_400_000, 1 << 55])
+                message = replace(message, time_ms=far)
+            lag_ms = self.random.choice([7_200_000, 7_200_000, 0, -7_200_000])
+            self._write(message, HONEST[EVIL_AGENT], is_true=True)
+            self.written[-1] = self.written[-1]._replace(sent_ms=READ - lag_ms)
+        for message, sender in honest:
+            self._write(message, HONEST[sender], is_true=True)
+            at = self.random.randrange(len(self.written))
+            self.written.insert(at, self.written.pop())
+        return [x._replace(offset=offset) for offset, x in enumerate(self.written)]
+
+    def _complete(self) -> Iterator[tuple[Message, Sender]]:
+        """Yields messages that make the first bucket complete. The first messages of the senders
+        have expired long before."""
+        count, until = _count(LOGS, 7), READ - 1_000
+        long_before = BUCKETS[0] - 3 * AHEAD_MS
+        yield Delta(AGENT, 5, long_before), AGENT
+        yield Delta(AGENT, 6, READ, counts=(replace(count, previous=0),)), AGENT
+        yield Seal(AGENT, 7, READ, (SealedTopic(LOGS, until, until),)), AGENT
+        yield Delta(BROKER, 5, long_before, (Range(LOGS, 0, 0, 5),)), BROKER
+        counted = (Range(LOGS, 0, 5, 10),)
+        yield Delta(BROKER, 6, READ, counted, (replace(count, previous=0),)), BROKER
+        for sender in (MIRROR, LOADER):
+            yield Heartbeat(sender, 1, READ), sender
 
     def _honest(self) -> None:
         if self.random.random() < 0.2:
@@ -256,7 +301,9 @@ class Forgery:
     def _append(self, value: bytes, header: bytes | None, *, is_true: bool) -> None:
         topic = _CLUSTERS[0] if is_true else self.random.choice(_CLUSTERS)
         offset = len(self.written)
-        self.written.append(Written(offset, value, header, topic, self.now_ms, is_true))
+        self.written.append(
+            Written(offset, value, header, topic, self.now_ms, is_true, self.now_ms)
+        )
 
 
 def _by_agent(make: Callable[[Forgery], Message]) -> Callable[[Forgery], tuple[Message, Identity]]:
@@ -320,7 +367,7 @@ _OVERCLAIMS: Sequence[Callable[[Forgery], tuple[Message, Identity]]] = [
 
 
 def _where(x: Written) -> Heard:
-    at = x.topic, "id", 0, x.offset, x.time_ms, x.time_ms
+    at = x.topic, "id", 0, x.offset, x.sent_ms, x.time_ms
     return Heard(*at, is_live=True, signature=x.header)
 
 

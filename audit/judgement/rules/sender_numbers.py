@@ -57,7 +57,7 @@ def _of_sender(
     if numbers.missing is not None and not _overcome(facts, key, start):
         words = f"message {numbers.missing} of {who} is missing"
         yield Finding(Status.UNKNOWN, words, Cause.MESSAGES_MISSING, about=key)
-    if numbers.first > 1 and start < numbers.first_time_ms + facts.ahead_ms:
+    if numbers.first > 1 and start < numbers.first_time_ms + facts.common.ahead_ms(key):
         yield Finding(
             Status.UNKNOWN,
             f"the messages of {who} before number {numbers.first} are no longer there",
@@ -94,7 +94,7 @@ def _overcome(facts: TopicFacts, key: SenderKey, start: int) -> bool:
     if key.tier is not Tier.AGENT:
         return False
     later = [x for x in facts.seals.get(agent_named(key.producer), ()) if x.epoch > key.epoch]
-    return bool(later) and start >= min(later).sealed_until + facts.ahead_ms
+    return bool(later) and start >= min(later).sealed_until + facts.common.ahead_ms(key)
 
 
 def _remark(finding: Finding) -> Finding:

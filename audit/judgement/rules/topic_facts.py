@@ -14,7 +14,7 @@ from skidway.audit.judgement.counting_places import Counting, counting_places, n
 from skidway.audit.judgement.expectation import Expectation, NewestOfHosts, usable_seals
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.retired_places import retired_by
-from skidway.audit.topic.messages import Tier
+from skidway.audit.topic.messages import NOTHING_SAID, Tier
 from skidway.kafka.source import Source
 
 Tallies = Mapping[SenderKey, Tally]
@@ -25,8 +25,6 @@ class CommonFacts:
     """The facts that are the same for all topics.
 
     now_ms: the present time (see clocks.present_ms).
-    ahead_ms: how far an event time can be ahead of the time at which the line was read: the largest
-        of the agents' bounds and the policy's bound.
     retired: the retired places.
     epochs: the epochs of each agent, oldest first.
     """
@@ -35,11 +33,16 @@ class CommonFacts:
         self.evidence = evidence
         self.policy = policy
         self.now_ms = now_ms
-        said = (bounds.ahead_ms for bounds in evidence.bounds.values())
-        self.ahead_ms = max(policy.ahead_ms, max(said, default=0))
         self.retired = retired_by(policy.retired_places, evidence.retirements)
         self.epochs = _epochs_by_agent(evidence)
         self.newest_of_hosts: NewestOfHosts = []
+
+    def ahead_ms(self, key: SenderKey) -> int:
+        """How far an event time in the counts of a sender can be ahead of the time at which the
+        line was read: the policy's bound or, of an agent, its own one if that is larger. What an
+        agent announces holds for its own lines only, because it may announce anything."""
+        agent = agent_named(key.producer) if key.tier is Tier.AGENT else NO_AGENT
+        return max(self.policy.ahead_ms, self.evidence.bounds.get(agent, NOTHING_SAID).ahead_ms)
 
     @cached_property
     def counters(self) -> list[tuple[SenderKey, Numbers]]:
@@ -83,7 +86,7 @@ class TopicFacts:
     """The facts of one source topic, for all of its buckets.
 
     tiers: the tiers in which the topic's records must be counted.
-    now_ms, ahead_ms, retired, epochs: see CommonFacts.
+    now_ms, retired, epochs: see CommonFacts.
     topic: the topic's evidence.
     related: the topic's evidence, and for a topic of rejects also the evidence of the topic whose
         lines were rejected.
@@ -102,7 +105,6 @@ class TopicFacts:
         self.policy = policy
         self.tiers = policy.tiers_of(source)
         self.now_ms = common.now_ms
-        self.ahead_ms = common.ahead_ms
         self.topic = evidence.topic(source)
         self.expectation = Expectation(
             evidence, source, policy, common.now_ms, common.newest_of_hosts

@@ -112,7 +112,7 @@ def _beginning(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
         late = [p for p, covered in partitions.items() if covered.first > 0]
         if not late or not _is_current(facts, key):
             continue
-        if bucket[0] < facts.evidence.senders[key].first_time_ms + facts.ahead_ms:
+        if bucket[0] < facts.evidence.senders[key].first_time_ms + facts.common.ahead_ms(key):
             yield Finding(
                 Status.UNKNOWN,
                 f"{reasons.of_sender(key)} did not count partition {min(late)} from its start",
@@ -120,7 +120,9 @@ def _beginning(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
                 about=key,
             )
     for note in facts.topic.gaps:
-        if _is_current(facts, note.sender) and bucket[0] < note.time_ms + facts.ahead_ms:
+        if _is_current(facts, note.sender) and bucket[0] < note.time_ms + facts.common.ahead_ms(
+            note.sender
+        ):
             yield Finding(Status.UNKNOWN, reasons.of_gap(note), Cause.GAP, about=note)
 
 

@@ -150,21 +150,22 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
 
 @promise("6 lateness")
 @pytest.mark.parametrize(
-    ("agents", "ours", "expected"),
+    ("agents", "ours", "of_agent", "of_counter"),
     [
-        (0, SIZE, Status.COMPLETE),
-        (SIZE, SIZE, Status.COMPLETE),
-        (SIZE + 1, SIZE, Status.UNKNOWN),
-        (SIZE, SIZE + 1, Status.UNKNOWN),
+        (0, SIZE, Status.COMPLETE, Status.COMPLETE),
+        (SIZE, SIZE, Status.COMPLETE, Status.COMPLETE),
+        (SIZE + 1, SIZE, Status.UNKNOWN, Status.COMPLETE),
+        (SIZE, SIZE + 1, Status.UNKNOWN, Status.UNKNOWN),
     ],
 )
 def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
-    agents: int, ours: int, expected: Status
+    agents: int, ours: int, of_agent: Status, of_counter: Status
 ) -> None:
     """A line's event time may be later than the time at which the line was read, up to a limit. The
-    agent and the audit both have a setting for this limit, and the larger value counts. If a
-    sender's first messages have expired, they may have counted lines of any bucket that begins
-    within this limit after the first message that is left."""
+    agent and the audit both have a setting for this limit, and the larger value counts for the
+    agent's own messages; for those of other senders, an agent cannot set it. If a sender's first
+    messages have expired, they may have counted lines of any bucket that begins within this limit
+    after the first message that is left."""
     said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
     policy = replace(POLICY, ahead_ms=ours)
     whole: list[Message] = [
@@ -174,7 +175,7 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
     ]  # fmt: skip
     whole += [seal(AGENT, 2, DUE, 1), Heartbeat(said, 2, DUE)]
     whole.insert(4, Heartbeat(replace(SECOND, bounds=Bounds(ahead_ms=1)), 1, DUE))  # smaller limit
-    for place in (0, 1):
+    for place, expected in enumerate((of_agent, of_counter)):
         late = [*whole]
         late[place] = replace(late[place], number=2)
         if place == 0:
