@@ -20,16 +20,19 @@ from skidway.clock import Clock
 
 LOOK_EVERY_S: Final = 5.0
 
+_WRONG: Final = "is that of {}, which may not sign {}"
+
 _log = log.get(__name__)
 
 Doubt = Callable[[Identity], str | None]
 """Says what of this sender's messages an identity may not send; None if it may send all."""
 
 
-def require_key(signer: Signer | None) -> None:
-    """Raises KeyRefused if a signer has no usable key."""
-    if signer is not None and signer.refusal is not None:
-        raise KeyRefused(signer.refusal)
+def require_key(signer: Signer | None, doubt: Doubt | None = None) -> None:
+    """Raises KeyRefused if a signer has no usable key. doubt: what this key has to be good for,
+    beside what the signer itself asks of its keys."""
+    if signer is not None and (refusal := signer.refusal_for(doubt)) is not None:
+        raise KeyRefused(refusal)
 
 
 class Signer:
@@ -51,6 +54,14 @@ class Signer:
             self._look_at = self._clock.monotonic() + LOOK_EVERY_S
             self._look()
         return self._refusal
+
+    def refusal_for(self, doubt: Doubt | None) -> str | None:
+        """Like `refusal`, with a further doubt."""
+        if self.refusal is not None or doubt is None:
+            return self.refusal
+        identity = self._keys[-1].identity
+        what = doubt(identity)
+        return None if what is None else self._sentence(_WRONG.format(identity, what))
 
     @property
     def last_refusal(self) -> str | None:
@@ -82,16 +93,19 @@ class Signer:
                 self._take(sender_keys_in(text))
         except KeyRefused as error:
             self._take(())
-            self._refusal = f"The key of the audit messages ({self._file.path}) {error}."
+            self._refusal = self._sentence(str(error))
         if self._refusal not in (None, known):
             _log.error("audit_key_refused", reason=self._refusal)
         elif known is not None and self._refusal is None:
             _log.info("audit_key_usable", identity=str(self._keys[-1].identity))
 
+    def _sentence(self, words: str) -> str:
+        return f"The key of the audit messages ({self._file.path}) {words}."
+
     def _take(self, keys: Sequence[SenderKey]) -> None:
         doubt = self._doubt(keys[-1].identity) if keys else None
         if doubt is not None:
             self._file = KeyFile(self._file.path)  # its doubt may pass without a change
-            raise KeyRefused(f"is that of {keys[-1].identity}, which may not sign {doubt}")
+            raise KeyRefused(_WRONG.format(keys[-1].identity, doubt))
         self._keys = keys
         self._own.use(keys)

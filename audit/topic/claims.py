@@ -131,10 +131,10 @@ def overclaim(identity: Identity, message: Message) -> str | None:
             return _note(identity, message)
 
 
-def output_overclaim(identity: Identity, cluster: str, output: str) -> str | None:
-    """Like `overclaim`, for everything that the loads from a cluster into an output send."""
-    own = Identity(Role.LOADER, (cluster, output))
-    return None if identity == own else f"a message of {own}"
+def loads_overclaim(identity: Identity, cluster: str) -> str | None:
+    """Like `overclaim`, for everything that loads from a cluster send, into whatever output."""
+    is_own = identity.role is Role.LOADER and identity.parts[0] == cluster
+    return None if is_own else f"a message of loads from {cluster}"
 
 
 def sender_overclaim(identity: Identity, sender: Sender) -> str | None:

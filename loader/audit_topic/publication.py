@@ -9,6 +9,7 @@ from typing import Final
 
 from skidway.audit.signing.signer import Signer, require_key
 from skidway.audit.topic import topic
+from skidway.audit.topic.claims import sender_overclaim
 from skidway.audit.topic.messages import TOPIC, Delta, encode
 from skidway.audit.topic.notes import Note
 from skidway.audit.topic.publisher import MemoryOutbox, Publisher
@@ -41,7 +42,7 @@ def publish(
     count = topic.ensure(client, time.sleep)
     partition = TopicPartition(TOPIC, topic.partition_of(messages[0].sender.producer, count))
     outbox = MemoryOutbox([*map(encode, messages), *map(encode, notes)])
-    require_key(signer)
+    require_key(signer, lambda identity: sender_overclaim(identity, messages[0].sender))
     producer = Producer(client)
     try:
         if not Publisher(producer, outbox, partition, clock, signer).flush(TIMEOUT_S):

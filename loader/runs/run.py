@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from skidway.audit.signing.setting import signer_of
-from skidway.audit.topic.claims import output_overclaim
+from skidway.audit.topic.claims import loads_overclaim
 from skidway.clock import Clock, SystemClock
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
@@ -99,7 +99,7 @@ def parts_of(
         collector=Collector(settings.collector_url) if settings.collector_url else None,
         signer=signer_of(
             settings.audit_key_location,
-            lambda identity: output_overclaim(identity, settings.cluster, store.url),
+            lambda identity: loads_overclaim(identity, settings.cluster),
             clock,
         ),
     )

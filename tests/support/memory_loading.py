@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from skidway.audit.signing.signer import Signer
 from skidway.audit.topic import topic as audit_topic
 from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.audit.topic.messages import Announcement, Delta, Message, decode, encode
@@ -94,6 +95,8 @@ class MemoryLoading:
         """Further topics that each run loads. These topics have no records, or no schema."""
         self.outcomes: list[TopicOutcome] = []
         """The outcomes of all topics of the newest run."""
+        self.signer: Signer | None = None
+        """Signs the messages of the loads."""
         self.announce()
 
     def announce(self) -> None:
@@ -109,10 +112,14 @@ class MemoryLoading:
 
     def said(self) -> list[Message]:
         """Returns all messages in the audit topic, in order."""
+        return [decode(record.value) for record in self.records()]
+
+    def records(self) -> list[audit_topic.Record]:
+        """Returns all records of the audit topic, in order."""
         tp = TopicPartition(AUDIT, 0)
         batches = self.cluster.log(tp).batches
         found = [audit_topic.TopicBatch(tp, 0, bytes(batch)) for batch in batches]
-        return [decode(value) for _, _, value, _ in audit_topic.records_of(found)]
+        return list(audit_topic.records_of(found))
 
     def deltas(self) -> list[Delta]:
         """Returns the deltas (messages with counts) that the loads into this output have
@@ -230,7 +237,7 @@ class MemoryLoading:
             self.store,
             spark,
         )
-        return Parts(*given, self.clock, Feed(), "c", [AUDIT], self.collector)
+        return Parts(*given, self.clock, Feed(), "c", [AUDIT], self.collector, self.signer)
 
     def _topic(self, until: int | None) -> SourceTopic:
         log = self.cluster.log(DATA)

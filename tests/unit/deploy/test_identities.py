@@ -14,8 +14,8 @@ from deploy.ansible.plugins.plugin_utils.clusters import counters
 from deploy.ansible.plugins.plugin_utils.identities import identity
 from skidway.audit.output.local import LocalOutput
 from skidway.audit.settings import AuditSettings, CounterSettings
-from skidway.audit.signing.identity import Identity
-from skidway.audit.topic.claims import output_overclaim, sender_overclaim
+from skidway.audit.signing.identity import Identity, Role
+from skidway.audit.topic.claims import sender_overclaim
 from skidway.audit.topic.messages import Sender, Tier
 from skidway.settings import load
 from support.role_variables import RoleVariables
@@ -59,7 +59,7 @@ def test_a_loader_may_sign_with_the_key_that_it_gets(written: str) -> None:
     found = settings("loader", "m", skidway_cluster="offline", loader_output=written)
     own = Identity.parse(identity(found["common_settings"], "loader"))
     url = LocalOutput(written.removeprefix("file://")).url
-    assert output_overclaim(own, "offline", url) is None
+    assert own == Identity(Role.LOADER, ("offline", url))
     assert found["common_settings"]["audit.key.location"] == "/etc/skidway/loader/audit.key"
 
 
