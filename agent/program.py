@@ -228,8 +228,8 @@ class Found:
     destinations: list[Destination]
     audit_partition: TopicPartition
     ends: dict[TopicPartition, int]
-    signer: Signer | None
     registry_away: str = ""
+    signer: Signer | None = None
 
 
 def find(
@@ -285,7 +285,7 @@ def find(
         connection.ensure_topics(client, settings, is_kafka, pause)
         destinations = connection.resolve(client, of_sources, settings, cluster)
         ends = connection.ends_of(client, beginning.without_floor(state, destinations))
-        return Found(cluster, destinations, audit_partition, ends, signer, schemas.failure)
+        return Found(cluster, destinations, audit_partition, ends, schemas.failure, signer)
 
     own = OwnStatus(Producer(client), clock, settings.heartbeat_interval_ms / 1000)
     try:
