@@ -162,7 +162,8 @@ class Admission:
         time_ms = where.sent_ms if where.appended_ms is None else where.appended_ms
         is_before = time_ms is not None and time_ms < since_ms
         at = Log(where.topic, where.topic_id, where.partition)
-        if found.flaw is None and not is_before and at not in self._signed_logs:
+        has_begun = not is_before and where.taken_ms >= since_ms
+        if found.flaw is None and has_begun and at not in self._signed_logs:
             self._connection.execute("INSERT OR IGNORE INTO signed_logs VALUES (?, ?, ?)", at)
             self._signed_logs.add(at)
         if where.signature is None and is_before and not self._is_signed(at):

@@ -182,7 +182,11 @@ def test_what_a_sender_signs_and_nobody_can_read_concerns_its_own(
 def test_unsigned_messages_of_before_are_trusted_until_the_log_is_signed() -> None:
     """While a fleet begins to sign, unsigned messages count if their records are older than
     `audit.signatures.since`, until the log has a signed record from then on; each log has its own
-    such record."""
+    such record. A sender whose clock is ahead does not bring that forward."""
+    early = Reader(since_ms=READ + 1)
+    early.read(Heartbeat(BROKER, 1, NOW), HONEST[BROKER], time_ms=READ + 1)
+    early.read(Heartbeat(AGENT, 1, NOW), None, time_ms=NOW)
+    assert early.refused() == []
     for topic, taken in ((TOPIC, False), (f"dc9.{TOPIC}", True)):
         reader = Reader(since_ms=NOW)
         reader.read(Heartbeat(AGENT, 1, NOW - 5), None, time_ms=NOW - 5)
