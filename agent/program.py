@@ -42,6 +42,7 @@ from skidway.agent.settings import AgentSettings
 from skidway.agent.state.database import StateDatabase, check_machine, open_state
 from skidway.agent.state.renewal import renew
 from skidway.agent.values import identity
+from skidway.audit.signing.agent_ids import is_id_of, new_agent_id
 from skidway.audit.signing.keys import KeyRefused
 from skidway.audit.signing.setting import signer_of
 from skidway.audit.signing.signer import Signer
@@ -266,14 +267,15 @@ def find(
         cluster, is_kafka = connection.cluster_of(client, settings.cluster_name)
         if audit_partition is None:  # a later attempt need not search the audit topic again
             partitions = topic.ensure(client, pause)
-            mine = TopicPartition(TOPIC, topic.partition_of(str(state.agent), partitions))
-            sender = _sender(settings, state, cluster)
+            sender, mine = _sender(settings, state, cluster), _partition(state, partitions)
             signer = signer or signer_of(
                 settings.audit_key_location,
                 lambda identity: sender_overclaim(identity, sender),
                 clock,
             )
             own.reached(sender, mine, 0, signer)
+            if signer is not None and settle_id(state, signer):
+                sender, mine = _sender(settings, state, cluster), _partition(state, partitions)
             newest = newest_of(state, client, clock, signer)
             check_restored(newest, state.epoch, state.number, f"the state in {settings.state_dir}")
             renew(state, newest)
@@ -292,6 +294,25 @@ def find(
         return _insist(attempt, shutdown, status, reloader, Waiting(own, settings, clock))
     finally:
         own.close()
+
+
+def settle_id(state: StateDatabase, signer: Signer) -> bool:
+    """If the agent's id does not say that it is this sender's, and nobody has heard of it yet,
+    gives the state an id that does. Returns whether it has. Raises KeyRefused if the signer has no
+    usable key."""
+    identity = signer.identity
+    if is_id_of(state.agent, identity):
+        return False
+    if state.begin_as(new_agent_id(identity)):
+        _log.info("agent_id_taken", agent=state.agent, identity=str(identity))
+        return True
+    _log.warning("agent_id_older_than_key", agent=state.agent, identity=str(identity))
+    return False
+
+
+def _partition(state: StateDatabase, partitions: int) -> TopicPartition:
+    """Returns the partition of the audit topic that has the messages of this agent."""
+    return TopicPartition(TOPIC, topic.partition_of(str(state.agent), partitions))
 
 
 def _sender(settings: AgentSettings, state: StateDatabase, cluster: Cluster) -> Sender:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from skidway.agent.settings import AgentSettings
 from skidway.audit.counts.checksum import mixed
 from skidway.audit.settings import CounterSettings
+from skidway.audit.signing.agent_ids import agent_id
 from skidway.audit.signing.identity import Identity, Role
 from skidway.audit.signing.keys import MasterKey
 from skidway.audit.signing.signature import HEADER, sign
@@ -129,14 +130,15 @@ class Fleet:
             Source("dc1", "c" * 22, f"service-{number}", f"{number:032x}")
             for number in range(topics)
         ]
-        drawn = mixed(np.arange(hosts, dtype=np.uint64)) >> np.uint64(2)
-        self._ids = drawn.view(np.int64) | 1
-        self.agents = self._ids.tolist()
+        drawn = mixed(np.arange(hosts, dtype=np.uint64)) >> np.uint64(34)
+        own = (Identity(Role.AGENT, ("dc1", _host(x))) for x in range(hosts))
+        self.agents = [agent_id(x, int(n) | 1) for x, n in zip(own, drawn, strict=True)]
+        self._ids = np.array(self.agents, np.int64)
         kinds = np.array([_kind(host, faulty) for host in range(hosts)])
         self._silent, self._late, self._short = (kinds == x for x in (_SILENT, _LATE, _SHORT))
         self._tellers = [
             _Teller(
-                Sender(Tier.AGENT, "dc1", str(agent), f"host-{host}.example", 1),
+                Sender(Tier.AGENT, "dc1", str(agent), _host(host), 1),
                 last=agent % NUMBERS_BEFORE,
             )
             for host, agent in enumerate(self.agents)
@@ -198,7 +200,7 @@ class Fleet:
     def _announced(self, host: int) -> Iterator[Announcement]:
         for number, source in enumerate(self.sources):
             yield Announcement(
-                self.time_ms, self.agents[host], host * 1000 + number + 1, f"host-{host}.example",
+                self.time_ms, self.agents[host], host * 1000 + number + 1, _host(host),
                 f"/var/log/{source.topic}.log", 1, number + 1, b"f" * 32, 1024, source,
                 born_ns=START_MS * 1_000_000 + number,
             )  # fmt: skip
@@ -287,6 +289,10 @@ def default_s(settings: type[Any], key: str) -> int:
     one second."""
     (found,) = (x.default for x in documented(settings) if x.key == key)
     return max(int(found) // SECOND_MS, 1)
+
+
+def _host(number: int) -> str:
+    return f"host-{number}.example"
 
 
 def identity_of(message: Message) -> Identity:

@@ -147,6 +147,17 @@ class StateDatabase:
                 raise StateFull(f"cannot write the state {self._name}: {error}") from error
             raise self._refused(error) from error
 
+    def begin_as(self, agent: int) -> bool:
+        """Gives a state another agent id, if no file was read with it yet. Returns whether it was
+        given. Raises the errors of `commit`."""
+        if self.number or self.epoch > 1 or self.files():
+            return False
+        changes = Changes()
+        changes.put_meta("agent", str(agent))
+        self.commit(changes)
+        self.agent, self.is_new = agent, True
+        return True
+
     # --- what the agent reads when it starts --------------------------------------------------
 
     def files(self) -> list[TrackedFile]:

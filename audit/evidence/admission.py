@@ -8,8 +8,9 @@ nothing about others.
 The ledger also notes with which key each sender signed last, so that people know when nobody uses
 an old key any more.
 
-An agent's id belongs to the identity in the first message that proved it. If the ledger has heard
-the agent before anything was signed, that identity must be of the same host.
+An agent's id says to which identity it belongs (see agent_ids). The id of an agent that began
+before its host had a key says nothing: it belongs to the host of which the ledger heard it before
+anything had to be signed.
 
 While a fleet begins to sign, `since_ms` says up to when messages without a signature are trusted.
 An unsigned message is older if its record has an earlier timestamp, and if its log had no signed
@@ -27,6 +28,7 @@ from skidway import log
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.evidence import agent_named
 from skidway.audit.evidence.hearing import Heard, Log
+from skidway.audit.signing.agent_ids import is_id_of
 from skidway.audit.signing.identity import Identity, Role
 from skidway.audit.signing.verifier import Verified, Verifier
 from skidway.audit.topic.claims import Claim, Rights, claim_of, content_overclaim, overclaim
@@ -207,8 +209,7 @@ class Admission:
         return None if owner == own else owner
 
     def _owner(self, agent: str, identity: Identity) -> str:
-        """Returns the owner of an agent's id. If nobody has the id, and the agent was heard of no
-        other host, the identity becomes its owner."""
+        """Returns the owner of an agent's id. Stores it if it is this identity."""
         number, own = agent_named(agent), str(identity)
         if number == NO_AGENT:
             return "nobody"
@@ -220,8 +221,8 @@ class Admission:
         heard = self._connection.execute(
             "SELECT host FROM host_names WHERE agent = ?", (number,)
         ).fetchone()
-        if heard is not None and heard[0] != identity.parts[1]:
-            return f"host {heard[0]}"
+        if not is_id_of(number, identity) and (heard is None or heard[0] != identity.parts[1]):
+            return "nobody" if heard is None else f"host {heard[0]}"
         self._connection.execute("INSERT INTO owners VALUES (?, ?)", (number, own))
         return own
 

@@ -8,6 +8,7 @@ derives the senders' keys from them. So nobody else can say what a sender counte
 mirrors need no part in it.
 
     identity    who sends: the text for which a key is made
+    agent_ids   the ids of agents, which say whose they are
     keys        sender keys and master keys, and the text of a file with keys
     signature   the header's value, and how it is made and checked
     verifier    checks signatures with the keys that it has

@@ -69,6 +69,12 @@ class Signer:
         return self._refusal
 
     @property
+    def identity(self) -> Identity:
+        """The identity of this sender. Raises KeyRefused."""
+        require_key(self)
+        return self._keys[-1].identity
+
+    @property
     def signature_bytes(self) -> int:
         """How many bytes a signature makes a record larger. Raises KeyRefused."""
         require_key(self)

@@ -24,6 +24,7 @@ from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.judgement.policy import AHEAD_MS
 from skidway.audit.signing import signature
+from skidway.audit.signing.agent_ids import agent_id
 from skidway.audit.signing.identity import Identity
 from skidway.audit.signing.keys import MasterKey
 from skidway.audit.signing.verifier import Verifier
@@ -70,19 +71,22 @@ BUCKETS = [NOW - NOW % BUCKET_MS + n * BUCKET_MS for n in range(3)]
 LOGS, OTHER = Source("dc1", "c1", "logs", "t1"), Source("dc2", "c2", "logs", "t2")
 OUTPUT = "/out"
 
-AGENT = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
+WEB1, EVIL = Identity.parse("agent/dc1/web1"), Identity.parse("agent/dc1/evil")
+OWN, EVILS = agent_id(WEB1, 7), agent_id(EVIL, 66)
+"""The ids of the honest agent, and of one of the host `evil`."""
+AGENT = Sender(Tier.AGENT, "dc1", str(OWN), "web1", 1)
 BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "b1", 1)
 MIRROR = Sender(Tier.MIRROR, "off", "mirror-off", "m1", 1)
 LOADER = Sender(Tier.HDFS, "off", f"{OUTPUT}/dc1.logs", "l1", 1)
-EVIL_AGENT = Sender(Tier.AGENT, "dc1", "66", "evil", 1)
+EVIL_AGENT = Sender(Tier.AGENT, "dc1", str(EVILS), "evil", 1)
 EVIL_COUNTER = Sender(Tier.BROKER, "dc2", "broker-dc2", "b9", 1)
 
 HONEST = {
-    AGENT: Identity.parse("agent/dc1/web1"),
+    AGENT: WEB1,
     BROKER: Identity.parse("counter/broker/dc1"),
     MIRROR: Identity.parse("counter/mirror/off"),
     LOADER: Identity.parse(f"loader/off/{OUTPUT}"),
-    EVIL_AGENT: Identity.parse("agent/dc1/evil"),
+    EVIL_AGENT: EVIL,
     EVIL_COUNTER: Identity.parse("counter/broker/dc2"),
 }
 ADA, EVE = Identity.parse("person/ada"), Identity.parse("person/eve")
@@ -114,8 +118,7 @@ class Forgery:
     written: list[Written] = field(default_factory=list)
 
     def run(self, steps: int) -> list[Written]:
-        """Returns the records of a run. Begins with a true one of each agent, because an id belongs
-        to who proves it first."""
+        """Returns the records of a run."""
         self.numbers = dict.fromkeys(HONEST, self.random.choice([0, 5]))
         for sender in (AGENT, EVIL_AGENT):
             self._write(Heartbeat(sender, 0, self.now_ms), HONEST[sender], is_true=True)
@@ -131,7 +134,7 @@ class Forgery:
         self.now_ms = READ
         honest = list(self._complete())
         for _ in range(steps):
-            agent = self.random.choice([66, *range(100, 140)])
+            agent = agent_id(EVIL, self.random.choice([66, *range(100, 140)]))
             bounds = Bounds(*(self.random.choice([0, 1, 1 << 40, 1 << 62]) for _ in range(2)))
             sender = Sender(
                 Tier.AGENT, "dc1", str(agent), "evil", self.random.randint(1, 2), bounds
@@ -152,7 +155,7 @@ class Forgery:
     def _complete(self) -> Iterator[tuple[Message, Sender]]:
         """Yields messages that make the first bucket complete. The first messages of the senders
         have expired long before."""
-        count, until = _count(LOGS, 7), READ - 1_000
+        count, until = _count(LOGS, OWN), READ - 1_000
         long_before = BUCKETS[0] - 3 * AHEAD_MS
         yield Delta(AGENT, 5, long_before), AGENT
         yield Delta(AGENT, 6, READ, counts=(replace(count, previous=0),)), AGENT
@@ -230,7 +233,7 @@ class Forgery:
 
     def _delta(self, sender: Sender, number: int) -> Delta:
         is_agent = sender.tier is Tier.AGENT
-        agent = int(sender.producer) if is_agent else self.random.choice([0, 7, 66])
+        agent = int(sender.producer) if is_agent else self.random.choice([0, OWN, EVILS])
         source = OTHER if sender.cluster == "dc2" else LOGS
         count = Count(
             source, agent, self.random.choice(BUCKETS), BUCKET_MS, self.random.randint(-3, 9), 10,
@@ -278,7 +281,7 @@ class Forgery:
 
     def _decision(self, person: str) -> Message:
         said = self.random.getrandbits(62), self.now_ms, person, "because"
-        finding = FindingName(7, "missing")
+        finding = FindingName(OWN, "missing")
         return self.random.choice(
             [
                 Acceptance(*said, LOGS, self.random.choice(BUCKETS), BUCKET_MS, (finding,)),
@@ -327,10 +330,10 @@ _OVERCLAIMS: Sequence[Callable[[Forgery], tuple[Message, Identity]]] = [
     *map(
         _by_agent,
         [
-            lambda x: Delta(EVIL_AGENT, 900, x.now_ms, counts=(_count(LOGS, 7),)),
-            lambda x: Delta(EVIL_AGENT, 901, x.now_ms, counts=(_count(OTHER, 66),)),
-            lambda x: Delta(EVIL_AGENT, 902, x.now_ms, losses=(x._loss(LOGS, 7),)),
-            lambda x: Delta(EVIL_AGENT, 903, x.now_ms, losses=(x._loss(OTHER, 66),)),
+            lambda x: Delta(EVIL_AGENT, 900, x.now_ms, counts=(_count(LOGS, OWN),)),
+            lambda x: Delta(EVIL_AGENT, 901, x.now_ms, counts=(_count(OTHER, EVILS),)),
+            lambda x: Delta(EVIL_AGENT, 902, x.now_ms, losses=(x._loss(LOGS, OWN),)),
+            lambda x: Delta(EVIL_AGENT, 903, x.now_ms, losses=(x._loss(OTHER, EVILS),)),
             lambda x: Delta(EVIL_AGENT, 904, x.now_ms, (Range(LOGS, 0, 0, 10**6),)),
             lambda x: Delta(EVIL_AGENT, 905, x.now_ms, gaps=(Gap(LOGS, 0, 0, 9, "gone"),)),
             lambda x: Seal(EVIL_AGENT, 906, x.now_ms, (_SEALED,)),
@@ -353,10 +356,10 @@ _OVERCLAIMS: Sequence[Callable[[Forgery], tuple[Message, Identity]]] = [
     *map(
         _by_counter,
         [
-            lambda x: Delta(EVIL_COUNTER, 900, x.now_ms, counts=(_count(LOGS, 7),)),
+            lambda x: Delta(EVIL_COUNTER, 900, x.now_ms, counts=(_count(LOGS, OWN),)),
             lambda x: Delta(EVIL_COUNTER, 901, x.now_ms, (Range(LOGS, 0, 0, 10**6),)),
             lambda x: Delta(EVIL_COUNTER, 902, x.now_ms, gaps=(Gap(LOGS, 0, 0, 9, "gone"),)),
-            lambda x: Delta(EVIL_COUNTER, 903, x.now_ms, losses=(x._loss(OTHER, 7),)),
+            lambda x: Delta(EVIL_COUNTER, 903, x.now_ms, losses=(x._loss(OTHER, OWN),)),
             lambda x: Heartbeat(EVIL_COUNTER, 900, x.now_ms, 0, (Behind(LOGS, 5),)),
             lambda x: Seal(EVIL_COUNTER, 904, x.now_ms, (_SEALED,)),
             lambda x: x.note(fieldless_note.KIND, EVIL_COUNTER, 900),

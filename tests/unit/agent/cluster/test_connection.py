@@ -16,7 +16,12 @@ from skidway.agent.cluster.destinations import Cluster
 from skidway.agent.cluster.known_schemas import known_schemas
 from skidway.agent.loop import beginning
 from skidway.agent.settings import AgentSettings, ParserSettings, SourceSettings
+from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import open_state
+from skidway.audit.signing.agent_ids import is_id_of
+from skidway.audit.signing.identity import Identity
+from skidway.audit.signing.keys import KeyRefused, MasterKey, text_of
+from skidway.audit.signing.signer import LOOK_EVERY_S, Signer
 from skidway.audit.topic import topic
 from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.audit.topic.messages import Heartbeat, Tier, decode
@@ -294,6 +299,33 @@ def test_an_agent_waits_for_the_registry_and_says_so(
     [obstacle] = status_of(note).obstacles
     assert (obstacle.kind, obstacle.words) == (Kind.REGISTRY, "nobody answers")
     assert obstacle.name == url
+
+
+@promise("6 signed")
+def test_an_agents_id_says_whose_it_is(tmp_path: Path) -> None:
+    """An agent whose host has a key takes an id that says whose it is, as soon as the key can be
+    used, and keeps it. An agent that has told the audit something before there was a key keeps the
+    id that it had."""
+    key, web1, clock = tmp_path / "key", Identity.parse("agent/dc1/web1"), ManualClock()
+    signer = Signer(key, lambda _: None, clock)
+    with contextlib.closing(open_state(tmp_path)) as state:
+        before = state.agent
+        with pytest.raises(KeyRefused):
+            program.settle_id(state, signer)
+        key.write_text(text_of([MasterKey(1, bytes(32)).sender_key(web1)]))
+        clock.advance(LOOK_EVERY_S)
+        assert program.settle_id(state, signer)
+        assert (is_id_of(before, web1), is_id_of(state.agent, web1)) == (False, True)
+        assert not program.settle_id(state, signer)
+    taken = state.agent
+    with contextlib.closing(open_state(tmp_path)) as again:
+        assert again.agent == taken
+        changes = Changes()
+        changes.put_meta("number", "3")
+        again.commit(changes)
+    with contextlib.closing(open_state(tmp_path)) as told:
+        assert not told.begin_as(before)
+        assert told.agent == taken
 
 
 @promise("2 topic made again")

@@ -15,6 +15,7 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.signing import signature
+from skidway.audit.signing.agent_ids import new_agent_id
 from skidway.audit.signing.identity import Identity
 from skidway.audit.signing.keys import MasterKey
 from skidway.audit.signing.verifier import Verifier
@@ -44,6 +45,7 @@ from support.forgery_model import (
     MASTER,
     NOW,
     OTHER,
+    OWN,
 )
 
 ENDED = BUCKETS[0] + BUCKET_MS
@@ -87,7 +89,7 @@ class Reader:
     def complete(self, *, signed: bool = True) -> None:
         """Reads what makes a bucket of agent and broker complete."""
         agent, broker = (HONEST[x] if signed else None for x in (AGENT, BROKER))
-        count = Count(LOGS, 7, BUCKETS[0], BUCKET_MS, 5, 10, 77)
+        count = Count(LOGS, OWN, BUCKETS[0], BUCKET_MS, 5, 10, 77)
         seal = Seal(AGENT, 2, READ, (SealedTopic(LOGS, ENDED, ENDED),))
         self.read(Delta(AGENT, 1, READ, counts=(count,)), agent, time_ms=READ)
         self.read(seal, agent, time_ms=READ)
@@ -195,38 +197,41 @@ def test_unsigned_messages_of_before_are_trusted_until_the_log_is_signed() -> No
         reader.read(Heartbeat(AGENT, 3, NOW - 4), None, time_ms=NOW - 4)
         reader.read(Heartbeat(BROKER, 2, NOW), HONEST[BROKER], time_ms=NOW)
         reader.read(Heartbeat(AGENT, 4, NOW - 3), None, time_ms=NOW - 3, topic=topic)
-        [numbers] = [x for key, x in reader.ledger.evidence().senders.items() if key[1] == "7"]
+        [numbers] = [
+            x for key, x in reader.ledger.evidence().senders.items() if key[1] == AGENT.producer
+        ]
         assert numbers.last == (4 if taken else 3)
         assert sum(reader.ledger.refused_by_reason().values()) == (1 if taken else 2)
         assert reader.ledger.evidence().unproven_ms == 0
 
 
-def test_an_id_that_was_heard_before_belongs_to_its_host() -> None:
-    """If an agent was heard before anything was signed, another host cannot claim its id; if it was
-    not, the id belongs to the first identity that proves it."""
-    other = replace(AGENT, host="evil")
-    reader = Reader(since_ms=NOW)
-    reader.read(Heartbeat(AGENT, 1, NOW - 5), None, time_ms=NOW - 5)
-    reader.read(Heartbeat(other, 9, NOW), HONEST[EVIL_AGENT])
+def test_an_id_says_whose_it_is() -> None:
+    """Another host cannot claim the id of an agent, not even before the agent was heard. The id of
+    an agent that began before its host had a key belongs to the host of which it was heard."""
+    reader, old = Reader(), replace(AGENT, producer="5")
+    reader.read(Heartbeat(replace(AGENT, host="evil"), 9, NOW), HONEST[EVIL_AGENT])
     reader.read(Heartbeat(AGENT, 2, NOW), HONEST[AGENT])
-    assert reader.refused() == [("agent/dc1/evil", "heartbeat", "another's agent id", "host web1")]
-    fresh = Reader()
-    fresh.read(Heartbeat(other, 9, NOW), HONEST[EVIL_AGENT])
-    fresh.read(Heartbeat(AGENT, 2, NOW), HONEST[AGENT])
-    assert fresh.refused() == [
-        ("agent/dc1/web1", "heartbeat", "another's agent id", "agent/dc1/evil")
-    ]
+    reader.read(Heartbeat(old, 2, NOW), HONEST[AGENT])
+    assert {(x[0], x[3]) for x in reader.refused()} == {
+        ("agent/dc1/evil", "nobody"), ("agent/dc1/web1", "nobody"),
+    }  # fmt: skip
+    begun = Reader(since_ms=NOW)
+    begun.read(Heartbeat(old, 1, NOW - 5), None, time_ms=NOW - 5)
+    begun.read(Heartbeat(replace(old, host="evil"), 9, NOW), HONEST[EVIL_AGENT])
+    begun.read(Heartbeat(old, 2, NOW), HONEST[AGENT])
+    assert [(x[0], x[3]) for x in begun.refused()] == [("agent/dc1/evil", "host web1")]
 
 
 def test_several_agents_of_a_host_have_their_own_keys() -> None:
     """Two agents of one host have identities with different names, and neither speaks for the
     other."""
     one, two = (Identity.parse(f"agent/dc1/web1/{x}") for x in ("shop", "bank"))
+    ours, theirs = (replace(AGENT, producer=str(new_agent_id(x))) for x in (one, two))
     reader = Reader()
-    reader.read(Heartbeat(AGENT, 1, NOW), one)
-    reader.read(Heartbeat(replace(AGENT, producer="8"), 1, NOW), two)
+    reader.read(Heartbeat(ours, 1, NOW), one)
+    reader.read(Heartbeat(theirs, 1, NOW), two)
     assert reader.refused() == []
-    reader.read(Heartbeat(AGENT, 2, NOW + 1), two)
+    reader.read(Heartbeat(ours, 2, NOW + 1), two)
     assert reader.refused()[0][2:] == ("another's agent id", "agent/dc1/web1/shop")
 
 
@@ -255,7 +260,7 @@ def test_a_program_without_keys_never_says_complete(signed: bool) -> None:
     """A program that reads the topics itself, and has no master keys, takes the messages so that it
     can show them, but says complete only if nobody signs anything."""
     ledger = Ledger(signatures=Signatures(Mode.WARN))
-    count = Count(LOGS, 7, BUCKETS[0], BUCKET_MS, 5, 10, 77)
+    count = Count(LOGS, OWN, BUCKETS[0], BUCKET_MS, 5, 10, 77)
     value = encode(Delta(BROKER, 1, NOW, (Range(LOGS, 0, 0, 5),), (count,)))
     header = signature.sign(MASTER.sender_key(HONEST[BROKER]), value) if signed else None
     where = Heard(TOPIC, "id", 0, 0, NOW, NOW, is_live=True, signature=header)
@@ -280,7 +285,7 @@ def test_the_audit_knows_which_keys_are_in_use() -> None:
 def test_a_broker_counts_its_own_cluster() -> None:
     """The counter of a cluster cannot count topics of another one, even with its own key."""
     reader = Reader()
-    count = Count(OTHER, 7, BUCKETS[0], BUCKET_MS, 5, 10, 77)
+    count = Count(OTHER, OWN, BUCKETS[0], BUCKET_MS, 5, 10, 77)
     reader.read(Delta(BROKER, 1, NOW, (), (count,)), HONEST[BROKER])
     other = Sender(Tier.BROKER, "dc1", "second", "b1", 1)
     reader.read(Heartbeat(other, 1, NOW), HONEST[BROKER])
