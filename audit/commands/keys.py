@@ -125,6 +125,7 @@ def _give(args: argparse.Namespace, name: str) -> int:
 
 def _list(args: argparse.Namespace) -> int:
     settings, path = _settings(args)
+    known = _masters(path)  # who may read these may read the store
     users: dict[int, list[str]] = {}
     has_store = (settings.store_dir / DATABASE).exists()
     if has_store:
@@ -132,7 +133,6 @@ def _list(args: argparse.Namespace) -> int:
         for identity, number in ledger.signers().items():
             users.setdefault(number, []).append(identity)
         ledger.close()
-    known = _masters(path)
     rows: list[dict[str, Any]] = []
     for key in known:
         its = users.get(key.number, [])

@@ -86,7 +86,10 @@ def _value_of(payload: bytes, at: int, end: int, head: bytes, key: bytes) -> byt
     if end - at == 1 and payload[at] == 0:
         return None
     if payload.startswith(head, at):
-        size, begin = _varint(payload, at + len(head), end)
+        begin = at + len(head) + 1
+        if 0 <= end - begin < 64 and payload[begin - 1] == (end - begin) << 1:
+            return payload[begin:end]  # the only header, and its length is a varint of one byte
+        size, begin = _varint(payload, begin - 1, end)
         if size == end - begin:
             return payload[begin:end]
     found = [value for name, value in headers_in(payload, at, end) if name == key]
