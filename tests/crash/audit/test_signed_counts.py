@@ -115,7 +115,7 @@ def test_what_is_forged_changes_no_verdict(signed: SignedFleet) -> None:
     fleet.start_collector()
     fleet.agent.start()
     fleet.write(100)
-    assert fleet.wait(timeout_s=60)[0] == 0
+    eventually(lambda: fleet.counted() == 100, what="the counter has counted them")
     assert fleet.counter.stop() == 0
     fleet.write(10)
     eventually(lambda: "broker main is short by" in fleet.reasons(), what="it is missed")
@@ -209,7 +209,7 @@ def test_a_key_that_cannot_be_used_is_said_on_both_sides(signed: SignedFleet) ->
         signed.agent_key.write_text(good)
         eventually(fleet.agent.healthy, what="it is mended")
         assert fleet.wait(timeout_s=60)[0] == 0
-    assert fleet.counted() == 30
+    eventually(lambda: fleet.counted() == 30, what="all are counted")
     eventually(lambda: fleet.verdicts() == {"complete"}, what="all is complete")
 
 
@@ -250,7 +250,7 @@ def test_a_kill_at_each_step_of_a_rotation_loses_nothing(signed: SignedFleet) ->
     signed.place()
     fleet.write(5)
     assert fleet.wait(timeout_s=60)[0] == 0
-    assert fleet.counted() == 110
+    eventually(lambda: fleet.counted() == 110, what="all are counted")
     eventually(lambda: fleet.verdicts() == {"complete"}, what="all is complete")
 
 
