@@ -155,7 +155,7 @@ class Fleet:
 
     def counted(self) -> int:
         places = [x for bucket in self._buckets() for x in bucket["places"]]
-        return sum(x["count"] for x in places if x["tier"] == "broker")
+        return sum(x.get("count") or 0 for x in places if x["tier"] == "broker")
 
     def stop(self) -> None:
         for program in (self.agent.program, self.counter, self.collector):
