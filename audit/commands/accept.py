@@ -89,9 +89,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 def _accept(args: argparse.Namespace) -> int:
     clock = SystemClock()
-    settings = options.settings_of(args)
-    signer, person = publication.person_signer(settings, args.key, clock)
-    signed = _signature(args, person, clock)
+    settings, signer, signed = _decider(args, clock)
     found, standing = _buckets(args, settings, clock)
     decisions: Sequence[Decision]
     if args.revoke:
@@ -108,9 +106,7 @@ def _accept(args: argparse.Namespace) -> int:
 
 def _retire(args: argparse.Namespace) -> int:
     clock = SystemClock()
-    settings = options.settings_of(args)
-    signer, person = publication.person_signer(settings, args.key, clock)
-    signed = _signature(args, person, clock)
+    settings, signer, signed = _decider(args, clock)
     place = " ".join(args.place)
     ledger = options.ledger_of(args, settings, clock)
     try:
@@ -136,9 +132,7 @@ def _retire(args: argparse.Namespace) -> int:
 
 def _disown(args: argparse.Namespace) -> int:
     clock = SystemClock()
-    settings = options.settings_of(args)
-    signer, person = publication.person_signer(settings, args.key, clock)
-    signed = _signature(args, person, clock)
+    settings, signer, signed = _decider(args, clock)
     ledger = options.ledger_of(args, settings, clock)
     try:
         disowned, unread = ledger.evidence(NO_BUCKETS).disownments, ledger.unread()
@@ -171,6 +165,15 @@ def publish(
     if max(map(len, values)) > LIMIT_BYTES:
         raise UsageError("One bucket has more findings than fit a message: nothing was accepted.")
     publication.say(args, settings, values, clock, "the decision", signer)
+
+
+def _decider(
+    args: argparse.Namespace, clock: Clock
+) -> tuple[AuditSettings | None, Signer | None, Signature]:
+    """Returns the settings, what signs the decision (None if nobody does), and who decides."""
+    settings = options.settings_of(args)
+    signer, person = publication.person_signer(settings, args.key, clock)
+    return settings, signer, _signature(args, person, clock)
 
 
 def _signature(args: argparse.Namespace, person: str | None, clock: Clock) -> Signature:

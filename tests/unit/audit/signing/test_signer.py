@@ -67,9 +67,7 @@ def test_a_key_that_cannot_be_used_is_one_sentence(
     assert callable(break_it)
     break_it(path)
     clock.advance(LOOK_EVERY_S)
-    assert signer.refusal == f"The key of the audit messages ({path}) {words}." or words in str(
-        signer.refusal
-    )
+    assert f"The key of the audit messages ({path}) {words}" in str(signer.refusal)
     for use in (lambda: signer.sign([b"v"]), lambda: signer.is_own(b"v", None)):
         with pytest.raises(KeyRefused):
             use()
