@@ -28,6 +28,7 @@ from skidway import log
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.evidence import agent_named
 from skidway.audit.evidence.hearing import Heard, Log
+from skidway.audit.evidence.refused import Reason
 from skidway.audit.signing.agent_ids import is_id_of
 from skidway.audit.signing.identity import Identity, Role
 from skidway.audit.signing.verifier import Verified, Verifier
@@ -64,14 +65,6 @@ class Mode(StrEnum):
     OFF = "off"
     WARN = "warn"
     REQUIRE = "require"
-
-
-class Reason(StrEnum):
-    """Why a signed message is refused, or a record that is no message."""
-
-    NOT_OWN = "not its own"
-    FOREIGN_AGENT = "another's agent id"
-    NO_MESSAGE = "no message"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
+from enum import StrEnum
 
+from skidway.audit.signing.verifier import Flaw
 from skidway.dataclass import dataclass
+
+
+class Reason(StrEnum):
+    """Why a signed message is refused, or a record that is no message."""
+
+    NOT_OWN = "not its own"
+    FOREIGN_AGENT = "another's agent id"
+    NO_MESSAGE = "no message"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,5 +50,6 @@ def refused(connection: sqlite3.Connection) -> Iterator[Refused]:
 
 
 def refused_by_reason(connection: sqlite3.Connection) -> dict[str, int]:
-    """Returns how many messages were refused, by reason."""
-    return dict(connection.execute("SELECT reason, sum(count) FROM refused GROUP BY reason"))
+    """Returns how many messages were refused, by each reason there is."""
+    found = dict(connection.execute("SELECT reason, sum(count) FROM refused GROUP BY reason"))
+    return {**dict.fromkeys((*Flaw, *Reason), 0), **found}

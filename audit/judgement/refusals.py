@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from skidway.audit.evidence.admission import Reason
 from skidway.audit.evidence.evidence import Evidence
-from skidway.audit.evidence.refused import Refused
+from skidway.audit.evidence.refused import Reason, Refused
 from skidway.audit.judgement import reasons
 from skidway.audit.signing.identity import Role
 from skidway.audit.signing.verifier import Flaw

@@ -75,6 +75,7 @@ def late(name: str, at: int, fresh: str, **labels: str) -> Case:
 
 LOGS = {"cluster": "dc1", "topic": "logs"}
 OTHER = {"cluster": "dc1", "topic": "other"}
+REFUSED = "skidway_audit_refused_messages"
 WRITTEN, COMPLETE = (
     "skidway_audit_written_until_timestamp_seconds",
     "skidway_audit_complete_until_timestamp_seconds",
@@ -264,6 +265,16 @@ AUDIT = {
         "skidway_audit_counter_lag_records", "2e6+1000x90", "2e6-1000x90", before=20
     ),
     "SkidwayAuditMessagesUnread": gauge("skidway_audit_unread_messages", "0x10 3x60", before=14),
+    "SkidwayAuditMessagesRefused": Case(
+        {
+            series(REFUSED, instance="bad", reason="unsigned"): "0x50 9x20",
+            series(REFUSED, instance="bad", reason="no message"): "2x70",
+        },
+        {series(REFUSED, instance="good", reason="unsigned"): "2x70"},
+        {"instance": "bad"},
+        at=65,
+        before=40,
+    ),
     "SkidwayAuditTopicBlocked": gauge("skidway_audit_blocked_partitions", "0x10 1x60", before=14),
     "SkidwayTooManyRejects": gauge(
         "skidway_audit_warned_buckets", "2x50 3x20", "2x70", at=65, before=40

@@ -120,8 +120,8 @@ def test_what_is_refused_is_named_and_bounded(monkeypatch: pytest.MonkeyPatch) -
     assert seals.topic == f"dc1.{TOPIC}"
     assert (seals.count, seals.first, seals.last) == (3, 0, 2)
     assert ("agent/dc1/evil", "", "no message", "") in reader.refused()
-    by_reason = reader.ledger.refused_by_reason()
-    assert by_reason == {"unsigned": 8, "no message": 1, "not its own": 1}
+    by_reason = reader.ledger.refused_by_reason().items()
+    assert {x: n for x, n in by_reason if n} == {"unsigned": 8, "no message": 1, "not its own": 1}
     assert [(x.sender, x.count) for x in reader.ledger.refused() if x.sender == OTHERS] == [
         (OTHERS, 5)
     ]
