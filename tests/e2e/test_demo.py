@@ -138,58 +138,23 @@ def test_two_demos_at_once_share_no_port(two: Two) -> None:
     assert len(set(two.listeners)) == len(two.listeners) > 0
 
 
-@pytest.fixture(scope="module")
-def again(two: Two) -> Two:
-    """The same folders, after a second run in each of them, at the same moment. Before these runs,
-    a line was written to a file of the quick demo. The second run of the default demo has --logs,
-    which its first run did not have."""
-    with (two.quick / "logs" / "hadoop.log").open("a") as out:
-        out.write("\n081111 101954 26 INFO dfs.FSNamesystem: written between the runs\n")
-    further = "--logs", str(LOGS / "openssh.log")
-    for folder in (two.default, two.quick):
-        (folder / "said").unlink()
-    with (
-        begun(two.default, "--lines", "20000", "--hdfs", two.output, *further) as first,
-        begun(two.quick, *two.given) as second,
-    ):
-        first.wait(WITHIN_S)
-        second.wait(WITHIN_S)
-    for demo in (first, second):
-        expect_complete(demo.output(), demo.returncode)
-    return two
-
-
-def test_a_run_with_further_files_goes_on_where_a_run_without_them_ended(again: Two) -> None:
-    """A run of the default demo with --logs, in the folder of a run without this option, ends with
-    the verdict "complete", although the load that it killed had none of the further files' lines.
-    Each of these lines is a row, and so is each line of the writer, of both runs."""
-    rows = {
-        topic: sum(
-            pq.read_metadata(each).num_rows for each in parquet_files(again.output, f"dc1.{topic}")
-        )
-        for topic in (*TOPICS, "app-logs")
-    }
-    written = again.default / "skidway-demo" / "written"
-    lines = {
-        topic: sum(path.read_bytes().count(b"\n") for path in (written / topic).iterdir())
-        for topic in TOPICS
-    }
-    further = len((LOGS / "openssh.log").read_bytes().splitlines())
-    assert rows == {**lines, "app-logs": further}
-    assert sum(lines.values()) >= 80_000
-
-
-def test_the_quick_demo_goes_on_without_duplicates(again: Two) -> None:
+def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
     """A second run of the demo in the same folder reads the lines that were written since the first
     run, and makes no duplicates. The second run ends with the verdict "complete", like the first
     run."""
-    lines = sum(len(path.read_bytes().splitlines()) for path in (again.quick / "logs").iterdir())
-    rows = ds.dataset(again.quick / "skidway-demo-quick" / "hdfs" / "dc1.app-logs")
+    with (two.quick / "logs" / "hadoop.log").open("a") as out:
+        out.write("\n081111 101954 26 INFO dfs.FSNamesystem: written between the runs\n")
+    (two.quick / "said").unlink()
+    with begun(two.quick, *two.given) as second:
+        second.wait(WITHIN_S)
+    expect_complete(second.output(), second.returncode)
+    lines = sum(len(path.read_bytes().splitlines()) for path in (two.quick / "logs").iterdir())
+    rows = ds.dataset(two.quick / "skidway-demo-quick" / "hdfs" / "dc1.app-logs")
     spot = rows.to_table(columns=["_file_id", "_offset"]).to_pylist()
     places = {(each["_file_id"], each["_offset"]) for each in spot}
     assert len(places) == len(spot), "a line is in the rows twice"
     assert lines <= len(spot) <= lines + 2, "an unterminated last line may come in two parts"
-    assert not processes_in(again.quick)
+    assert not processes_in(two.quick)
 
 
 @pytest.mark.parametrize(
